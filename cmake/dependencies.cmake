@@ -1,0 +1,27 @@
+# Everything we stand on, found once.  `tools/setup` installs it by Debian package name.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP COMPONENTS C)
+pkg_check_modules(zip REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(lapacke REQUIRED IMPORTED_TARGET lapacke)
+
+# The serial OpenBLAS where there is one: our own blocks are the parallelism, so that results do
+# not depend on a thread pool that we do not control.
+find_library(openblas_library NAMES openblas REQUIRED
+             HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial)
+find_path(cblas_include NAMES cblas.h REQUIRED
+          HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial
+                /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
+
+add_library(attsvm_dependencies INTERFACE)
+target_link_libraries(attsvm_dependencies INTERFACE ${openblas_library} PkgConfig::lapacke
+                      PkgConfig::zip PkgConfig::jansson Threads::Threads m)
+target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${cblas_include})
+if(OpenMP_C_FOUND)
+    target_link_libraries(attsvm_dependencies INTERFACE OpenMP::OpenMP_C)
+endif()
+if(ATTSVM_MPI)
+    find_package(MPI REQUIRED COMPONENTS C)
+    target_link_libraries(attsvm_dependencies INTERFACE MPI::MPI_C)
+endif()

@@ -1,0 +1,202 @@
+/*
+ * base: what every folder stands on.  Errors, memory, settings tables, random numbers, parallel
+ * loops, double-double arithmetic, clock.
+ */
+#ifndef ATTSVM_BASE_H
+#define ATTSVM_BASE_H
+
+#include "attsvm/attsvm.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------------- errors */
+
+#if defined(__GNUC__)
+#define BASE_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define BASE_PRINTF(format, first)
+#endif
+
+/* Fills *err (may be NULL) and returns `status`.  A message names thing, value and limit. */
+attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *format, ...)
+    BASE_PRINTF(3, 4);
+#define fail base_fail
+
+/* Puts "context: " before the message of a failed call, and returns its status. */
+attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *context);
+
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        attsvm_status try_ = (call);                                                               \
+        if (try_ != ATTSVM_OK)                                                                     \
+            return try_;                                                                           \
+    } while (0)
+
+/* ---------------------------------------------------------------------- memory */
+
+/* *out = a * b (or a + b); false on overflow. */
+bool base_multiply(size_t a, size_t b, size_t *out);
+bool base_add(size_t a, size_t b, size_t *out);
+
+/* Product of a shape in elements; false when a dimension is negative or int64_t overflows. */
+bool base_shape_count(const int64_t *shape, int ndim, int64_t *out);
+
+/*
+ * One block per object, laid out by one function that runs twice: with base == NULL it measures,
+ * then it hands out pointers.  Every piece starts at a multiple of 64 bytes.
+ *
+ *     arena a = { 0 };
+ *     layout(ws, &a, ...);
+ *     TRY(base_arena_allocate(&a, "SVM workspace", err));
+ *     layout(ws, &a, ...);          the owner keeps a.base and frees it with free()
+ */
+typedef struct arena {
+    char *base;
+    size_t used;
+    bool overflow;
+} arena;
+
+void *base_take(arena *a, size_t count, size_t size);
+#define take(a, count)       ((double *)base_take(a, count, sizeof(double)))
+#define take_int64(a, count) ((int64_t *)base_take(a, count, sizeof(int64_t)))
+
+/* Allocates what was measured, zeroed, and rewinds; ATTSVM_E_MEMORY names `what` and the bytes. */
+attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err);
+
+/* calloc with an overflow check and a message. */
+attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const char *what,
+                            attsvm_error *err);
+
+/* -------------------------------------------------------------------- settings */
+
+typedef enum field_kind {
+    FIELD_INT,    /* int64_t                                              */
+    FIELD_DOUBLE, /* double                                               */
+    FIELD_BOOL,   /* bool                                                 */
+    FIELD_CHOICE, /* int32_t; `choices` names the values from `lowest` on */
+    FIELD_TEXT,   /* const char *, borrowed; `text` is the default        */
+} field_kind;
+
+/* One setting: where it is, what it may be, what it is when nobody says. */
+typedef struct field {
+    const char *name;
+    size_t offset, size;
+    field_kind kind;
+    double lowest, highest, standard;
+    const char *meaning;
+    const char *const *choices; /* NULL-terminated, FIELD_CHOICE only */
+    const char *text;           /* default of FIELD_TEXT              */
+} field;
+
+/* In a table: `#define SETTINGS attsvm_svm_settings`, then { F(tol), FIELD_DOUBLE, ... }. */
+#define F(member) #member, offsetof(SETTINGS, member), sizeof(((SETTINGS *)0)->member)
+
+/* The table beside a settings struct: the only source of defaults, ranges, flags and help. */
+typedef struct settings_table {
+    const char *name; /* "generate" */
+    const field *fields;
+    size_t count;
+    size_t size; /* of the struct */
+} settings_table;
+
+void base_settings_init(const settings_table *table, void *settings);
+attsvm_status base_settings_check(const settings_table *table, const void *settings,
+                                  attsvm_error *err);
+/* NULL where the table has no such field; `-` and `_` are the same. */
+const field *base_settings_find(const settings_table *table, const char *name);
+/* Parses `value` into the field and checks its range. */
+attsvm_status base_settings_set(const field *f, void *settings, const char *value,
+                                attsvm_error *err);
+/* The field's value (or, with settings == NULL, its default) as text. */
+void base_settings_print(const field *f, const void *settings, char *out, size_t size);
+/* "1..4096", "gauss|sphere|...": what the field may be. */
+void base_settings_range(const field *f, char *out, size_t size);
+
+extern const settings_table base_read_table;
+
+/* -------------------------------------------------------------- random numbers */
+
+/*
+ * Counter-based: the k-th number of stream `stream` under `seed` is a function of (seed, stream,
+ * k), whatever was drawn before, in whatever order, on whatever machine.  Philox4x32-10 of
+ * Salmon, Moraes, Dror, Shaw (2011).
+ */
+typedef struct base_random {
+    uint64_t seed;   /* key                                    */
+    uint64_t stream; /* e.g. the sequence that is being filled */
+    uint64_t next;   /* the next number to be drawn            */
+} base_random;
+
+/* One block: counter (4 words), key (2 words), out (4 words). */
+void base_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+base_random base_random_stream(uint64_t seed, uint64_t stream);
+uint64_t base_random_bits(base_random *r);
+double base_random_uniform(base_random *r);               /* in (0,1), never 0 or 1    */
+int64_t base_random_below(base_random *r, int64_t bound); /* in 0..bound-1, unbiased   */
+double base_random_gauss(base_random *r);                 /* by inversion, one number  */
+void base_random_gauss_fill(base_random *r, double *x, int64_t count);
+void base_random_sphere(base_random *r, double *x, int64_t d); /* norm 1      */
+void base_random_permutation(base_random *r, int64_t *order, int64_t count);
+
+/* Inverse of the standard normal distribution function, 0 < u < 1; IEEE operations only. */
+double base_gauss_quantile(double u);
+
+/* --------------------------------------------------------- parallel, reproducible */
+
+/* Cores that this process may use. */
+int base_cores(void);
+/* A `threads` setting (0: all cores) as a number of threads. */
+int base_threads(int64_t setting);
+
+/*
+ * Calls body(context, block, worker) for every block in 0..blocks-1, on `threads` threads;
+ * worker < threads tells scratch space apart.  What a block computes must not depend on the
+ * worker or on other blocks.
+ */
+typedef void base_block_body(void *context, int64_t block, int worker);
+void base_parallel(int threads, int64_t blocks, base_block_body *body, void *context);
+
+/*
+ * Items lo..hi-1 of block `block`, when `items` items are cut into `blocks` blocks.  The cut
+ * depends on the two numbers alone, so sums over blocks, added up in the order of blocks, are the
+ * same bytes for any number of threads.
+ */
+void base_block(int64_t items, int64_t blocks, int64_t block, int64_t *lo, int64_t *hi);
+
+/* Number of blocks for `items` items of at least `grain` each: at most 64, at least 1. */
+int64_t base_blocks(int64_t items, int64_t grain);
+
+/* x[0..size) += every row of partial (blocks x size), in the order of blocks. */
+void base_reduce(double *x, const double *partial, int64_t blocks, int64_t size);
+
+/* --------------------------------------------------------------- double-double */
+
+/* An unevaluated sum hi + lo, |lo| <= ulp(hi)/2: about 106 bits. */
+typedef struct dd {
+    double hi, lo;
+} dd;
+
+dd base_dd(double a);
+dd base_dd_sum(double a, double b);     /* a + b, exact */
+dd base_dd_product(double a, double b); /* a * b, exact */
+dd base_dd_add(dd a, dd b);
+dd base_dd_sub(dd a, dd b);
+dd base_dd_mul(dd a, dd b);
+dd base_dd_div(dd a, dd b);
+dd base_dd_sqrt(dd a); /* a >= 0 */
+int base_dd_compare(dd a, dd b);
+double base_dd_value(dd a);
+/* Sum and dot product of doubles in double-double. */
+dd base_dd_total(const double *x, int64_t count);
+dd base_dd_dot(const double *x, const double *y, int64_t count);
+
+/* ----------------------------------------------------------------------- clock */
+
+/* Seconds since some fixed moment; never runs backwards. */
+double base_seconds(void);
+
+#endif

@@ -1,0 +1,40 @@
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT(x)                      #x
+#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *attsvm_version(void)
+{
+    return VERSION(ATTSVM_VERSION_MAJOR, ATTSVM_VERSION_MINOR, ATTSVM_VERSION_PATCH);
+}
+
+attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+        err->status = status;
+    }
+    return status;
+}
+
+attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *context)
+{
+    if (err) {
+        char inner[sizeof err->message];
+        memcpy(inner, err->message, sizeof inner);
+        /* a message that no longer fits is cut at its end, which is what we want here */
+        int written = snprintf(err->message, sizeof err->message, "%s: ", context);
+        size_t used = written < 0 ? 0 : (size_t)written;
+        if (used < sizeof err->message)
+            snprintf(err->message + used, sizeof err->message - used, "%s", inner);
+        err->status = status;
+    }
+    return status;
+}

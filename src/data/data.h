@@ -1,0 +1,71 @@
+/*
+ * data: token sequences and borrowed views of them, validation, random data sets.
+ */
+#ifndef ATTSVM_DATA_H
+#define ATTSVM_DATA_H
+
+#include "la/la.h"
+
+/* Arrays of a data set that are known by name; the rest of a file is ignored. */
+extern const char *const data_known_arrays[]; /* NULL-terminated */
+
+struct attsvm_data {
+    int64_t n, d, tokens, T_min, T_max;
+    int64_t vocabulary; /* rows of E, 0 unless a table                            */
+    int64_t queries;    /* M of Z, 0 without Z                                    */
+    int64_t labels;     /* entries of Y: 0, n, or n*M (sum of T_i: one per token) */
+    int64_t positive;
+    attsvm_storage storage;
+    attsvm_dtype dtype;         /* of the tokens: F16, F32 or F64                         */
+    const void *X;              /* tokens (tokens x d), or the table E (vocabulary x d)   */
+    const int32_t *index;       /* row of E for each token, NULL unless a table           */
+    const int64_t *offsets;     /* n+1; NULL when all have T_max tokens                   */
+    const int8_t *Y;            /* -1, +1; NULL without labels                            */
+    attsvm_named_array *arrays; /* the known arrays as given                            */
+    int64_t count;
+    void *memory; /* what this object owns: one block                       */
+    void *owner;  /* released last, by `release`: the file behind the arrays */
+    void (*release)(void *owner);
+};
+
+/* First token of sequence i in the order of the whole set. */
+static inline int64_t data_first(const attsvm_data *data, int64_t i)
+{
+    return data->offsets ? data->offsets[i] : i * data->T_max;
+}
+
+static inline int64_t data_length(const attsvm_data *data, int64_t i)
+{
+    return data_first(data, i + 1) - data_first(data, i);
+}
+
+/* X_i as rows. */
+la_rows data_sequence(const attsvm_data *data, int64_t i);
+
+/*
+ * Sequences cut into `blocks` runs of about equally many tokens, by the data alone.  first
+ * (blocks+1) gets the first sequence of each run.
+ */
+void data_blocks(const attsvm_data *data, int64_t blocks, int64_t *first);
+
+/* The named array as a new double array of `count` values in *out (caller frees); an error that
+   names array, shape and expectation where it is missing, of another shape or not finite. */
+attsvm_status data_doubles(const attsvm_data *data, const char *name, const int64_t *shape,
+                           int ndim, double **out, attsvm_error *err);
+
+/* As attsvm_data_create; on success the data set also owns `owner`. */
+attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
+                          const attsvm_read_settings *settings, void *owner,
+                          void (*release)(void *), attsvm_error *err);
+
+/* -------------------------------------------------------------- random data sets */
+
+extern const settings_table data_generate_table;
+
+typedef struct data_generator data_generator;
+
+attsvm_status data_generator_create(data_generator **out, const attsvm_generate_settings *settings,
+                                    attsvm_error *err);
+void data_generator_free(data_generator *generator);
+
+#endif

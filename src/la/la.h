@@ -1,0 +1,113 @@
+/*
+ * la: linear algebra.  The one seam to CBLAS and LAPACKE, and kernels of our own: rows of stored
+ * tokens (float16, float32, float64, widened in registers), vector exp, and small sizes where a
+ * BLAS call costs more than the work.
+ *
+ * Kernels exist once per instruction set (baseline, AVX2+FMA, AVX-512) and are reached through one
+ * table chosen when the library is loaded.
+ */
+#ifndef ATTSVM_LA_H
+#define ATTSVM_LA_H
+
+#include "base/base.h"
+
+/*
+ * Rows of equal length d in memory, borrowed: row t is at base + (index ? index[t] : t) * d
+ * elements. This is how every kernel sees a sequence, whatever the storage.  `base` need not be
+ * aligned.
+ */
+typedef struct la_rows {
+    const void *base;
+    const int32_t *index; /* NULL: rows follow each other */
+    int64_t count, d;
+    attsvm_dtype dtype; /* ATTSVM_F16, F32 or F64 */
+} la_rows;
+
+/* ------------------------------------------------- kernels by instruction set */
+
+typedef struct la_kernels {
+    const char *name;
+    /* y[i] = exp(x[i]), at most 1 ulp; x and y may be the same array */
+    void (*exp)(const double *x, double *y, int64_t count);
+    void (*expf)(const float *x, float *y, int64_t count);
+    /* y[t] = x_t' p over the rows */
+    void (*rows_dot)(const la_rows *rows, const double *p, double *y);
+    /* y += sum_t w[t] x_t; rows with w[t] == 0 are not read */
+    void (*rows_sum)(const la_rows *rows, const double *w, double *y);
+    /* index of the first element that is not finite, or -1 */
+    int64_t (*first_nonfinite)(attsvm_dtype dtype, const void *x, int64_t count);
+    /* count floats of any stored type to double */
+    void (*widen)(attsvm_dtype dtype, const void *x, double *y, int64_t count);
+    double (*dot)(const double *x, const double *y, int64_t count);
+    void (*axpy)(double a, const double *x, double *y, int64_t count); /* y += a x */
+} la_kernels;
+
+extern const la_kernels la_baseline;
+#ifdef ATTSVM_X86
+extern const la_kernels la_avx2, la_avx512;
+#endif
+
+/* The table in use. */
+const la_kernels *la_active(void);
+
+static inline void la_exp(const double *x, double *y, int64_t count)
+{
+    la_active()->exp(x, y, count);
+}
+
+static inline void la_rows_dot(const la_rows *rows, const double *p, double *y)
+{
+    la_active()->rows_dot(rows, p, y);
+}
+
+static inline void la_rows_sum(const la_rows *rows, const double *w, double *y)
+{
+    la_active()->rows_sum(rows, w, y);
+}
+
+static inline double la_dot(const double *x, const double *y, int64_t count)
+{
+    return la_active()->dot(x, y, count);
+}
+
+static inline void la_axpy(double a, const double *x, double *y, int64_t count)
+{
+    la_active()->axpy(a, x, y, count);
+}
+
+/* Row t, widened, into x (d). */
+void la_row(const la_rows *rows, int64_t t, double *x);
+
+/* Euclidean norm without overflow or underflow on the way. */
+double la_norm(const double *x, int64_t count);
+
+/* float16 <-> float32 bits, round to nearest even, as IEEE 754 says. */
+float la_half_to_float(uint16_t half);
+uint16_t la_float_to_half(float value);
+
+/* -------------------------------------------------------- dense, row-major */
+
+/* y = alpha op(A) x + beta y, A m x n with row stride lda. */
+void la_gemv(bool transpose, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
+             const double *x, double beta, double *y);
+/* C = alpha op(A) op(B) + beta C, C m x n, inner size k. */
+void la_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
+             const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
+             int64_t ldc);
+/* C (n x n, lower triangle) = alpha A A' + beta C (A n x k), or A' A with transpose (A k x n). */
+void la_syrk(bool transpose, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
+             double beta, double *C, int64_t ldc);
+/* Solves L x = b or L' x = b in place, L n x n lower. */
+void la_trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double *x);
+/* Lower Cholesky factor in place; returns 0, or k > 0 when the leading minor k is not positive. */
+int64_t la_cholesky(int64_t n, double *A, int64_t lda);
+/* Symmetric eigenproblem: A (lower read, overwritten by eigenvectors in columns), w ascending. */
+attsvm_status la_eigen(int64_t n, double *A, int64_t lda, double *w, attsvm_error *err);
+/* Thin SVD A = U diag(s) Vt, A m x n overwritten, r = min(m,n): U m x r, Vt r x n, s descending. */
+attsvm_status la_svd(int64_t m, int64_t n, double *A, int64_t lda, double *s, double *U,
+                     int64_t ldu, double *Vt, int64_t ldvt, attsvm_error *err);
+
+/* Name of the BLAS behind the seam, for `attsvm --version`. */
+const char *la_blas_name(void);
+
+#endif
