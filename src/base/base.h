@@ -15,9 +15,9 @@
 /* ---------------------------------------------------------------------- errors */
 
 #if defined(__GNUC__)
-#define BASE_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define BASE_PRINTF(string, first) __attribute__((format(printf, string, first)))
 #else
-#define BASE_PRINTF(format, first)
+#define BASE_PRINTF(string, first)
 #endif
 
 /* Fills *err (may be NULL) and returns `status`.  A message names thing, value and limit. */
