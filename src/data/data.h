@@ -28,6 +28,32 @@ struct attsvm_data {
     void (*release)(void *owner);
 };
 
+/* ----------------------------------------------------------------------- arrays */
+
+bool data_is_float(attsvm_dtype dtype);
+/* Element `index` of an array of whole numbers, whatever its dtype; an error names it. */
+attsvm_status data_integer(const attsvm_array *array, const char *name, int64_t index, int64_t *out,
+                           attsvm_error *err);
+/* "(3,7,2)" */
+void data_shape_text(const attsvm_array *array, char *out, size_t size);
+
+/*
+ * Checks of single arrays, used by data_create.  Messages name array, index and expectation.
+ */
+attsvm_status data_check_finite(const attsvm_array *array, const char *name, const char *role,
+                                int threads, attsvm_error *err);
+attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, const char *of,
+                                 int64_t *out, attsvm_error *err);
+attsvm_status data_check_tokens(const attsvm_array *tokens, int64_t vocabulary, int32_t *out,
+                                attsvm_error *err);
+attsvm_status data_check_labels(const attsvm_array *labels, const char *name, int8_t *out,
+                                int64_t *positive, attsvm_error *err);
+attsvm_status data_check_selection(const attsvm_data *data, const attsvm_array *ids,
+                                   attsvm_error *err);
+attsvm_status data_check_sets(const attsvm_data *data, const attsvm_array *sets, attsvm_error *err);
+
+/* ------------------------------------------------------------------------- views */
+
 /* First token of sequence i in the order of the whole set. */
 static inline int64_t data_first(const attsvm_data *data, int64_t i)
 {

@@ -1,0 +1,355 @@
+/*
+ * A data set over named arrays: which arrays there are, what their shapes must be to each other,
+ * and the views of sequences that all kernels use.  Tokens stay as they are stored (float16, 32 or
+ * 64, in memory or mapped); only integer tokens are widened once, to float32 or float64.
+ */
+#include "data/data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const data_known_arrays[] = { "X",      "E",      "tokens", "offsets", "Y",
+                                          "y",      "Z",      "v",      "V",       "W",
+                                          "p",      "ids",    "O",      "s",       "init_p",
+                                          "init_W", "init_K", "init_Q", "init_v",  NULL };
+
+const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)
+{
+    for (int64_t k = 0; k < data->count; k++)
+        if (strcmp(data->arrays[k].name, name) == 0)
+            return &data->arrays[k].array;
+    return NULL;
+}
+
+static bool is_known(const char *name)
+{
+    for (const char *const *known = data_known_arrays; *known; known++)
+        if (strcmp(name, *known) == 0)
+            return true;
+    return false;
+}
+
+static attsvm_status wrong_shape(const attsvm_array *array, const char *name, const char *expected,
+                                 attsvm_error *err)
+{
+    char shape[160];
+    data_shape_text(array, shape, sizeof shape);
+    return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, shape, expected);
+}
+
+/* Takes over the known arrays, each at most once, each a well-formed view. */
+static attsvm_status keep_arrays(attsvm_data *data, const attsvm_named_array *arrays, int64_t count,
+                                 attsvm_error *err)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const attsvm_array *array = &arrays[k].array;
+        if (!is_known(arrays[k].name))
+            continue;
+        if (attsvm_data_array(data, arrays[k].name))
+            return fail(err, ATTSVM_E_DATA, "%s is given twice", arrays[k].name);
+        int64_t elements = attsvm_array_count(array);
+        if (elements < 0 || attsvm_dtype_size(array->dtype) == 0 || (!array->data && elements > 0))
+            return fail(err, ATTSVM_E_DATA, "%s is not an array: bad shape, dtype or data pointer",
+                        arrays[k].name);
+        data->arrays[data->count++] = arrays[k];
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status need_integers(const attsvm_array *array, const char *name, attsvm_error *err)
+{
+    if (data_is_float(array->dtype) || array->dtype == ATTSVM_BOOL)
+        return fail(err, ATTSVM_E_DATA, "%s is %s; expected integers", name,
+                    attsvm_dtype_name(array->dtype));
+    return ATTSVM_OK;
+}
+
+/* Sizes from X (n,T,d). */
+static attsvm_status shape_equal(attsvm_data *data, const attsvm_array *X, attsvm_error *err)
+{
+    if (attsvm_data_array(data, "offsets"))
+        return fail(err, ATTSVM_E_DATA,
+                    "X has three dimensions, so its sequences are of equal length "
+                    "and offsets must not be given");
+    data->storage = ATTSVM_EQUAL;
+    data->n = X->shape[0];
+    data->T_min = data->T_max = X->shape[1];
+    data->d = X->shape[2];
+    if (data->n < 1 || data->T_max < 1 || data->d < 1)
+        return wrong_shape(X, "X", "at least one sequence, token and coordinate", err);
+    data->tokens = data->n * data->T_max;
+    return ATTSVM_OK;
+}
+
+/* Sizes from a matrix with `rows` tokens and offsets (n+1). */
+static attsvm_status shape_ragged(attsvm_data *data, int64_t rows, const char *of,
+                                  attsvm_error *err)
+{
+    const attsvm_array *offsets = attsvm_data_array(data, "offsets");
+    if (!offsets)
+        return fail(err, ATTSVM_E_DATA,
+                    "%s has one row per token, so offsets (n+1) must say where sequences begin",
+                    of);
+    if (offsets->ndim != 1 || offsets->shape[0] < 2)
+        return wrong_shape(offsets, "offsets", "(n+1,) with n at least 1", err);
+    data->n = offsets->shape[0] - 1;
+    data->tokens = rows;
+    return need_integers(offsets, "offsets", err);
+}
+
+static attsvm_status shape_table(attsvm_data *data, const attsvm_array *E, attsvm_error *err)
+{
+    const attsvm_array *tokens = attsvm_data_array(data, "tokens");
+    if (E->ndim != 2 || E->shape[0] < 1 || E->shape[1] < 1)
+        return wrong_shape(E, "E", "(V,d)", err);
+    if (E->shape[0] > INT32_MAX)
+        return fail(err, ATTSVM_E_DATA, "E has %" PRId64 " rows; a table may have %d", E->shape[0],
+                    INT32_MAX);
+    if (!tokens)
+        return fail(err, ATTSVM_E_DATA, "E is a table of words, so tokens (N) must index it");
+    if (tokens->ndim != 1)
+        return wrong_shape(tokens, "tokens", "(N,)", err);
+    TRY(need_integers(tokens, "tokens", err));
+    data->storage = ATTSVM_TABLE;
+    data->vocabulary = E->shape[0];
+    data->d = E->shape[1];
+    return shape_ragged(data, tokens->shape[0], "tokens", err);
+}
+
+static attsvm_status shape_tokens(attsvm_data *data, attsvm_error *err)
+{
+    const attsvm_array *X = attsvm_data_array(data, "X"), *E = attsvm_data_array(data, "E");
+    if (X && E)
+        return fail(err, ATTSVM_E_DATA,
+                    "X and E are both there; tokens are either X, or E and tokens");
+    if (E)
+        return shape_table(data, E, err);
+    if (!X)
+        return fail(err, ATTSVM_E_DATA,
+                    "no tokens: expected X (n,T,d), X (N,d) with offsets (n+1), or E (V,d) with "
+                    "tokens (N) and offsets (n+1)");
+    if (X->ndim == 3)
+        return shape_equal(data, X, err);
+    if (X->ndim != 2 || X->shape[0] < 1 || X->shape[1] < 1)
+        return wrong_shape(X, "X", "(n,T,d), or (N,d) with offsets", err);
+    data->storage = ATTSVM_RAGGED;
+    data->d = X->shape[1];
+    return shape_ragged(data, X->shape[0], "X", err);
+}
+
+/* Queries Z (n,d) or (n,M,d). */
+static attsvm_status shape_queries(attsvm_data *data, attsvm_error *err)
+{
+    const attsvm_array *Z = attsvm_data_array(data, "Z");
+    if (!Z)
+        return ATTSVM_OK;
+    bool one = Z->ndim == 2, many = Z->ndim == 3;
+    if ((!one && !many) || Z->shape[0] != data->n || Z->shape[Z->ndim - 1] != data->d ||
+        (many && Z->shape[1] < 1)) {
+        char expected[96];
+        snprintf(expected, sizeof expected,
+                 "(%" PRId64 ",%" PRId64 ") or (%" PRId64 ",M,%" PRId64 ")", data->n, data->d,
+                 data->n, data->d);
+        return wrong_shape(Z, "Z", expected, err);
+    }
+    data->queries = one ? 1 : Z->shape[1];
+    return ATTSVM_OK;
+}
+
+/* One entry per sequence, per given query, or per token (every token a query). */
+static attsvm_status shape_per_query(const attsvm_data *data, const attsvm_array *array,
+                                     const char *name, attsvm_error *err)
+{
+    int64_t count = attsvm_array_count(array);
+    bool per_query = data->queries > 0 && count == data->n * data->queries;
+    if (array->ndim < 1 || array->ndim > 2 ||
+        (count != data->n && !per_query && count != data->tokens)) {
+        char expected[128];
+        snprintf(expected, sizeof expected,
+                 "one entry for each of the %" PRId64 " sequences (or for each query)", data->n);
+        return wrong_shape(array, name, expected, err);
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status shape_labels(attsvm_data *data, const attsvm_array **labels, const char **name,
+                                  attsvm_error *err)
+{
+    const attsvm_array *upper = attsvm_data_array(data, "Y"), *lower = attsvm_data_array(data, "y");
+    if (upper && lower)
+        return fail(err, ATTSVM_E_DATA, "Y and y are both there; one of them holds the labels");
+    *labels = upper ? upper : lower;
+    *name = upper ? "Y" : "y";
+    if (!*labels)
+        return ATTSVM_OK;
+    data->labels = attsvm_array_count(*labels);
+    return shape_per_query(data, *labels, *name, err);
+}
+
+/* Integer tokens of one or two bytes are exact in float32; wider ones go to float64. */
+static attsvm_dtype stored_type(attsvm_dtype dtype)
+{
+    if (data_is_float(dtype))
+        return dtype;
+    return attsvm_dtype_size(dtype) <= 2 ? ATTSVM_F32 : ATTSVM_F64;
+}
+
+typedef struct pieces {
+    int64_t *offsets;
+    int32_t *index;
+    int8_t *Y;
+    void *X, *Z; /* widened integer tokens and queries, NULL where stored as floats */
+} pieces;
+
+static void layout(pieces *own, arena *a, const attsvm_data *data, const attsvm_array *X,
+                   const attsvm_array *Z)
+{
+    bool ragged = data->storage != ATTSVM_EQUAL;
+    own->offsets = ragged ? take_int64(a, (size_t)data->n + 1) : NULL;
+    own->index = data->vocabulary ? base_take(a, (size_t)data->tokens, sizeof(int32_t)) : NULL;
+    own->Y = data->labels ? base_take(a, (size_t)data->labels, 1) : NULL;
+    own->X = data_is_float(X->dtype) ? NULL
+                                     : base_take(a, (size_t)attsvm_array_count(X),
+                                                 attsvm_dtype_size(stored_type(X->dtype)));
+    own->Z = !Z || data_is_float(Z->dtype) ? NULL
+                                           : base_take(a, (size_t)attsvm_array_count(Z),
+                                                       attsvm_dtype_size(stored_type(Z->dtype)));
+}
+
+static void widen_integers(attsvm_array *array, void *memory)
+{
+    attsvm_dtype dtype = stored_type(array->dtype);
+    for (int64_t k = 0, count = attsvm_array_count(array); k < count; k++) {
+        double value = attsvm_array_get(array, k);
+        if (dtype == ATTSVM_F32)
+            ((float *)memory)[k] = (float)value;
+        else
+            ((double *)memory)[k] = value;
+    }
+    array->data = memory;
+    array->dtype = dtype;
+}
+
+static attsvm_status fill_offsets(attsvm_data *data, int64_t *offsets, attsvm_error *err)
+{
+    if (!offsets)
+        return ATTSVM_OK;
+    TRY(data_check_offsets(attsvm_data_array(data, "offsets"), data->tokens,
+                           data->vocabulary ? "tokens" : "X", offsets, err));
+    data->offsets = offsets;
+    data->T_min = INT64_MAX;
+    for (int64_t i = 0; i < data->n; i++) {
+        int64_t T = offsets[i + 1] - offsets[i];
+        data->T_min = T < data->T_min ? T : data->T_min;
+        data->T_max = T > data->T_max ? T : data->T_max;
+    }
+    return ATTSVM_OK;
+}
+
+/* O and s have one entry per token, (n,T) or (N). */
+static attsvm_status check_sets(const attsvm_data *data, attsvm_error *err)
+{
+    static const char *const names[] = { "O", "s" };
+    for (int k = 0; k < 2; k++) {
+        const attsvm_array *array = attsvm_data_array(data, names[k]);
+        if (array && attsvm_array_count(array) != data->tokens) {
+            char expected[64];
+            snprintf(expected, sizeof expected, "one entry for each of the %" PRId64 " tokens",
+                     data->tokens);
+            return wrong_shape(array, names[k], expected, err);
+        }
+        if (array && k == 0)
+            TRY(data_check_sets(data, array, err));
+        if (array && k == 1)
+            TRY(data_check_finite(array, "s", "softmax values", 1, err));
+    }
+    return ATTSVM_OK;
+}
+
+/* Shapes first, then memory, then values: nothing is read before its size is known to fit. */
+static attsvm_status build(attsvm_data *data, int threads, attsvm_error *err)
+{
+    const attsvm_array *labels = NULL;
+    const char *labels_name = NULL;
+    TRY(shape_tokens(data, err));
+    TRY(shape_queries(data, err));
+    TRY(shape_labels(data, &labels, &labels_name, err));
+    attsvm_array *X = (attsvm_array *)attsvm_data_array(data, data->vocabulary ? "E" : "X");
+    attsvm_array *Z = (attsvm_array *)attsvm_data_array(data, "Z");
+    pieces own;
+    arena a = { 0 };
+    layout(&own, &a, data, X, Z);
+    TRY(base_arena_allocate(&a, "data set", err));
+    data->memory = a.base;
+    layout(&own, &a, data, X, Z);
+
+    TRY(fill_offsets(data, own.offsets, err));
+    if (own.X)
+        widen_integers(X, own.X);
+    if (own.Z)
+        widen_integers(Z, own.Z);
+    data->X = X->data;
+    data->dtype = X->dtype;
+    if (own.index)
+        TRY(data_check_tokens(attsvm_data_array(data, "tokens"), data->vocabulary, own.index, err));
+    data->index = own.index;
+    if (labels)
+        TRY(data_check_labels(labels, labels_name, own.Y, &data->positive, err));
+    data->Y = own.Y;
+    TRY(data_check_finite(X, data->vocabulary ? "E" : "X", "tokens", threads, err));
+    if (Z)
+        TRY(data_check_finite(Z, "Z", "queries", threads, err));
+    const attsvm_array *ids = attsvm_data_array(data, "ids");
+    if (ids) {
+        TRY(shape_per_query(data, ids, "ids", err));
+        TRY(need_integers(ids, "ids", err));
+        TRY(data_check_selection(data, ids, err));
+    }
+    return check_sets(data, err);
+}
+
+attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
+                          const attsvm_read_settings *settings, void *owner,
+                          void (*release)(void *), attsvm_error *err)
+{
+    *out = NULL;
+    attsvm_read_settings standard;
+    attsvm_read_settings_init(&standard);
+    if (!settings)
+        settings = &standard;
+    TRY(base_settings_check(&base_read_table, settings, err));
+    attsvm_data *data;
+    TRY(base_allocate(&data, 1, sizeof *data, "data set", err));
+    size_t known = sizeof data_known_arrays / sizeof *data_known_arrays;
+    attsvm_status status = base_allocate(&data->arrays, known, sizeof *data->arrays, "arrays", err);
+    if (status == ATTSVM_OK)
+        status = keep_arrays(data, arrays, count, err);
+    if (status == ATTSVM_OK)
+        status = build(data, base_threads(settings->threads), err);
+    if (status != ATTSVM_OK) {
+        attsvm_data_free(data);
+        return status;
+    }
+    data->owner = owner;
+    data->release = release;
+    *out = data;
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
+                                 const attsvm_read_settings *settings, attsvm_error *err)
+{
+    return data_create(out, arrays, count, settings, NULL, NULL, err);
+}
+
+void attsvm_data_free(attsvm_data *data)
+{
+    if (!data)
+        return;
+    if (data->release)
+        data->release(data->owner);
+    free(data->memory);
+    free(data->arrays);
+    free(data);
+}

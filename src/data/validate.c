@@ -1,0 +1,193 @@
+/*
+ * Checks of the arrays of a data set.  A message names array, index, value and expectation.
+ */
+#include "data/data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Elements a block of the finite scan: about 1 MB, so that a worker stays in its cache. */
+enum { SCAN_BLOCK = 1 << 17 };
+
+typedef struct scan {
+    const attsvm_array *array;
+    int64_t count;
+    int64_t first; /* lowest offender so far; atomic */
+} scan;
+
+static void scan_block(void *context, int64_t block, int worker)
+{
+    (void)worker;
+    scan *s = context;
+    int64_t lo = block * SCAN_BLOCK;
+    int64_t size = s->count - lo < SCAN_BLOCK ? s->count - lo : SCAN_BLOCK;
+    int64_t known = __atomic_load_n(&s->first, __ATOMIC_RELAXED);
+    if (lo > known)
+        return;
+    const char *at = (const char *)s->array->data + (size_t)lo * attsvm_dtype_size(s->array->dtype);
+    int64_t found = la_active()->first_nonfinite(s->array->dtype, at, size);
+    if (found < 0)
+        return;
+    found += lo;
+    while (found < known && !__atomic_compare_exchange_n(&s->first, &known, found, false,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+/* "3,7" for element `index` of an array of that shape. */
+static void index_text(const attsvm_array *array, int64_t index, char *out, size_t size)
+{
+    int64_t place[ATTSVM_MAX_DIMS];
+    for (int k = array->ndim - 1; k >= 0; k--) {
+        place[k] = index % array->shape[k];
+        index /= array->shape[k];
+    }
+    size_t used = 0;
+    out[0] = '\0';
+    for (int k = 0; k < array->ndim && used < size; k++)
+        used += (size_t)snprintf(out + used, size - used, "%s%" PRId64, k ? "," : "", place[k]);
+}
+
+attsvm_status data_check_finite(const attsvm_array *array, const char *name, const char *role,
+                                int threads, attsvm_error *err)
+{
+    scan s = { array, attsvm_array_count(array), INT64_MAX };
+    if (!data_is_float(array->dtype))
+        return ATTSVM_OK;
+    base_parallel(threads, (s.count + SCAN_BLOCK - 1) / SCAN_BLOCK, scan_block, &s);
+    if (s.first == INT64_MAX)
+        return ATTSVM_OK;
+    char place[128];
+    index_text(array, s.first, place, sizeof place);
+    double value = attsvm_array_get(array, s.first);
+    return fail(err, ATTSVM_E_DATA, "%s[%s] is %s; %s must be finite", name, place,
+                isnan(value) ? "NaN"
+                : value > 0  ? "+infinity"
+                             : "-infinity",
+                role);
+}
+
+attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, const char *of,
+                                 int64_t *out, attsvm_error *err)
+{
+    int64_t n = offsets->shape[0] - 1;
+    for (int64_t i = 0; i <= n; i++) {
+        TRY(data_integer(offsets, "offsets", i, &out[i], err));
+        if (i == 0 && out[0] != 0)
+            return fail(err, ATTSVM_E_DATA, "offsets[0] = %" PRId64 " is not 0", out[0]);
+        if (i > 0 && out[i] < out[i - 1])
+            return fail(err, ATTSVM_E_DATA,
+                        "offsets[%" PRId64 "] = %" PRId64 " is below offsets[%" PRId64
+                        "] = %" PRId64,
+                        i, out[i], i - 1, out[i - 1]);
+        if (i > 0 && out[i] == out[i - 1])
+            return fail(err, ATTSVM_E_DATA,
+                        "offsets[%" PRId64 "] = offsets[%" PRId64 "] = %" PRId64
+                        ": sequence %" PRId64 " has no token; every sequence needs one",
+                        i, i - 1, out[i], i - 1);
+        if (out[i] > rows)
+            return fail(err, ATTSVM_E_DATA,
+                        "offsets[%" PRId64 "] = %" PRId64 " is beyond the %" PRId64 " rows of %s",
+                        i, out[i], rows, of);
+    }
+    if (out[n] != rows)
+        return fail(err, ATTSVM_E_DATA,
+                    "offsets[%" PRId64 "] = %" PRId64
+                    ", the last, is not the number of rows of %s, "
+                    "%" PRId64,
+                    n, out[n], of, rows);
+    return ATTSVM_OK;
+}
+
+attsvm_status data_check_tokens(const attsvm_array *tokens, int64_t vocabulary, int32_t *out,
+                                attsvm_error *err)
+{
+    for (int64_t k = 0; k < tokens->shape[0]; k++) {
+        int64_t word;
+        TRY(data_integer(tokens, "tokens", k, &word, err));
+        if (word < 0 || word >= vocabulary)
+            return fail(err, ATTSVM_E_DATA,
+                        "tokens[%" PRId64 "] = %" PRId64 " is not in 0..%" PRId64 ", the rows of E",
+                        k, word, vocabulary - 1);
+        out[k] = (int32_t)word;
+    }
+    return ATTSVM_OK;
+}
+
+/* -1/+1, or 0/1 mapped to them; a set that mixes 0 with -1 is neither. */
+attsvm_status data_check_labels(const attsvm_array *labels, const char *name, int8_t *out,
+                                int64_t *positive, attsvm_error *err)
+{
+    int64_t count = attsvm_array_count(labels), first_zero = -1, first_minus = -1;
+    *positive = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double y = attsvm_array_get(labels, i);
+        if (y != 1 && y != 0 && y != -1)
+            return fail(err, ATTSVM_E_DATA,
+                        "%s[%" PRId64 "] = %g is no label; labels are -1 and +1 (or 0 and 1)", name,
+                        i, y);
+        if (y == 0 && first_zero < 0)
+            first_zero = i;
+        if (y == -1 && first_minus < 0)
+            first_minus = i;
+        if (first_zero >= 0 && first_minus >= 0)
+            return fail(err, ATTSVM_E_DATA,
+                        "%s[%" PRId64 "] = 0 and %s[%" PRId64
+                        "] = -1: labels are -1 and +1, or 0 and 1, not both",
+                        name, first_zero, name, first_minus);
+        out[i] = y == 1 ? 1 : -1;
+        *positive += y == 1;
+    }
+    return ATTSVM_OK;
+}
+
+/* Sequence to which entry k of an array with one entry per sequence, query or token belongs. */
+static int64_t sequence_of(const attsvm_data *data, int64_t count, int64_t k)
+{
+    if (count != data->tokens || count == data->n)
+        return k / (count / data->n);
+    int64_t lo = 0, hi = data->n - 1;
+    while (lo < hi) {
+        int64_t middle = (lo + hi + 1) / 2;
+        if (data_first(data, middle) <= k)
+            lo = middle;
+        else
+            hi = middle - 1;
+    }
+    return lo;
+}
+
+attsvm_status data_check_selection(const attsvm_data *data, const attsvm_array *ids,
+                                   attsvm_error *err)
+{
+    int64_t count = attsvm_array_count(ids);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t id, i = sequence_of(data, count, k);
+        TRY(data_integer(ids, "ids", k, &id, err));
+        if (id < 0 || id >= data_length(data, i))
+            return fail(err, ATTSVM_E_DATA,
+                        "ids[%" PRId64 "] = %" PRId64 " is not in 0..%" PRId64
+                        ", the tokens of sequence %" PRId64,
+                        k, id, data_length(data, i) - 1, i);
+    }
+    return ATTSVM_OK;
+}
+
+attsvm_status data_check_sets(const attsvm_data *data, const attsvm_array *sets, attsvm_error *err)
+{
+    for (int64_t i = 0; i < data->n; i++) {
+        int64_t chosen = 0;
+        for (int64_t k = data_first(data, i); k < data_first(data, i + 1); k++) {
+            double member = attsvm_array_get(sets, k);
+            if (member != 0 && member != 1)
+                return fail(err, ATTSVM_E_DATA, "O[%" PRId64 "] = %g is neither 0 nor 1", k,
+                            member);
+            chosen += member == 1;
+        }
+        if (chosen == 0)
+            return fail(err, ATTSVM_E_DATA,
+                        "O selects no token of sequence %" PRId64 "; every set needs one", i);
+    }
+    return ATTSVM_OK;
+}

@@ -1,0 +1,89 @@
+/* Borrowed views: sequences as rows, runs of sequences, single values. */
+#include "data/data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+la_rows data_sequence(const attsvm_data *data, int64_t i)
+{
+    int64_t first = data_first(data, i);
+    la_rows rows = { data->X, NULL, data_first(data, i + 1) - first, data->d, data->dtype };
+    if (data->index)
+        rows.index = data->index + first;
+    else
+        rows.base = (const char *)data->X +
+                    (size_t)first * (size_t)data->d * attsvm_dtype_size(data->dtype);
+    return rows;
+}
+
+void data_blocks(const attsvm_data *data, int64_t blocks, int64_t *first)
+{
+    int64_t i = 0;
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t lo, hi;
+        base_block(data->tokens, blocks, b, &lo, &hi);
+        while (i < data->n && data_first(data, i) < lo)
+            i++;
+        first[b] = i;
+    }
+    first[blocks] = data->n;
+}
+
+attsvm_data_info attsvm_data_describe(const attsvm_data *data)
+{
+    return (attsvm_data_info){ .n = data->n,
+                               .d = data->d,
+                               .tokens = data->tokens,
+                               .T_min = data->T_min,
+                               .T_max = data->T_max,
+                               .vocabulary = data->vocabulary,
+                               .queries = data->queries,
+                               .positive = data->positive,
+                               .negative = data->labels - data->positive,
+                               .dtype = data->dtype,
+                               .storage = data->storage };
+}
+
+int64_t attsvm_data_length(const attsvm_data *data, int64_t i)
+{
+    return data_length(data, i);
+}
+
+void attsvm_data_token(const attsvm_data *data, int64_t i, int64_t t, double *x)
+{
+    la_rows rows = data_sequence(data, i);
+    la_row(&rows, t, x);
+}
+
+int attsvm_data_label(const attsvm_data *data, int64_t i)
+{
+    /* with one label per query, the label of the first query */
+    if (!data->Y)
+        return 0;
+    if (data->labels == data->n)
+        return data->Y[i];
+    return data->Y[data->labels == data->tokens ? data_first(data, i) : i * data->queries];
+}
+
+attsvm_status data_doubles(const attsvm_data *data, const char *name, const int64_t *shape,
+                           int ndim, double **out, attsvm_error *err)
+{
+    *out = NULL;
+    const attsvm_array *array = attsvm_data_array(data, name);
+    attsvm_array wanted = { .ndim = ndim };
+    memcpy(wanted.shape, shape, (size_t)ndim * sizeof *shape);
+    char expected[160], found[160];
+    data_shape_text(&wanted, expected, sizeof expected);
+    if (!array)
+        return fail(err, ATTSVM_E_DATA, "%s %s is needed and not there", name, expected);
+    data_shape_text(array, found, sizeof found);
+    if (array->ndim != ndim || memcmp(array->shape, shape, (size_t)ndim * sizeof *shape) != 0)
+        return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, found, expected);
+    TRY(data_check_finite(array, name, "its values", 1, err));
+    int64_t count = attsvm_array_count(array);
+    TRY(base_allocate(out, (size_t)count, sizeof **out, name, err));
+    for (int64_t k = 0; k < count; k++)
+        (*out)[k] = attsvm_array_get(array, k);
+    return ATTSVM_OK;
+}
