@@ -234,6 +234,234 @@ ATTSVM_API attsvm_status attsvm_data_generate_file(const char *path,
                                                    const attsvm_generate_settings *settings,
                                                    attsvm_error *err);
 
+/* ------------------------------------------------------------------------- svm */
+
+/*
+ * Max-margin problems (theory, section 4)
+ *
+ *   minimise |theta|   subject to   <A_r, theta> >= b_r,   <A_r, theta> = e_r
+ *
+ * with one row r for each sequence, query and rival token.
+ */
+typedef enum attsvm_problem_kind {
+    ATTSVM_PROBLEM_P = 1,  /* theta = p (d):   (k_alpha - k_t)' p >= 1                          */
+    ATTSVM_PROBLEM_V,      /* theta = v (d):   Y x_alpha' v >= 1                                */
+    ATTSVM_PROBLEM_JOINT,  /* theta = p (d):   as P, 0 on the right where the v-SVM is not tight */
+    ATTSVM_PROBLEM_W,      /* theta = W (d,d): (x_alpha - x_t)' W z >= 1                        */
+    ATTSVM_PROBLEM_MULTI,  /* theta = W (d,d): sets O; = 0 inside, >= 1 outside                 */
+    ATTSVM_PROBLEM_FINITE, /* theta = W (d,d): (x_beta - x_t)' W z = log(s_beta/s_t) inside O    */
+} attsvm_problem_kind;
+
+typedef enum attsvm_norm {
+    ATTSVM_NORM_L2 = 1, /* of p and v; for W the same as ATTSVM_NORM_FRO and the other way round */
+    ATTSVM_NORM_FRO,
+    ATTSVM_NORM_NUC,
+    ATTSVM_NORM_SPECTRAL,
+    ATTSVM_NORM_LQ, /* of the entries, 1 < q < infinity */
+    ATTSVM_NORM_L1,
+    ATTSVM_NORM_LINF,
+} attsvm_norm;
+
+/* What was found.  An infeasible problem is a successful call. */
+typedef enum attsvm_outcome {
+    ATTSVM_NOT_RUN = 0,
+    ATTSVM_OPTIMAL, /* theta and multipliers whose gap is at most tol (or the floor of theory 4.1)
+                     */
+    ATTSVM_INFEASIBLE, /* multipliers that prove it                                              */
+    ATTSVM_STALLED,    /* neither: stopped by a limit or by the observer; holds the best so far  */
+    ATTSVM_STATIONARY, /* with a rank limit: no proof of optimality exists                       */
+} attsvm_outcome;
+
+typedef enum attsvm_query {
+    ATTSVM_QUERY_GIVEN = 1, /* Z of the data set; without Z as ATTSVM_QUERY_TOKEN       */
+    ATTSVM_QUERY_TOKEN,     /* token `query_token` of the sequence itself               */
+    ATTSVM_QUERY_ALL,       /* every token is a query                                   */
+    ATTSVM_QUERY_CAUSAL,    /* every token is a query and sees itself and those before  */
+} attsvm_query;
+
+typedef enum attsvm_duplicates {
+    ATTSVM_DUPLICATES_MERGE = 1, /* copies of the selected token (same key and score) have no row */
+    ATTSVM_DUPLICATES_STRICT,    /* they have one, which nothing satisfies                        */
+} attsvm_duplicates;
+
+typedef enum attsvm_head {
+    ATTSVM_HEAD_LINEAR = 1, /* v'u                         */
+    ATTSVM_HEAD_RELU,       /* v' relu(V u)                */
+    ATTSVM_HEAD_CONCAVE,    /* v'u - kappa |u|^2           */
+} attsvm_head;
+
+typedef struct attsvm_svm_settings {
+    double q;            /* exponent of ATTSVM_NORM_LQ                                          */
+    double kappa;        /* of ATTSVM_HEAD_CONCAVE                                              */
+    double soft;         /* C of the soft margin; 0: hard margin                                */
+    double threshold;    /* softmax above it puts a token into a set taken from a trained model */
+    double tol;          /* relative gap; 0: 1e-12 for l2 and fro, else 1e-9                    */
+    double time_limit;   /* seconds of wall clock; 0: none                                      */
+    int64_t query_token; /* of ATTSVM_QUERY_TOKEN                                               */
+    int64_t rank;        /* most rank of W; 0: any                                              */
+    int64_t max_iter;    /* most changes of the active set                                      */
+    int64_t threads;     /* 0: all cores                                                        */
+    int64_t seed;        /* of the sample that the solver starts from                           */
+    int32_t problem;     /* attsvm_problem_kind                                                 */
+    int32_t norm;        /* attsvm_norm                                                         */
+    int32_t query;       /* attsvm_query                                                        */
+    int32_t duplicates;  /* attsvm_duplicates                                                   */
+    int32_t head;        /* attsvm_head                                                         */
+    int32_t reserved;
+} attsvm_svm_settings;
+
+ATTSVM_API void attsvm_svm_settings_init(attsvm_svm_settings *settings);
+
+/*
+ * Sets one field by the name and text of its flag, the short forms included: norm "lq:3", head
+ * "concave:0.5", query "2", "all" or "causal".
+ */
+ATTSVM_API attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
+                                                 const char *value, attsvm_error *err);
+
+/*
+ * Selections have one entry per term: a term is a sequence with one of its queries, in the order
+ * of sequences, then queries.  P, V and JOINT have one term a sequence.
+ */
+ATTSVM_API attsvm_status attsvm_svm_terms(const attsvm_data *data,
+                                          const attsvm_svm_settings *settings, int64_t *terms,
+                                          attsvm_error *err);
+
+/*
+ * What is selected; the arrays are borrowed.  `alpha` (terms) for P, V, JOINT, W; `sets` (tokens,
+ * 0 or 1, at least one a sequence) for MULTI and FINITE, `softmax` (tokens) for FINITE, positive
+ * on the sets.
+ */
+typedef struct attsvm_selection {
+    const int64_t *alpha;
+    const uint8_t *sets;
+    const double *softmax;
+} attsvm_selection;
+
+/*
+ * opt: the token with the best score Y h(x) of each term, the lowest index on ties, into alpha
+ * (terms).  *ties (may be NULL) counts the terms in which a tie decided.
+ */
+ATTSVM_API attsvm_status attsvm_select_optimal(const attsvm_data *data,
+                                               const attsvm_svm_settings *settings, int64_t *alpha,
+                                               int64_t *ties, attsvm_error *err);
+
+/* Name of a row: its sequence, query (0 where there is one) and rival token (of V: the selected).
+ */
+typedef struct attsvm_row {
+    int64_t sequence, query, token;
+} attsvm_row;
+
+/*
+ * A solution with its proof: all that a checker needs besides the data.  Arrays are borrowed.
+ *
+ * `lambda` and `mu` are in norm form (theory 4.1): at the optimum the dual norm of
+ * sum lambda A + sum mu A is 1; for an infeasible problem b'lambda + e'mu = 1 and theta is NaN.
+ * With soft > 0 they are the multipliers of 1/2 |theta|^2 + C sum xi, 0 <= lambda <= C.
+ */
+typedef struct attsvm_claim {
+    attsvm_svm_settings settings; /* problem, norm, query, duplicates, head, soft, rank, tol */
+    attsvm_selection selection;
+    attsvm_outcome outcome;
+    int64_t theta_count; /* d, or d*d for W          */
+    const double *theta;
+    int64_t active_count; /* rows with lambda > 0     */
+    const attsvm_row *active;
+    const double *lambda;
+    int64_t equal_count; /* equality rows, with mu   */
+    const attsvm_row *equal;
+    const double *mu;
+    const struct attsvm_claim *head; /* of JOINT: the v-SVM, whose tight rows decide b */
+} attsvm_claim;
+
+/* What a sceptic asks for.  A number that was not computed is NAN (counts: -1). */
+typedef struct attsvm_svm_info {
+    attsvm_outcome outcome;
+    bool floor_decided; /* optimal by the rounding floor of theory 4.1, not by tol           */
+    bool conflict;      /* infeasible because of one pair: `pair` has the same key as alpha  */
+    char reserved[2];
+    attsvm_row pair;
+    int64_t pair_selected; /* alpha of that pair                                             */
+    double norm;           /* |theta|                                                        */
+    double margin;         /* 1/|theta|                                                      */
+    double dual;           /* lower bound of |theta| (soft: of the objective)                */
+    double gap;            /* (|theta| - dual)/|theta| (soft: of the objectives)             */
+    double violation;      /* largest violation of any row, exact evaluation; soft: largest xi */
+    double objective;      /* |theta|, or 1/2 |theta|^2 + C sum xi                           */
+    double residual;       /* infeasible: eps of theory 4.1                                  */
+    int64_t tight, active, merged, rank;
+    int64_t rounds;     /* of constraint generation                                          */
+    int64_t iterations; /* changes of the active set                                         */
+    double passes;      /* reads of the tokens, in units of the whole data set               */
+    double seconds;     /* of the solve, certificate included                                */
+} attsvm_svm_info;
+
+/* State of a running solve. */
+typedef struct attsvm_svm_progress {
+    int64_t rounds, iterations, active;
+    double passes, seconds;
+    double dual; /* lower bound of |theta| so far                */
+    double gap;  /* of the best feasible point so far; NAN: none */
+} attsvm_svm_progress;
+
+/* Called after every round; false stops the solve, which then returns its best so far. */
+typedef bool attsvm_svm_observer(void *context, const attsvm_svm_progress *progress);
+
+typedef struct attsvm_problem attsvm_problem;
+typedef struct attsvm_solution attsvm_solution;
+
+/*
+ * The rows of one problem.  `data` is borrowed and must outlive the problem; the selection is
+ * copied.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_problem_create(attsvm_problem **out, const attsvm_data *data,
+                                               const attsvm_selection *selection,
+                                               const attsvm_svm_settings *settings,
+                                               attsvm_error *err);
+ATTSVM_API void attsvm_problem_free(attsvm_problem *problem);
+
+/*
+ * Solves to the proof.  `warm` (may be NULL) is a claim about a similar problem: its active rows
+ * are tried first.  `observer` may be NULL.  The solution owns all that it shows and outlives the
+ * problem.
+ */
+ATTSVM_API attsvm_status attsvm_problem_solve(attsvm_problem *problem, const attsvm_claim *warm,
+                                              attsvm_svm_observer *observer, void *context,
+                                              attsvm_solution **out, attsvm_error *err);
+
+/*
+ * Solves `count` problems over `threads` threads (0: all cores), each on one thread.  out (count)
+ * gets the solutions; where one fails all are freed and the first failure is reported.
+ */
+ATTSVM_API attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_t count,
+                                                    int64_t threads, attsvm_solution **out,
+                                                    attsvm_error *err);
+
+ATTSVM_API attsvm_svm_info attsvm_solution_info(const attsvm_solution *solution);
+/* Borrows from the solution. */
+ATTSVM_API attsvm_claim attsvm_solution_claim(const attsvm_solution *solution);
+ATTSVM_API void attsvm_solution_free(attsvm_solution *solution);
+
+/* ----------------------------------------------------------------------- check */
+
+/* What a check of a claim found, recomputed in double-double from the data and the claim alone. */
+typedef struct attsvm_report {
+    bool valid;             /* what the claim says is proved                        */
+    attsvm_outcome outcome; /* of the claim                                         */
+    double norm;            /* |theta|                                              */
+    double dual;            /* D of theory 4.1                                      */
+    double gap;
+    double dual_norm;  /* of sum lambda A + sum mu A; of an infeasible claim eps    */
+    double min_margin; /* smallest <A_r, theta> over rows with b = 1                */
+    double violation;  /* largest violation of any row                              */
+    int64_t tight, active, merged;
+    char reason[256]; /* why it is not valid; otherwise what was proved             */
+} attsvm_report;
+
+/* A claim that is wrong is a successful call: report->valid says so. */
+ATTSVM_API attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *data,
+                                      const attsvm_claim *claim, attsvm_error *err);
+
 /* --------------------------------------------------------------------- machine */
 
 /*
