@@ -23,7 +23,9 @@
 /* Fills *err (may be NULL) and returns `status`.  A message names thing, value and limit. */
 attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *format, ...)
     BASE_PRINTF(3, 4);
+#ifndef BASE_LONG_NAMES /* for programs that have a `fail` of their own, like cmocka's */
 #define fail base_fail
+#endif
 
 /* Puts "context: " before the message of a failed call, and returns its status. */
 attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *context);
