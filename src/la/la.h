@@ -47,8 +47,13 @@ extern const la_kernels la_baseline;
 extern const la_kernels la_avx2, la_avx512;
 #endif
 
-/* The table in use. */
-const la_kernels *la_active(void);
+/* The table in use; attsvm_kernels_select writes it. */
+extern const la_kernels *la_chosen;
+
+static inline const la_kernels *la_active(void)
+{
+    return la_chosen;
+}
 
 static inline void la_exp(const double *x, double *y, int64_t count)
 {
