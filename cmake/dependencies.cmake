@@ -25,3 +25,16 @@ if(ATTSVM_MPI)
     find_package(MPI REQUIRED COMPONENTS C)
     target_link_libraries(attsvm_dependencies INTERFACE MPI::MPI_C)
 endif()
+
+# The same by bare names, for those who link the installed archive.  libzip's and lapack's own
+# .pc files would add libraries (bz2, ssl, gfortran) that their -dev packages do not bring and that
+# only a wholly static program needs.
+set(attsvm_archive_needs openblas lapacke zip jansson ${OpenMP_C_LIB_NAMES} ${MPI_C_LIB_NAMES}
+                         pthread m)
+list(REMOVE_DUPLICATES attsvm_archive_needs)
+
+# Debian lets an administrator swap libopenblas.so.0 for another flavour.  Ours stay with the one
+# they were built with, where it exists: an rpath, of the old kind, which also holds for the
+# libraries that liblapacke loads in its turn.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+add_link_options(LINKER:--disable-new-dtags)

@@ -19,7 +19,11 @@ endif()
 if(ATTSVM_MPI)
     target_compile_definitions(attsvm_flags INTERFACE ATTSVM_WITH_MPI)
 endif()
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+if(ATTSVM_WERROR)
+    target_compile_options(attsvm_flags INTERFACE -Werror)
+endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ATTSVM_PLAIN)
+    set(attsvm_x86 ON)
     target_compile_definitions(attsvm_flags INTERFACE ATTSVM_X86)
 endif()
 
@@ -27,7 +31,7 @@ endif()
 macro(attsvm_kernel_flags)
     set_source_files_properties(src/la/kernels_baseline.c PROPERTIES COMPILE_OPTIONS
                                 "-ffp-contract=fast")
-    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    if(attsvm_x86)
         set_source_files_properties(src/la/kernels_avx2.c PROPERTIES COMPILE_OPTIONS
                                     "-mavx2;-mfma;-mf16c;-ffp-contract=fast")
         set_source_files_properties(src/la/kernels_avx512.c PROPERTIES COMPILE_OPTIONS

@@ -1,1 +1,40 @@
+# What `make install` gives: command, libraries, header, pkg-config and CMake package, man page,
+# completion.  tests/install builds a program against each of them.
+include(CMakePackageConfigHelpers)
+
+if(TARGET attsvm)
 install(TARGETS attsvm RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(TARGETS attsvm_shared attsvm_static EXPORT attsvmTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/attsvm/attsvm.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attsvm)
+
+# find_package(attsvm): attsvm::attsvm (shared), attsvm::static.
+set(cmake_package ${CMAKE_INSTALL_LIBDIR}/cmake/attsvm)
+target_link_libraries(attsvm_static INTERFACE "$<INSTALL_INTERFACE:${attsvm_archive_needs}>")
+install(EXPORT attsvmTargets NAMESPACE attsvm:: DESTINATION ${cmake_package})
+file(CONFIGURE OUTPUT attsvmConfig.cmake @ONLY
+     CONTENT "include(\${CMAKE_CURRENT_LIST_DIR}/attsvmTargets.cmake)\n")
+write_basic_package_version_file(attsvmConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/attsvmConfig.cmake
+              ${PROJECT_BINARY_DIR}/attsvmConfigVersion.cmake DESTINATION ${cmake_package})
+
+# attsvm.pc finds its prefix from where it lies, so that any prefix may be given when installing.
+file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+list(TRANSFORM attsvm_archive_needs PREPEND "-l" OUTPUT_VARIABLE pc_private)
+list(JOIN pc_private " " pc_private)
+configure_file(cmake/attsvm.pc.in attsvm.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/attsvm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Man page and completion come out of the command's own tables.
+if(TARGET attsvm AND NOT CMAKE_CROSSCOMPILING)
+    add_custom_command(OUTPUT attsvm.1 COMMAND attsvm help --man > attsvm.1 DEPENDS attsvm VERBATIM)
+    add_custom_command(OUTPUT attsvm.bash COMMAND attsvm completion bash > attsvm.bash
+                       DEPENDS attsvm VERBATIM)
+    add_custom_target(attsvm_pages ALL DEPENDS attsvm.1 attsvm.bash)
+    install(FILES ${PROJECT_BINARY_DIR}/attsvm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_BINARY_DIR}/attsvm.bash RENAME attsvm
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endif()

@@ -38,7 +38,7 @@ static void scan_block(void *context, int64_t block, int worker)
 /* "3,7" for element `index` of an array of that shape. */
 static void index_text(const attsvm_array *array, int64_t index, char *out, size_t size)
 {
-    int64_t place[ATTSVM_MAX_DIMS];
+    int64_t place[ATTSVM_MAX_DIMS] = { 0 };
     for (int k = array->ndim - 1; k >= 0; k--) {
         place[k] = index % array->shape[k];
         index /= array->shape[k];
