@@ -1,0 +1,76 @@
+# A thin front for CMake and ninja: `make help` lists the targets.
+#
+#   JOBS=N          processes at a time (default: all cores)
+#   PREFIX=DIR      where `make install` puts things (default /usr/local); DESTDIR is honoured
+#   FUZZ_SECONDS=N  how long `make fuzz` spends on each parser (default 300)
+#   SETUP=no        do not look for missing packages
+
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 300
+SETUP ?= yes
+
+# setup,GROUPS installs what is missing; build,PRESET,DIRECTORY configures once and builds.
+setup = $(if $(filter yes,$(SETUP)),@tools/setup -q $(1),@:)
+build = @[ $(2)/build.ninja -nt CMakePresets.json ] || { cmake --preset $(1) && touch $(2)/build.ninja; }
+ninja = ninja -j$(JOBS) -C
+
+.NOTPARALLEL: # ninja runs things side by side; two ninjas in one directory would collide
+.PHONY: all test demo mpi bench install fuzz format lint docs coverage clean help
+
+all: ## build everything into build/ (the command is build/attsvm)
+	$(call setup,build)
+	$(call build,release,build)
+	@$(ninja) build
+
+test: ## all builds, tests and checks; ends with "N passed, N failed"
+	$(call setup,build test demo mpi)
+	@JOBS=$(JOBS) tools/test
+
+demo: all ## a small data set with a known answer, checked and drawn
+	$(call setup,demo)
+	@tools/demo build/demo
+
+mpi: ## build the variant that runs over several machines into build-mpi/
+	$(call setup,build mpi)
+	$(call build,mpi,build-mpi)
+	@$(ninja) build-mpi
+
+bench: all ## run the benchmarks
+	$(call setup,bench)
+	@tools/bench
+
+install: all ## install into PREFIX (and DESTDIR)
+	@cmake --install build --prefix $(PREFIX)
+
+fuzz: ## fuzz every parser for FUZZ_SECONDS each
+	$(call setup,build fuzz)
+	$(call build,fuzz,build-fuzz)
+	@$(ninja) build-fuzz
+	@tools/fuzz $(FUZZ_SECONDS)
+
+format: ## clang-format all C files in place
+	$(call setup,test)
+	@tools/lint --format
+
+lint: ## clang-format, clang-tidy, cppcheck and the order of folders, without changing a file
+	$(call setup,build test)
+	@JOBS=$(JOBS) tools/lint
+
+docs: all ## make the generated parts of docs/ anew
+	$(call setup,demo)
+	@tools/docs
+
+coverage: ## run the tests and show covered lines by folder
+	$(call setup,build test coverage)
+	$(call build,coverage,build-coverage)
+	@$(ninja) build-coverage
+	@JOBS=$(JOBS) tools/coverage
+
+clean: ## remove everything that was built
+	rm -rf build build-*/
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^#   \(.*\)/\1/p' Makefile
