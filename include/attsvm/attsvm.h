@@ -125,13 +125,14 @@ typedef struct attsvm_generate_settings {
     int64_t d;          /* dimension                                                       */
     int64_t queries;    /* queries z a sequence; 0: none                                   */
     int64_t vocabulary; /* words of a vocabulary, clusters of `clusters`; 0: chosen by size */
-    int64_t seed;
-    double push;   /* planted kinds: how far the best token is pushed                 */
-    double noise;  /* clusters: deviation around the centre                           */
-    double spread; /* token norms are multiplied by 10^u, u uniform in +-spread       */
-    int32_t kind;  /* attsvm_generate_kind                                            */
-    int32_t dtype; /* attsvm_dtype of the tokens: float16, float32, float64           */
-    bool optimal;  /* planted kinds: the planted token also has the best score        */
+    int64_t seed;       /* another seed, another data set                                  */
+    int64_t threads;    /* at work; 0: all cores; the values do not depend on it           */
+    double push;        /* planted kinds: how far the best token is pushed                 */
+    double noise;       /* clusters: typical distance from the centre                      */
+    double spread;      /* token norms are multiplied by 10^u, u uniform in +-spread       */
+    int32_t kind;       /* attsvm_generate_kind                                            */
+    int32_t dtype;      /* attsvm_dtype of the tokens: float16, float32, float64           */
+    bool optimal;       /* planted kinds: the planted token also has the best score        */
     char reserved[7];
 } attsvm_generate_settings;
 

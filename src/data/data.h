@@ -88,10 +88,76 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
 
 extern const settings_table data_generate_table;
 
+/*
+ * A random data set that need not be in memory: every element of every array is a function of the
+ * settings, so arrays can be had in pieces, in any order.  What it keeps is at most 32 bytes a
+ * sequence, the direction that was planted, and the word frequencies.
+ */
 typedef struct data_generator data_generator;
 
 attsvm_status data_generator_create(data_generator **out, const attsvm_generate_settings *settings,
                                     attsvm_error *err);
 void data_generator_free(data_generator *generator);
+
+/* Its arrays in the order of the file, their `data` NULL; returns how many. */
+int64_t data_generator_arrays(const data_generator *generator, const attsvm_named_array **out);
+
+/*
+ * Elements first..first+count-1 of array k, row-major in its dtype, into `buffer`; works on the
+ * threads of the settings.  One call at a time for each generator.
+ */
+attsvm_status data_generator_fill(data_generator *generator, int64_t k, int64_t first,
+                                  int64_t count, void *buffer, attsvm_error *err);
+
+/* The settings in force: "chosen by size" has become a number. */
+const attsvm_generate_settings *data_generator_settings(const data_generator *generator);
+int64_t data_generator_tokens(const data_generator *generator); /* sum of T_i */
+
+/* What the files generate*.c share. */
+
+typedef struct data_plant {
+    int64_t alpha; /* the planted token                   */
+    double push;   /* how far it is moved along h_i        */
+    double score;  /* how far it is moved along Y_i v      */
+} data_plant;
+
+struct data_generator {
+    attsvm_generate_settings settings;
+    int64_t tokens;
+    attsvm_named_array arrays[8];
+    int64_t count;
+    double *v;          /* d                                          */
+    int64_t *offsets;   /* n+1; NULL when all have T tokens           */
+    double *zipf;       /* vocabulary: running sums of 1, 1/2, 1/3 .. */
+    double *direction;  /* p* (d) or W* (d x d); NULL unless planted  */
+    data_plant *plants; /* n; NULL unless planted                     */
+    double *scratch;    /* threads x scratch_size                     */
+    int64_t scratch_size;
+    void *memory;
+};
+
+bool data_generate_is_table(const data_generator *g);
+bool data_generate_is_planted(const data_generator *g);
+
+/* One random thing each; vectors (d) come as they are stored, that is, rounded to the dtype. */
+int64_t data_generate_length(const data_generator *g, int64_t i);
+int data_generate_label(const data_generator *g, int64_t i);
+int64_t data_generate_index(const data_generator *g, int64_t i, int64_t t);
+void data_generate_word(const data_generator *g, int64_t word, double *x);
+void data_generate_query(const data_generator *g, int64_t i, int64_t m, double *z);
+void data_generate_token(const data_generator *g, int64_t i, int64_t t, double *x); /* unplanted */
+void data_generate_head(const data_generator *g, double *v);
+void data_generate_gauss(const data_generator *g, int64_t row, double *x); /* for p*, W* */
+
+/* x (d) as it comes back from the dtype. */
+void data_generate_round(const data_generator *g, double *x);
+/* x into `out` as `dtype`, rounded to nearest even; false where it overflows. */
+bool data_narrow(attsvm_dtype dtype, double x, void *out);
+
+/* Doubles of scratch for a worker, the token in front; p* or W*, and where tokens are planted;
+   the planted token of sequence i, unmoved in scratch[0..d), put where it belongs. */
+int64_t data_plant_scratch(const data_generator *g);
+attsvm_status data_plant_create(data_generator *g, attsvm_error *err);
+void data_plant_move(const data_generator *g, int64_t i, double *scratch);
 
 #endif
