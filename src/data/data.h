@@ -84,6 +84,66 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
                           const attsvm_read_settings *settings, void *owner,
                           void (*release)(void *), attsvm_error *err);
 
+/* ------------------------------------------------------------------------- terms */
+
+/*
+ * A term is a sequence with one of its queries: what has one softmax, and one selected token.
+ * Terms follow the order of sequences, then of queries.
+ */
+typedef struct data_terms {
+    const attsvm_data *data;
+    int32_t mode;          /* attsvm_query after looking for Z; 0: no queries (p and v problems) */
+    int64_t token;         /* of ATTSVM_QUERY_TOKEN                                              */
+    int64_t count;         /* of all terms                                                       */
+    const attsvm_array *Z; /* of ATTSVM_QUERY_GIVEN                                           */
+} data_terms;
+
+/* mode 0, or an attsvm_query; errors name the sequence that has no such token. */
+attsvm_status data_terms_create(data_terms *out, const attsvm_data *data, int32_t mode,
+                                int64_t token, attsvm_error *err);
+/* Number of sequence i's first term; of its queries; of the tokens that query q sees. */
+int64_t data_terms_first(const data_terms *terms, int64_t i);
+int64_t data_terms_queries(const data_terms *terms, int64_t i);
+int64_t data_terms_visible(const data_terms *terms, int64_t i, int64_t q);
+/* Sequence and query of a term. */
+void data_terms_find(const data_terms *terms, int64_t term, int64_t *i, int64_t *q);
+/* z of query q of sequence i, widened, into z (d). */
+void data_terms_query(const data_terms *terms, int64_t i, int64_t q, double *z);
+/* Label of the term, -1 or +1; 0 where the data set has none (or not one for every term). */
+int data_terms_label(const data_terms *terms, int64_t i, int64_t q);
+
+/* ------------------------------------------------------------------------- heads */
+
+/* h(u): v'u, v' relu(V u), v'u - kappa |u|^2. */
+typedef struct data_head {
+    int32_t kind; /* attsvm_head                 */
+    double kappa;
+    int64_t d, width; /* width: rows of V, 0 without */
+    double *v;        /* (d), or (width) for ReLU    */
+    double *V;        /* (width,d)                   */
+} data_head;
+
+/* Whether the data set has the arrays of such a head. */
+bool data_head_exists(const attsvm_data *data, int32_t kind);
+attsvm_status data_head_create(data_head *out, const attsvm_data *data, int32_t kind, double kappa,
+                               attsvm_error *err);
+void data_head_free(data_head *head);
+/* h(x); equal tokens give equal bits. */
+double data_head_value(const data_head *head, const double *x);
+
+/*
+ * opt: token with the best score Y h(x) of each term, lowest index on ties, into alpha.  *ties (may
+ * be NULL) counts the terms in which a tie decided.
+ */
+attsvm_status data_select_optimal(const data_terms *terms, const data_head *head, int64_t *alpha,
+                                  int64_t *ties, attsvm_error *err);
+
+/*
+ * Whether tokens a and t of sequence i have the same key: W (x_a - x_t) = 0 exactly (in
+ * double-double), x_a = x_t where W (d,d) is NULL.
+ */
+bool data_same_key(const attsvm_data *data, const double *W, int64_t i, int64_t a, int64_t t);
+
 /* -------------------------------------------------------------- random data sets */
 
 extern const settings_table data_generate_table;
