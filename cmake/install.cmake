@@ -23,6 +23,7 @@ install(FILES ${PROJECT_BINARY_DIR}/attsvmConfig.cmake
 
 # attsvm.pc finds its prefix from where it lies, so that any prefix may be given when installing.
 file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 list(TRANSFORM attsvm_archive_needs PREPEND "-l" OUTPUT_VARIABLE pc_private)
 list(JOIN pc_private " " pc_private)
 configure_file(cmake/attsvm.pc.in attsvm.pc @ONLY)

@@ -1,0 +1,7 @@
+cmake_minimum_required(VERSION 3.16)
+project(program LANGUAGES C)
+find_package(attsvm 0.1 REQUIRED)
+add_executable(shared program.c)
+target_link_libraries(shared PRIVATE attsvm::attsvm)
+add_executable(static program.c)
+target_link_libraries(static PRIVATE attsvm::static)
