@@ -24,6 +24,13 @@ attsvm_status io_file_commit(io_file *file, attsvm_error *err);
 /* Leaves nothing behind; frees. */
 void io_file_abandon(io_file *file);
 
+/* Where the next write goes. */
+attsvm_status io_file_seek(io_file *file, uint64_t position, attsvm_error *err);
+uint64_t io_file_tell(const io_file *file);
+
+/* "path: cannot deed: reason" with the status that fits an errno value. */
+attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *deed, int code);
+
 /* ---------------------------------------------------------------------- writing */
 
 /*
@@ -77,10 +84,145 @@ attsvm_status io_json_read(io_json **out, const char *path, attsvm_error *err);
 const io_json *io_json_get(const io_json *object, const char *key);
 const io_json *io_json_at(const io_json *list, int64_t index);
 int64_t io_json_count(const io_json *object_or_list); /* -1 for other kinds */
+bool io_json_is_list(const io_json *json);
 const char *io_json_key(const io_json *object, int64_t index);
+/* The key after `key` (one that this object gave out; NULL: the first), at no cost. */
+const char *io_json_next_key(const io_json *object, const char *key);
 bool io_json_as_integer(const io_json *json, int64_t *out);
 bool io_json_as_number(const io_json *json, double *out);
 bool io_json_as_bool(const io_json *json, bool *out);
 const char *io_json_as_text(const io_json *json);
+
+/* ---------------------------------------------------------------------- reading */
+
+enum {
+    IO_MAP_FROM = 1 << 20,        /* arrays of at least so many bytes are used where they lie */
+    IO_NPY_HEADER_MOST = 1 << 16, /* numpy itself reads no longer headers than 10000 bytes    */
+    IO_SAFETENSORS_HEADER_MOST = 100000000, /* the limit of the format's own library */
+    IO_NPY_HEADER_SIZE = 512,               /* what we write is never longer */
+    IO_NAME_MOST = 4096,                    /* longest name of an array to write */
+    IO_NUMBER_SIZE = 32,
+    IO_NAME_SIZE = 80,  /* room for a name in a message                             */
+    IO_SHAPE_SIZE = 192 /* and for a shape                                          */
+};
+
+typedef struct io_item {
+    char *name;
+    attsvm_array array;
+    void *memory; /* what array.data points to, NULL where it is the mapped file */
+} io_item;
+
+struct attsvm_archive {
+    io_item *items;
+    int64_t count, capacity;
+    struct io_map {
+        void *base;
+        size_t size;
+    } * maps; /* files in memory, mapped for as long as the archive lives */
+    int64_t map_count, map_capacity;
+};
+
+/*
+ * Opens a file without waiting (a pipe would block until somebody writes) and maps it read-only:
+ * the caller unmaps.  *base is NULL for a directory and for an empty file.  Messages do not name
+ * the path.
+ */
+attsvm_status io_map_file(int directory, const char *path, bool *is_directory, void **base,
+                          size_t *size, attsvm_error *err);
+
+attsvm_status io_archive_create(attsvm_archive **out, attsvm_error *err);
+/* Takes `memory` (NULL: borrowed bytes), also when it fails; copies `name`. */
+attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const attsvm_array *array,
+                             void *memory, attsvm_error *err);
+/* Takes a mapping, also when it fails. */
+attsvm_status io_archive_add_map(attsvm_archive *archive, void *base, size_t size,
+                                 attsvm_error *err);
+/* Unmaps the latest mapping where none of the items from `first_item` on points into it. */
+void io_archive_drop_unused_map(attsvm_archive *archive, int64_t first_item);
+/* No two arrays of one name. */
+attsvm_status io_archive_check_names(const attsvm_archive *archive, attsvm_error *err);
+
+/*
+ * Readers of bytes in memory, which must outlive the archive: large arrays stay where they are.
+ * `name` is the array's for a format that has no names.
+ */
+attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void *bytes, size_t size,
+                          attsvm_error *err);
+attsvm_status io_npz_read(attsvm_archive *archive, const void *bytes, size_t size,
+                          const attsvm_read_settings *settings, attsvm_error *err);
+attsvm_status io_safetensors_read(attsvm_archive *archive, const void *bytes, size_t size,
+                                  attsvm_error *err);
+attsvm_status io_csv_read(attsvm_archive *archive, const void *bytes, size_t size, char separator,
+                          attsvm_error *err);
+/* Whichever of them the content, then the ending of `path`, asks for. */
+attsvm_status io_bytes_read(attsvm_archive *archive, const char *path, const void *bytes,
+                            size_t size, const attsvm_read_settings *settings, attsvm_error *err);
+
+/* An npy header; array.data is NULL. */
+typedef struct io_npy {
+    attsvm_array array;
+    bool fortran, swapped; /* stored in the other memory order, byte order */
+    size_t header_size;    /* from the first byte to the first element     */
+    size_t data_size;
+} io_npy;
+
+/* Size of the whole header, told by its first 12 bytes. */
+attsvm_status io_npy_measure(const unsigned char first[12], size_t *header_size, attsvm_error *err);
+/* `bytes` has the whole header. */
+attsvm_status io_npy_parse(io_npy *npy, const unsigned char *bytes, size_t header_size,
+                           attsvm_error *err);
+/* Whether a file or member of `size` bytes is what the header makes of it. */
+attsvm_status io_npy_check_size(const io_npy *npy, uint64_t size, attsvm_error *err);
+/* Brings `data` (npy->data_size bytes, allocated) into row-major order and the machine's byte
+   order, in new memory where it must; *data is the caller's to free either way. */
+attsvm_status io_npy_arrange(const io_npy *npy, void **data, attsvm_error *err);
+/* Header of version 1.0 for an array; returns its size. */
+size_t io_npy_header(const attsvm_array *array, unsigned char header[IO_NPY_HEADER_SIZE]);
+
+void io_swap_bytes(void *data, size_t count, size_t size);
+static inline bool io_little_endian(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one == 1;
+}
+
+/* A name that may hold anything, printable and cut to IO_NAME_SIZE; returns `out`. */
+const char *io_printable(const char *name, char out[IO_NAME_SIZE]);
+/* Bytes of the UTF-8 character at `text`, 0 where it is none (or a NUL). */
+size_t io_utf8_length(const unsigned char *text, size_t size);
+bool io_is_utf8(const char *text);
+/* A decimal number, all of `text`, correctly rounded, whatever the locale; false where it is none,
+   not finite or beyond the range of double. */
+bool io_parse_number(const char *text, size_t size, double *out);
+/* The shortest of 15 to 17 digits that reads back as `value` (finite); returns its length. */
+size_t io_print_number(double value, char out[IO_NUMBER_SIZE]);
+
+/* --------------------------------------------------------------- pieces of a source */
+
+/* The bytes of a source, from memory or from its fill function, in pieces of about 1 MiB. */
+typedef struct io_pieces {
+    const io_source *source;
+    int64_t next, total; /* elements */
+    size_t element;
+    unsigned char *buffer; /* NULL where the array is in memory */
+} io_pieces;
+
+attsvm_status io_pieces_open(io_pieces *pieces, const io_source *source, attsvm_error *err);
+/* *size = 0 at the end. */
+attsvm_status io_pieces_next(io_pieces *pieces, const void **bytes, size_t *size,
+                             attsvm_error *err);
+void io_pieces_close(io_pieces *pieces);
+
+/* All elements, in the machine's byte order or in little-endian order. */
+attsvm_status io_elements_write(io_file *file, const io_source *source, bool little_endian,
+                                attsvm_error *err);
+
+attsvm_status io_npz_write(io_file *file, const io_source *sources, int64_t count, bool deflate,
+                           attsvm_error *err);
+attsvm_status io_npy_write(io_file *file, const io_source *source, attsvm_error *err);
+attsvm_status io_safetensors_write(io_file *file, const io_source *sources, int64_t count,
+                                   attsvm_error *err);
+attsvm_status io_csv_write(io_file *file, const io_source *sources, int64_t count, char separator,
+                           attsvm_error *err);
 
 #endif

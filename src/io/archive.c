@@ -1,0 +1,140 @@
+/*
+ * An archive in memory: named arrays and the mapped files behind them.
+ */
+#include "io/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+attsvm_status io_archive_create(attsvm_archive **out, attsvm_error *err)
+{
+    return base_allocate(out, 1, sizeof **out, "archive", err);
+}
+
+void attsvm_archive_free(attsvm_archive *archive)
+{
+    if (!archive)
+        return;
+    for (int64_t k = 0; k < archive->count; k++) {
+        free(archive->items[k].name);
+        free(archive->items[k].memory);
+    }
+    for (int64_t k = 0; k < archive->map_count; k++)
+        munmap(archive->maps[k].base, archive->maps[k].size);
+    free(archive->items);
+    free(archive->maps);
+    free(archive);
+}
+
+/* Room for one more element of `size` bytes in a list that doubles. */
+static attsvm_status grow(void *list_pointer, int64_t count, int64_t *capacity, size_t size,
+                          attsvm_error *err)
+{
+    if (count < *capacity)
+        return ATTSVM_OK;
+    void *list, *longer;
+    int64_t wanted = *capacity ? 2 * *capacity : 16;
+    memcpy(&list, list_pointer, sizeof list);
+    longer = realloc(list, (size_t)wanted * size);
+    if (!longer)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for a list of %" PRId64 " arrays", wanted);
+    memcpy(list_pointer, &longer, sizeof longer);
+    *capacity = wanted;
+    return ATTSVM_OK;
+}
+
+attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const attsvm_array *array,
+                             void *memory, attsvm_error *err)
+{
+    attsvm_status status =
+        grow(&archive->items, archive->count, &archive->capacity, sizeof *archive->items, err);
+    char *copy = status == ATTSVM_OK ? strdup(name) : NULL;
+    if (!copy) {
+        free(memory);
+        return status != ATTSVM_OK ? status
+                                   : fail(err, ATTSVM_E_MEMORY, "no memory for an array's name");
+    }
+    archive->items[archive->count++] = (io_item){ copy, *array, memory };
+    return ATTSVM_OK;
+}
+
+attsvm_status io_archive_add_map(attsvm_archive *archive, void *base, size_t size,
+                                 attsvm_error *err)
+{
+    attsvm_status status = grow(&archive->maps, archive->map_count, &archive->map_capacity,
+                                sizeof *archive->maps, err);
+    if (status != ATTSVM_OK) {
+        munmap(base, size);
+        return status;
+    }
+    archive->maps[archive->map_count++] = (struct io_map){ base, size };
+    return ATTSVM_OK;
+}
+
+void io_archive_drop_unused_map(attsvm_archive *archive, int64_t first_item)
+{
+    for (int64_t k = first_item; k < archive->count; k++)
+        if (!archive->items[k].memory)
+            return;
+    archive->map_count--;
+    munmap(archive->maps[archive->map_count].base, archive->maps[archive->map_count].size);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+attsvm_status io_archive_check_names(const attsvm_archive *archive, attsvm_error *err)
+{
+    const char **names;
+    TRY(base_allocate(&names, (size_t)archive->count, sizeof *names, "names", err));
+    for (int64_t k = 0; k < archive->count; k++)
+        names[k] = archive->items[k].name;
+    qsort(names, (size_t)archive->count, sizeof *names, compare_names);
+    attsvm_status status = ATTSVM_OK;
+    char name[IO_NAME_SIZE];
+    for (int64_t k = 1; k < archive->count && status == ATTSVM_OK; k++)
+        if (strcmp(names[k - 1], names[k]) == 0)
+            status = fail(err, ATTSVM_E_FORMAT, "there are two arrays of the name '%s'",
+                          io_printable(names[k], name));
+    free(names);
+    return status;
+}
+
+int64_t attsvm_archive_count(const attsvm_archive *archive)
+{
+    return archive ? archive->count : 0;
+}
+
+static const io_item *item(const attsvm_archive *archive, int64_t index)
+{
+    return archive && index >= 0 && index < archive->count ? &archive->items[index] : NULL;
+}
+
+const char *attsvm_archive_name(const attsvm_archive *archive, int64_t index)
+{
+    const io_item *found = item(archive, index);
+    return found ? found->name : NULL;
+}
+
+const attsvm_array *attsvm_archive_array(const attsvm_archive *archive, int64_t index)
+{
+    const io_item *found = item(archive, index);
+    return found ? &found->array : NULL;
+}
+
+bool attsvm_archive_is_mapped(const attsvm_archive *archive, int64_t index)
+{
+    const io_item *found = item(archive, index);
+    return found && !found->memory;
+}
+
+const attsvm_array *attsvm_archive_find(const attsvm_archive *archive, const char *name)
+{
+    for (int64_t k = 0; name && archive && k < archive->count; k++)
+        if (strcmp(archive->items[k].name, name) == 0)
+            return &archive->items[k].array;
+    return NULL;
+}

@@ -1,0 +1,353 @@
+/*
+ * CSV and TSV: one row per token, columns bag, label, features.  Rows of a bag follow each other
+ * and have one label.  Fields may be quoted as in RFC 4180; a first row of titles is recognised.
+ */
+#include "io/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A field where it stands in the file; `quoted` ones without the outer quotes. */
+typedef struct field_text {
+    const char *text;
+    size_t size;
+    bool quoted;
+} field_text;
+
+typedef struct bag {
+    size_t name; /* in `names` */
+    int64_t line, first;
+    int8_t label;
+} bag;
+
+typedef struct table {
+    const char *at, *end;
+    char separator;
+    int64_t line; /* of the row that is being read, from 1 */
+    int64_t lines_in_row;
+    field_text *fields; /* of one row, `columns` of them */
+    int64_t columns, field_capacity;
+    double *X; /* (rows, columns - 2) */
+    int64_t rows;
+    size_t X_capacity;
+    bag *bags;
+    int64_t count;
+    size_t bag_capacity;
+    char *names; /* of bags, each with its NUL */
+    size_t names_size, names_capacity;
+} table;
+
+/* Room for `more` further elements of `size` bytes in a list that doubles. */
+static attsvm_status reserve(void *list_pointer, size_t used, size_t more, size_t *capacity,
+                             size_t size, attsvm_error *err)
+{
+    if (more <= *capacity - used)
+        return ATTSVM_OK;
+    void *list, *longer = NULL;
+    size_t wanted = used + more > 2 * *capacity ? used + more : 2 * *capacity, bytes;
+    memcpy(&list, list_pointer, sizeof list);
+    if (base_multiply(wanted, size, &bytes))
+        longer = realloc(list, bytes);
+    if (!longer)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for %zu elements of %zu bytes", wanted, size);
+    memcpy(list_pointer, &longer, sizeof longer);
+    *capacity = wanted;
+    return ATTSVM_OK;
+}
+
+/* From the opening to the closing quote; two quotes inside stand for one. */
+static attsvm_status take_quoted(table *t, field_text *out, attsvm_error *err)
+{
+    const char *start = ++t->at;
+    for (;; t->at++) {
+        if (t->at == t->end)
+            return fail(err, ATTSVM_E_FORMAT, "line %" PRId64 ": a quoted field does not end",
+                        t->line);
+        if (*t->at == '\n')
+            t->lines_in_row++;
+        if (*t->at != '"')
+            continue;
+        if (t->at + 1 < t->end && t->at[1] == '"')
+            t->at++;
+        else
+            break;
+    }
+    *out = (field_text){ start, (size_t)(t->at - start), true };
+    t->at++;
+    if (t->at < t->end && *t->at != t->separator && *t->at != '\n' && *t->at != '\r')
+        return fail(err, ATTSVM_E_FORMAT, "line %" PRId64 ": text follows a quoted field", t->line);
+    return ATTSVM_OK;
+}
+
+static attsvm_status take_plain(table *t, field_text *out, attsvm_error *err)
+{
+    const char *start = t->at;
+    while (t->at < t->end && *t->at != t->separator && *t->at != '\n' && *t->at != '\r') {
+        if (*t->at == '"' || *t->at == '\0')
+            return fail(err, ATTSVM_E_FORMAT, "line %" PRId64 ": a stray %s", t->line,
+                        *t->at ? "quote" : "zero byte");
+        t->at++;
+    }
+    *out = (field_text){ start, (size_t)(t->at - start), false };
+    return ATTSVM_OK;
+}
+
+/* Takes \n, \r\n or the end of the file; false where something else stands there. */
+static bool take_line_end(table *t)
+{
+    if (t->at == t->end)
+        return true;
+    if (*t->at == '\r' && t->at + 1 < t->end && t->at[1] == '\n')
+        t->at++;
+    if (*t->at != '\n')
+        return false;
+    t->at++;
+    return true;
+}
+
+/* The fields of the next row that is not empty; *count = 0 at the end of the file. */
+static attsvm_status take_row(table *t, int64_t *count, attsvm_error *err)
+{
+    *count = 0;
+    do {
+        t->line += t->lines_in_row;
+        t->lines_in_row = 1;
+        if (t->at == t->end)
+            return ATTSVM_OK;
+    } while (take_line_end(t));
+    for (;;) {
+        size_t capacity = (size_t)t->field_capacity;
+        TRY(reserve(&t->fields, (size_t)*count, 1, &capacity, sizeof *t->fields, err));
+        t->field_capacity = (int64_t)capacity;
+        field_text *out = &t->fields[(*count)++];
+        TRY(t->at < t->end && *t->at == '"' ? take_quoted(t, out, err) : take_plain(t, out, err));
+        if (t->at < t->end && *t->at == t->separator)
+            t->at++;
+        else
+            break;
+    }
+    if (!take_line_end(t))
+        return fail(err, ATTSVM_E_FORMAT, "line %" PRId64 ": a carriage return without a newline",
+                    t->line);
+    return ATTSVM_OK;
+}
+
+/* Spaces around a number do not matter. */
+static bool number_of(const field_text *f, double *out)
+{
+    const char *text = f->text;
+    size_t size = f->size;
+    for (; size > 0 && *text == ' '; text++)
+        size--;
+    while (size > 0 && text[size - 1] == ' ')
+        size--;
+    return io_parse_number(text, size, out);
+}
+
+static const char *show(const field_text *f, char out[IO_NAME_SIZE])
+{
+    char text[IO_NAME_SIZE];
+    size_t size = f->size < sizeof text ? f->size : sizeof text - 1;
+    memcpy(text, f->text, size);
+    text[size] = '\0';
+    return io_printable(text, out);
+}
+
+static attsvm_status bad_number(const table *t, int64_t column, attsvm_error *err)
+{
+    char text[IO_NAME_SIZE];
+    const field_text *f = &t->fields[column];
+    if (f->size == 0)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "line %" PRId64 ", column %" PRId64 ": the field is empty", t->line,
+                    column + 1);
+    return fail(err, ATTSVM_E_FORMAT,
+                "line %" PRId64 ", column %" PRId64 ": '%s' is not a finite number", t->line,
+                column + 1, show(f, text));
+}
+
+/*
+ * Titles: the second one is called label or the like, or nothing after the first field is a number.
+ * A single mistyped number in the first row is no title, so it is not dropped in silence.
+ */
+static bool is_title_row(const table *t, int64_t count)
+{
+    static const char *const labels[] = { "label", "labels", "y", "class", "target" };
+    double number;
+    for (size_t k = 0; count > 1 && k < sizeof labels / sizeof *labels; k++)
+        if (t->fields[1].size == strlen(labels[k]) &&
+            strncasecmp(t->fields[1].text, labels[k], t->fields[1].size) == 0)
+            return true;
+    for (int64_t k = 1; k < count; k++)
+        if (t->fields[k].size == 0 || number_of(&t->fields[k], &number))
+            return false;
+    return true;
+}
+
+/* Appends the text of the first field, with doubled quotes undone, to `names`. */
+static attsvm_status copy_name(table *t, attsvm_error *err)
+{
+    const field_text *f = &t->fields[0];
+    TRY(reserve(&t->names, t->names_size, f->size + 1, &t->names_capacity, 1, err));
+    char *out = t->names + t->names_size;
+    for (size_t k = 0; k < f->size; k++) {
+        if (f->text[k] == '\0')
+            return fail(err, ATTSVM_E_FORMAT, "line %" PRId64 ": a stray zero byte", t->line);
+        *out++ = f->text[k];
+        if (f->quoted && f->text[k] == '"')
+            k++;
+    }
+    *out = '\0';
+    return ATTSVM_OK;
+}
+
+/* Opens a new bag where the row's name is not that of the current one. */
+static attsvm_status take_bag(table *t, int8_t label, attsvm_error *err)
+{
+    TRY(copy_name(t, err));
+    const char *name = t->names + t->names_size;
+    char text[IO_NAME_SIZE];
+    if (t->count > 0 && strcmp(t->names + t->bags[t->count - 1].name, name) == 0) {
+        const bag *current = &t->bags[t->count - 1];
+        if (label == current->label)
+            return ATTSVM_OK;
+        return fail(err, ATTSVM_E_FORMAT,
+                    "line %" PRId64 ": bag '%s' has label %d, but %d in line %" PRId64, t->line,
+                    io_printable(name, text), label, current->label, current->line);
+    }
+    TRY(reserve(&t->bags, (size_t)t->count, 1, &t->bag_capacity, sizeof *t->bags, err));
+    t->bags[t->count++] = (bag){ t->names_size, t->line, t->rows, label };
+    t->names_size += strlen(name) + 1;
+    return ATTSVM_OK;
+}
+
+static attsvm_status take_label(const table *t, int8_t *label, attsvm_error *err)
+{
+    double value;
+    if (!number_of(&t->fields[1], &value))
+        return bad_number(t, 1, err);
+    if (value != -1 && value != 0 && value != 1)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "line %" PRId64 ": label %g; labels are -1 and 1, or 0 and 1", t->line, value);
+    *label = (int8_t)value;
+    return ATTSVM_OK;
+}
+
+static attsvm_status add_row(table *t, int64_t count, attsvm_error *err)
+{
+    if (count != t->columns)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "line %" PRId64 " has %" PRId64 " columns, the lines before it %" PRId64,
+                    t->line, count, t->columns);
+    int8_t label = 0;
+    TRY(take_label(t, &label, err));
+    TRY(take_bag(t, label, err));
+    size_t d = (size_t)(t->columns - 2);
+    TRY(reserve(&t->X, (size_t)t->rows * d, d, &t->X_capacity, sizeof *t->X, err));
+    double *x = t->X + (size_t)t->rows * d;
+    for (int64_t k = 2; k < count; k++)
+        if (!number_of(&t->fields[k], &x[k - 2]))
+            return bad_number(t, k, err);
+    t->rows++;
+    return ATTSVM_OK;
+}
+
+static attsvm_status take_table(table *t, attsvm_error *err)
+{
+    int64_t count;
+    TRY(take_row(t, &count, err));
+    if (count == 0)
+        return fail(err, ATTSVM_E_FORMAT, "there is no row");
+    if (count < 3)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "line %" PRId64 " has %" PRId64 " columns; expected bag, label and features",
+                    t->line, count);
+    t->columns = count;
+    if (is_title_row(t, count))
+        TRY(take_row(t, &count, err));
+    while (count > 0) {
+        TRY(add_row(t, count, err));
+        TRY(take_row(t, &count, err));
+    }
+    return t->rows > 0 ? ATTSVM_OK : fail(err, ATTSVM_E_FORMAT, "there is no row but the titles");
+}
+
+typedef struct named_bag {
+    const char *name;
+    const bag *bag;
+} named_bag;
+
+static int by_name(const void *a, const void *b)
+{
+    const named_bag *s = a, *t = b;
+    int order = strcmp(s->name, t->name);
+    return order ? order : (s->bag->line > t->bag->line) - (s->bag->line < t->bag->line);
+}
+
+/* A name that comes back after another bag: its rows are not together. */
+static attsvm_status check_together(const table *t, attsvm_error *err)
+{
+    named_bag *sorted;
+    const named_bag *again = NULL;
+    TRY(base_allocate(&sorted, (size_t)t->count, sizeof *sorted, "list of bags", err));
+    for (int64_t k = 0; k < t->count; k++)
+        sorted[k] = (named_bag){ t->names + t->bags[k].name, &t->bags[k] };
+    qsort(sorted, (size_t)t->count, sizeof *sorted, by_name);
+    for (int64_t k = 1; k < t->count; k++)
+        if (strcmp(sorted[k].name, sorted[k - 1].name) == 0 &&
+            (!again || sorted[k].bag->line < again->bag->line))
+            again = &sorted[k];
+    attsvm_status status = ATTSVM_OK;
+    char text[IO_NAME_SIZE];
+    if (again)
+        status = fail(err, ATTSVM_E_FORMAT,
+                      "line %" PRId64 ": bag '%s' was there before, with other bags between; sort "
+                      "the rows by bag",
+                      again->bag->line, io_printable(again->name, text));
+    free(sorted);
+    return status;
+}
+
+static attsvm_status add_arrays(attsvm_archive *archive, table *t, attsvm_error *err)
+{
+    int64_t *offsets;
+    int8_t *Y;
+    attsvm_array array = {
+        .data = t->X, .shape = { t->rows, t->columns - 2 }, .ndim = 2, .dtype = ATTSVM_F64
+    };
+    void *memory = t->X;
+    t->X = NULL;
+    TRY(io_archive_add(archive, "X", &array, memory, err));
+    TRY(base_allocate(&offsets, (size_t)t->count + 1, sizeof *offsets, "offsets", err));
+    for (int64_t i = 0; i < t->count; i++)
+        offsets[i] = t->bags[i].first;
+    offsets[t->count] = t->rows;
+    array = (attsvm_array){ .data = offsets, .shape = { t->count + 1 }, .ndim = 1 };
+    array.dtype = ATTSVM_I64;
+    TRY(io_archive_add(archive, "offsets", &array, offsets, err));
+    TRY(base_allocate(&Y, (size_t)t->count, sizeof *Y, "labels", err));
+    for (int64_t i = 0; i < t->count; i++)
+        Y[i] = t->bags[i].label;
+    array = (attsvm_array){ .data = Y, .shape = { t->count }, .ndim = 1, .dtype = ATTSVM_I8 };
+    return io_archive_add(archive, "Y", &array, Y, err);
+}
+
+attsvm_status io_csv_read(attsvm_archive *archive, const void *bytes, size_t size, char separator,
+                          attsvm_error *err)
+{
+    table t = { .at = bytes, .separator = separator, .line = 1 };
+    t.end = t.at + size;
+    if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+        t.at += 3; /* a byte order mark */
+    attsvm_status status = take_table(&t, err);
+    if (status == ATTSVM_OK)
+        status = check_together(&t, err);
+    if (status == ATTSVM_OK)
+        status = add_arrays(archive, &t, err);
+    free(t.fields);
+    free(t.X);
+    free(t.bags);
+    free(t.names);
+    return status;
+}

@@ -1,0 +1,323 @@
+/*
+ * Reading npz: a zip file of npy members, through libzip over the mapped file.
+ *
+ * libzip finds the members, inflates and checks their CRCs; local headers must agree with the
+ * directory (ZIP_CHECKCONS).  What it does not tell is where in the file a stored member lies.  Our
+ * source knows: it sees at which offset libzip reads the member's first bytes.  A large stored
+ * array is then used in place, in the mapping.
+ *
+ * Nothing is allocated on the word of the directory alone: a member's declared size must be what
+ * its npy header implies, what deflate can reach from its compressed size, and within the caller's
+ * limit.
+ */
+#include "io/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zip.h>
+
+enum {
+    /* deflate makes at most 258 bytes of two bits: a ratio of 1032, plus room for tiny members */
+    DEFLATE_RATIO = 1032,
+    DEFLATE_SLACK = 1 << 12,
+    VERIFY_BUFFER = 1 << 18
+};
+
+/* The mapped file as a source for libzip. */
+typedef struct view {
+    const unsigned char *bytes;
+    size_t size, position;
+    bool watching;     /* the next read is a member's first */
+    size_t first_read; /* where that read began             */
+    zip_error_t error;
+} view;
+
+static zip_int64_t view_read(view *v, void *out, zip_uint64_t length)
+{
+    size_t left = v->size - v->position;
+    size_t count = length < left ? (size_t)length : left;
+    if (v->watching && count > 0) {
+        v->watching = false;
+        v->first_read = v->position;
+    }
+    memcpy(out, v->bytes + v->position, count);
+    v->position += count;
+    return (zip_int64_t)count;
+}
+
+static zip_int64_t view_stat(const view *v, void *data, zip_uint64_t length)
+{
+    if (length < sizeof(zip_stat_t))
+        return -1;
+    zip_stat_t *stat = data;
+    zip_stat_init(stat);
+    stat->size = v->size;
+    stat->valid = ZIP_STAT_SIZE;
+    return sizeof *stat;
+}
+
+static zip_int64_t view_seek(view *v, void *data, zip_uint64_t length)
+{
+    zip_int64_t position =
+        zip_source_seek_compute_offset(v->position, v->size, data, length, &v->error);
+    if (position < 0)
+        return -1;
+    v->position = (size_t)position;
+    return 0;
+}
+
+static zip_int64_t view_callback(void *context, void *data, zip_uint64_t length,
+                                 zip_source_cmd_t command)
+{
+    view *v = context;
+    switch (command) {
+    case ZIP_SOURCE_OPEN: v->position = 0; return 0;
+    case ZIP_SOURCE_READ: return view_read(v, data, length);
+    case ZIP_SOURCE_CLOSE:
+    case ZIP_SOURCE_FREE: return 0;
+    case ZIP_SOURCE_STAT: return view_stat(v, data, length);
+    case ZIP_SOURCE_ERROR: return zip_error_to_data(&v->error, data, length);
+    case ZIP_SOURCE_SEEK: return view_seek(v, data, length);
+    case ZIP_SOURCE_TELL: return (zip_int64_t)v->position;
+    case ZIP_SOURCE_SUPPORTS: return ZIP_SOURCE_SUPPORTS_SEEKABLE;
+    default: zip_error_set(&v->error, ZIP_ER_OPNOTSUPP, 0); return -1;
+    }
+}
+
+/* One member on its way into the archive. */
+typedef struct member {
+    zip_stat_t stat;
+    zip_file_t *file;
+    char *name;     /* without .npy          */
+    uint64_t taken; /* bytes read so far     */
+    bool stored;
+} member;
+
+static attsvm_status zip_failed(zip_error_t *error, const char *deed, attsvm_error *err)
+{
+    attsvm_status status = ATTSVM_E_FORMAT;
+    if (zip_error_code_zip(error) == ZIP_ER_MEMORY)
+        status = ATTSVM_E_MEMORY;
+    return fail(err, status, "%s: %s", deed, zip_error_strerror(error));
+}
+
+static attsvm_status read_bytes(member *m, void *out, size_t size, attsvm_error *err)
+{
+    unsigned char *at = out;
+    while (size > 0) {
+        zip_int64_t count = zip_fread(m->file, at, size);
+        if (count < 0)
+            return zip_failed(zip_file_get_error(m->file), "cannot unpack it", err);
+        if (count == 0)
+            return fail(err, ATTSVM_E_FORMAT,
+                        "it ends after %" PRIu64 " bytes, but %" PRIu64 " are promised", m->taken,
+                        (uint64_t)m->stat.size);
+        at += count;
+        size -= (size_t)count;
+        m->taken += (uint64_t)count;
+    }
+    return ATTSVM_OK;
+}
+
+/* The end must be where it was promised; here libzip compares the CRC. */
+static attsvm_status read_end(member *m, attsvm_error *err)
+{
+    unsigned char extra;
+    zip_int64_t count = zip_fread(m->file, &extra, 1);
+    if (count < 0)
+        return zip_failed(zip_file_get_error(m->file), "it is damaged", err);
+    if (count > 0)
+        return fail(err, ATTSVM_E_FORMAT, "it goes on after the promised %" PRIu64 " bytes",
+                    (uint64_t)m->stat.size);
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_header(member *m, io_npy *npy, attsvm_error *err)
+{
+    unsigned char *header;
+    size_t header_size;
+    if (m->stat.size < 12)
+        return fail(err, ATTSVM_E_FORMAT, "it has %" PRIu64 " bytes, fewer than any npy header",
+                    (uint64_t)m->stat.size);
+    TRY(base_allocate(&header, IO_NPY_HEADER_MOST + 12, 1, "npy header", err));
+    attsvm_status status = read_bytes(m, header, 12, err);
+    if (status == ATTSVM_OK)
+        status = io_npy_measure(header, &header_size, err);
+    if (status == ATTSVM_OK && (header_size < 12 || header_size > m->stat.size))
+        status =
+            fail(err, ATTSVM_E_FORMAT, "it has %" PRIu64 " bytes, but its npy header alone has %zu",
+                 (uint64_t)m->stat.size, header_size);
+    if (status == ATTSVM_OK)
+        status = read_bytes(m, header + 12, header_size - 12, err);
+    if (status == ATTSVM_OK)
+        status = io_npy_parse(npy, header, header_size, err);
+    if (status == ATTSVM_OK)
+        status = io_npy_check_size(npy, m->stat.size, err);
+    free(header);
+    return status;
+}
+
+/* The array in memory of its own. */
+static attsvm_status read_copy(attsvm_archive *archive, member *m, const io_npy *npy,
+                               attsvm_error *err)
+{
+    void *memory;
+    TRY(base_allocate(&memory, npy->data_size, 1, "its elements", err));
+    attsvm_status status = read_bytes(m, memory, npy->data_size, err);
+    if (status == ATTSVM_OK)
+        status = read_end(m, err);
+    if (status == ATTSVM_OK)
+        status = io_npy_arrange(npy, &memory, err);
+    if (status != ATTSVM_OK) {
+        free(memory);
+        return status;
+    }
+    attsvm_array array = npy->array;
+    array.data = memory;
+    return io_archive_add(archive, m->name, &array, memory, err);
+}
+
+static attsvm_status verify_rest(member *m, attsvm_error *err)
+{
+    void *buffer;
+    TRY(base_allocate(&buffer, VERIFY_BUFFER, 1, "a buffer", err));
+    attsvm_status status = ATTSVM_OK;
+    while (status == ATTSVM_OK && m->taken < m->stat.size) {
+        uint64_t left = m->stat.size - m->taken;
+        status = read_bytes(m, buffer, left < VERIFY_BUFFER ? (size_t)left : VERIFY_BUFFER, err);
+    }
+    if (status == ATTSVM_OK)
+        status = read_end(m, err);
+    free(buffer);
+    return status;
+}
+
+/* The array where it lies in the file. */
+static attsvm_status use_in_place(attsvm_archive *archive, member *m, const io_npy *npy,
+                                  const view *v, bool verify, attsvm_error *err)
+{
+    size_t start = v->first_read;
+    if (v->watching || start > v->size || m->stat.size > v->size - start ||
+        memcmp(v->bytes + start, "\x93NUMPY", 6) != 0)
+        return fail(err, ATTSVM_E_FORMAT, "its bytes are not where the zip directory says");
+    if (verify)
+        TRY(verify_rest(m, err));
+    attsvm_array array = npy->array;
+    array.data = v->bytes + start + npy->header_size;
+    return io_archive_add(archive, m->name, &array, NULL, err);
+}
+
+static attsvm_status check_member(const member *m, int64_t inflate_limit, attsvm_error *err)
+{
+    const zip_uint64_t needed =
+        ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    uint64_t size = m->stat.size, packed = m->stat.comp_size;
+    if ((m->stat.valid & needed) != needed)
+        return fail(err, ATTSVM_E_FORMAT, "the zip directory does not tell its size");
+    if (m->stat.encryption_method != ZIP_EM_NONE)
+        return fail(err, ATTSVM_E_FORMAT, "it is encrypted");
+    if (m->stored) {
+        if (size != packed)
+            return fail(err, ATTSVM_E_FORMAT,
+                        "it is stored as such, yet the zip directory gives it %" PRIu64
+                        " bytes and %" PRIu64 " packed",
+                        size, packed);
+        return ATTSVM_OK;
+    }
+    if (m->stat.comp_method != ZIP_CM_DEFLATE)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "it is packed by zip method %d; only stored and deflated can be read",
+                    m->stat.comp_method);
+    if (size > (uint64_t)inflate_limit)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "it unpacks to %" PRIu64 " bytes, more than inflate_limit = %" PRId64, size,
+                    inflate_limit);
+    if (size > DEFLATE_SLACK && (size - DEFLATE_SLACK) / DEFLATE_RATIO > packed)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "%" PRIu64 " deflated bytes cannot unpack to the promised %" PRIu64, packed,
+                    size);
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_member(attsvm_archive *archive, zip_t *zip, view *v, member *m,
+                                 const attsvm_read_settings *settings, attsvm_error *err)
+{
+    m->stored = m->stat.comp_method == ZIP_CM_STORE;
+    TRY(check_member(m, settings->inflate_limit, err));
+    m->file = zip_fopen_index(zip, m->stat.index, 0);
+    if (!m->file)
+        return zip_failed(zip_get_error(zip), "cannot open it", err);
+    v->watching = true;
+    v->first_read = 0;
+    io_npy npy;
+    attsvm_status status = read_header(m, &npy, err);
+    if (status == ATTSVM_OK) {
+        if (m->stored && !npy.swapped && !npy.fortran && npy.data_size >= IO_MAP_FROM)
+            status = use_in_place(archive, m, &npy, v, settings->verify, err);
+        else
+            status = read_copy(archive, m, &npy, err);
+    }
+    zip_fclose(m->file);
+    return status;
+}
+
+/* Member `index`, where its name ends in .npy. */
+static attsvm_status read_index(attsvm_archive *archive, zip_t *zip, view *v, zip_uint64_t index,
+                                uint64_t *packed, const attsvm_read_settings *settings,
+                                attsvm_error *err)
+{
+    member m = { 0 };
+    const char *full = zip_get_name(zip, index, ZIP_FL_ENC_RAW);
+    if (!full || zip_stat_index(zip, index, ZIP_FL_ENC_RAW, &m.stat) != 0)
+        return zip_failed(zip_get_error(zip), "cannot read the zip directory", err);
+    size_t length = strlen(full);
+    if (length < 4 || strcmp(full + length - 4, ".npy") != 0)
+        return ATTSVM_OK;
+    if (length == 4)
+        return fail(err, ATTSVM_E_FORMAT, "the zip file has an array without a name");
+    char name[IO_NAME_SIZE];
+    /* members that share bytes would let a small file unpack to any size */
+    attsvm_status status = ATTSVM_OK;
+    if (m.stat.comp_size > v->size - *packed)
+        status = fail(err, ATTSVM_E_FORMAT,
+                      "it and the arrays before it have more bytes than the "
+                      "file");
+    *packed += m.stat.comp_size;
+    m.name = strndup(full, length - 4);
+    if (!m.name)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for an array's name");
+    if (status == ATTSVM_OK)
+        status = read_member(archive, zip, v, &m, settings, err);
+    if (status != ATTSVM_OK)
+        base_fail_in(err, status, io_printable(m.name, name));
+    free(m.name);
+    return status;
+}
+
+attsvm_status io_npz_read(attsvm_archive *archive, const void *bytes, size_t size,
+                          const attsvm_read_settings *settings, attsvm_error *err)
+{
+    view v = { .bytes = bytes, .size = size };
+    zip_error_t error;
+    zip_error_init(&error);
+    zip_error_init(&v.error);
+    attsvm_status status;
+    zip_t *zip = NULL;
+    zip_source_t *source = zip_source_function_create(view_callback, &v, &error);
+    if (source)
+        zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
+    if (!zip) {
+        status = zip_failed(&error, "cannot read the zip file", err);
+        zip_source_free(source);
+    } else {
+        status = ATTSVM_OK;
+        uint64_t packed = 0;
+        zip_int64_t count = zip_get_num_entries(zip, 0);
+        for (zip_int64_t k = 0; k < count && status == ATTSVM_OK; k++)
+            status = read_index(archive, zip, &v, (zip_uint64_t)k, &packed, settings, err);
+        zip_discard(zip);
+    }
+    zip_error_fini(&error);
+    zip_error_fini(&v.error);
+    return status;
+}

@@ -1,0 +1,201 @@
+/*
+ * From a path to an archive: what kind of file is it, and who reads it.
+ */
+#include "io/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
+/*
+ * A safetensors file begins with the length of its JSON header, little-endian in eight bytes, and
+ * the header with a brace.  No text file does: eight characters make a number beyond the limit.
+ */
+static bool looks_like_safetensors(const unsigned char *bytes, size_t size)
+{
+    uint64_t length = 0;
+    if (size < 10 || bytes[8] != '{')
+        return false;
+    for (int k = 7; k >= 0; k--)
+        length = length << 8 | bytes[k];
+    return length <= IO_SAFETENSORS_HEADER_MOST;
+}
+
+attsvm_status io_bytes_read(attsvm_archive *archive, const char *path, const void *bytes,
+                            size_t size, const attsvm_read_settings *settings, attsvm_error *err)
+{
+    if (size == 0)
+        return fail(err, ATTSVM_E_FORMAT, "the file is empty");
+    bool known = size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
+    if (known)
+        return io_npz_read(archive, bytes, size, settings, err);
+    if (size >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0)
+        return io_npy_read(archive, "X", bytes, size, err);
+    if (looks_like_safetensors(bytes, size) || ends_in(path, ".safetensors"))
+        return io_safetensors_read(archive, bytes, size, err);
+    if (ends_in(path, ".npz"))
+        return io_npz_read(archive, bytes, size, settings, err);
+    if (ends_in(path, ".npy"))
+        return io_npy_read(archive, "X", bytes, size, err);
+    if (ends_in(path, ".csv"))
+        return io_csv_read(archive, bytes, size, ',', err);
+    if (ends_in(path, ".tsv"))
+        return io_csv_read(archive, bytes, size, '\t', err);
+    return fail(err, ATTSVM_E_FORMAT,
+                "neither the content nor the name says npz, npy, safetensors, csv or tsv");
+}
+
+attsvm_status io_map_file(int directory, const char *path, bool *is_directory, void **base,
+                          size_t *size, attsvm_error *err)
+{
+    *base = NULL;
+    *size = 0;
+    *is_directory = false;
+    int descriptor = openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (descriptor < 0)
+        return fail(err,
+                    errno == EMFILE || errno == ENFILE || errno == EIO ? ATTSVM_E_DISK
+                    : errno == ENOMEM                                  ? ATTSVM_E_MEMORY
+                                                                       : ATTSVM_E_OPEN,
+                    "cannot open the file: %s", strerror(errno));
+    attsvm_status status = ATTSVM_OK;
+    struct stat info;
+    if (fstat(descriptor, &info) != 0) {
+        status = fail(err, ATTSVM_E_DISK, "cannot examine the file: %s", strerror(errno));
+    } else if (S_ISDIR(info.st_mode)) {
+        *is_directory = true;
+    } else if (!S_ISREG(info.st_mode)) {
+        status = fail(err, ATTSVM_E_OPEN, "it is not a regular file");
+    } else if (info.st_size > 0) {
+        *size = (size_t)info.st_size;
+        *base = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (*base == MAP_FAILED) {
+            *base = NULL;
+            status = fail(err, errno == ENOMEM ? ATTSVM_E_MEMORY : ATTSVM_E_DISK,
+                          "cannot map its %zu bytes: %s", *size, strerror(errno));
+        }
+    }
+    close(descriptor);
+    return status;
+}
+
+/* Takes the mapping into the archive and reads it; lets it go where nothing points into it. */
+static attsvm_status read_mapped(attsvm_archive *archive, const char *path, const char *npy_name,
+                                 void *base, size_t size, const attsvm_read_settings *settings,
+                                 attsvm_error *err)
+{
+    int64_t first = archive->count;
+    if (base)
+        TRY(io_archive_add_map(archive, base, size, err));
+    TRY(npy_name ? io_npy_read(archive, npy_name, base, size, err)
+                 : io_bytes_read(archive, path, base, size, settings, err));
+    if (base)
+        io_archive_drop_unused_map(archive, first);
+    return ATTSVM_OK;
+}
+
+static int npy_only(const struct dirent *entry)
+{
+    return ends_in(entry->d_name, ".npy");
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static attsvm_status read_member(attsvm_archive *archive, int directory, char *file_name,
+                                 const attsvm_read_settings *settings, attsvm_error *err)
+{
+    char name[IO_NAME_SIZE];
+    bool is_directory;
+    void *base;
+    size_t size;
+    attsvm_status status = io_map_file(directory, file_name, &is_directory, &base, &size, err);
+    if (status == ATTSVM_OK && is_directory)
+        status = fail(err, ATTSVM_E_OPEN, "it is a directory, not a file");
+    else if (status == ATTSVM_OK && !base)
+        status = fail(err, ATTSVM_E_FORMAT, "the file is empty");
+    if (status != ATTSVM_OK)
+        return base_fail_in(err, status, io_printable(file_name, name));
+    char *stem = strndup(file_name, strlen(file_name) - 4);
+    if (!stem) {
+        munmap(base, size);
+        return fail(err, ATTSVM_E_MEMORY, "no memory for an array's name");
+    }
+    status = read_mapped(archive, file_name, stem, base, size, settings, err);
+    free(stem);
+    return status == ATTSVM_OK ? status : base_fail_in(err, status, io_printable(file_name, name));
+}
+
+/* Every .npy in a directory, in the order of their names. */
+static attsvm_status read_directory(attsvm_archive *archive, const char *path,
+                                    const attsvm_read_settings *settings, attsvm_error *err)
+{
+    struct dirent **entries;
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return fail(err, ATTSVM_E_OPEN, "cannot open the directory: %s", strerror(errno));
+    int count = scandirat(directory, ".", &entries, npy_only, by_bytes);
+    attsvm_status status = ATTSVM_OK;
+    if (count < 0)
+        status = fail(err, errno == ENOMEM ? ATTSVM_E_MEMORY : ATTSVM_E_OPEN,
+                      "cannot list the directory: %s", strerror(errno));
+    else if (count == 0)
+        status = fail(err, ATTSVM_E_FORMAT, "the directory has no .npy file");
+    for (int k = 0; k < count && status == ATTSVM_OK; k++)
+        status = read_member(archive, directory, entries[k]->d_name, settings, err);
+    for (int k = 0; k < count; k++)
+        free(entries[k]);
+    if (count >= 0)
+        free(entries);
+    close(directory);
+    return status;
+}
+
+static attsvm_status read_path(attsvm_archive *archive, const char *path,
+                               const attsvm_read_settings *settings, attsvm_error *err)
+{
+    bool is_directory;
+    void *base;
+    size_t size;
+    TRY(io_map_file(AT_FDCWD, path, &is_directory, &base, &size, err));
+    if (is_directory)
+        return read_directory(archive, path, settings, err);
+    return read_mapped(archive, path, NULL, base, size, settings, err);
+}
+
+attsvm_status attsvm_archive_open(attsvm_archive **out, const char *path,
+                                  const attsvm_read_settings *settings, attsvm_error *err)
+{
+    *out = NULL;
+    if (!path || !*path)
+        return fail(err, ATTSVM_E_ARG, "the name of the file to read is empty");
+    attsvm_read_settings defaults;
+    attsvm_read_settings_init(&defaults);
+    if (!settings)
+        settings = &defaults;
+    TRY(base_settings_check(&base_read_table, settings, err));
+    attsvm_archive *archive;
+    TRY(io_archive_create(&archive, err));
+    attsvm_status status = read_path(archive, path, settings, err);
+    if (status == ATTSVM_OK)
+        status = io_archive_check_names(archive, err);
+    if (status != ATTSVM_OK) {
+        attsvm_archive_free(archive);
+        return base_fail_in(err, status, path);
+    }
+    *out = archive;
+    return ATTSVM_OK;
+}

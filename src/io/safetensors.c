@@ -1,0 +1,336 @@
+/*
+ * safetensors: eight bytes of length, a JSON header {"name": {"dtype", "shape", "data_offsets"}},
+ * and the elements, little-endian, which the tensors cover without gap or overlap.
+ */
+#include "io/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tensor {
+    const char *name;
+    attsvm_array array;
+    bool bfloat; /* to be widened to float32 */
+    int64_t begin, end;
+} tensor;
+
+static const struct {
+    const char *name;
+    attsvm_dtype dtype;
+    size_t size;
+    bool bfloat;
+} types[] = {
+    { "F64", ATTSVM_F64, 8, false },   { "F32", ATTSVM_F32, 4, false },
+    { "F16", ATTSVM_F16, 2, false },   { "BF16", ATTSVM_F32, 2, true },
+    { "I64", ATTSVM_I64, 8, false },   { "I32", ATTSVM_I32, 4, false },
+    { "I16", ATTSVM_I16, 2, false },   { "I8", ATTSVM_I8, 1, false },
+    { "U64", ATTSVM_U64, 8, false },   { "U32", ATTSVM_U32, 4, false },
+    { "U16", ATTSVM_U16, 2, false },   { "U8", ATTSVM_U8, 1, false },
+    { "BOOL", ATTSVM_BOOL, 1, false },
+};
+
+enum { TYPES = sizeof types / sizeof *types };
+
+static attsvm_status read_type(const io_json *json, tensor *t, size_t *size, attsvm_error *err)
+{
+    const char *text = io_json_as_text(json);
+    char printable[IO_NAME_SIZE];
+    if (!text)
+        return fail(err, ATTSVM_E_FORMAT, "its dtype is not a text");
+    for (int k = 0; k < TYPES; k++) {
+        if (strcmp(text, types[k].name) == 0) {
+            t->array.dtype = types[k].dtype;
+            t->bfloat = types[k].bfloat;
+            *size = types[k].size;
+            return ATTSVM_OK;
+        }
+    }
+    return fail(err, ATTSVM_E_FORMAT,
+                "its dtype '%s' is none of F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL",
+                io_printable(text, printable));
+}
+
+static attsvm_status read_shape(const io_json *json, tensor *t, attsvm_error *err)
+{
+    int64_t ndim = io_json_is_list(json) ? io_json_count(json) : -1;
+    if (ndim < 0 || ndim > ATTSVM_MAX_DIMS)
+        return fail(err, ATTSVM_E_FORMAT, "its shape is not a list of at most %d dimensions",
+                    ATTSVM_MAX_DIMS);
+    t->array.ndim = (int32_t)ndim;
+    for (int64_t k = 0; k < ndim; k++)
+        if (!io_json_as_integer(io_json_at(json, k), &t->array.shape[k]) || t->array.shape[k] < 0)
+            return fail(err, ATTSVM_E_FORMAT, "shape[%" PRId64 "] is not an integer from 0 on", k);
+    return ATTSVM_OK;
+}
+
+/* One entry of the header.  `size` is that of all elements of all tensors. */
+static attsvm_status read_entry(const io_json *json, tensor *t, int64_t size, attsvm_error *err)
+{
+    size_t element = 0, bytes;
+    int64_t count;
+    if (io_json_count(json) != 3 || !io_json_get(json, "dtype") || !io_json_get(json, "shape") ||
+        !io_json_get(json, "data_offsets"))
+        return fail(err, ATTSVM_E_FORMAT, "it does not have dtype, shape and data_offsets alone");
+    TRY(read_type(io_json_get(json, "dtype"), t, &element, err));
+    TRY(read_shape(io_json_get(json, "shape"), t, err));
+    const io_json *offsets = io_json_get(json, "data_offsets");
+    if (io_json_count(offsets) != 2 || !io_json_as_integer(io_json_at(offsets, 0), &t->begin) ||
+        !io_json_as_integer(io_json_at(offsets, 1), &t->end))
+        return fail(err, ATTSVM_E_FORMAT, "its data_offsets are not two integers");
+    if (t->begin < 0 || t->end < t->begin || t->end > size)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "its data_offsets %" PRId64 "..%" PRId64 " are not within 0..%" PRId64,
+                    t->begin, t->end, size);
+    if (!base_shape_count(t->array.shape, t->array.ndim, &count) ||
+        !base_multiply((size_t)count, element, &bytes) || bytes != (size_t)(t->end - t->begin)) {
+        char shape[IO_SHAPE_SIZE];
+        data_shape_text(&t->array, shape, sizeof shape);
+        return fail(err, ATTSVM_E_FORMAT,
+                    "it has %" PRId64 " bytes, which is not shape %s of elements of %zu bytes",
+                    t->end - t->begin, shape, element);
+    }
+    return ATTSVM_OK;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const tensor *s = *(const tensor *const *)a, *t = *(const tensor *const *)b;
+    if (s->begin != t->begin)
+        return s->begin < t->begin ? -1 : 1;
+    return (s->end > t->end) - (s->end < t->end);
+}
+
+/* Tensors, in the order of their bytes, must cover 0..size. */
+static attsvm_status check_cover(const tensor *tensors, int64_t count, int64_t size,
+                                 attsvm_error *err)
+{
+    const tensor **order;
+    TRY(base_allocate(&order, (size_t)count, sizeof *order, "list of tensors", err));
+    for (int64_t k = 0; k < count; k++)
+        order[k] = &tensors[k];
+    qsort(order, (size_t)count, sizeof *order, by_offset);
+    attsvm_status status = ATTSVM_OK;
+    int64_t end = 0;
+    for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
+        char name[IO_NAME_SIZE];
+        if (order[k]->begin != end)
+            status = fail(err, ATTSVM_E_FORMAT,
+                          "%s: it begins at byte %" PRId64 ", but the one before it ends at "
+                          "%" PRId64,
+                          io_printable(order[k]->name, name), order[k]->begin, end);
+        end = order[k]->end;
+    }
+    if (status == ATTSVM_OK && end != size)
+        status = fail(err, ATTSVM_E_FORMAT,
+                      "the tensors have %" PRId64 " bytes, but %" PRId64 " follow the header", end,
+                      size);
+    free(order);
+    return status;
+}
+
+/* bfloat16 is the upper half of a float32. */
+static void widen(const unsigned char *in, int64_t count, uint32_t *out)
+{
+    for (int64_t k = 0; k < count; k++)
+        out[k] = ((uint32_t)in[2 * k] | (uint32_t)in[2 * k + 1] << 8) << 16;
+}
+
+static attsvm_status add_tensor(attsvm_archive *archive, const tensor *t,
+                                const unsigned char *elements, attsvm_error *err)
+{
+    attsvm_array array = t->array;
+    size_t size = (size_t)(t->end - t->begin);
+    size_t element = attsvm_dtype_size(array.dtype);
+    array.data = elements + t->begin;
+    void *memory = NULL;
+    if (t->bfloat) {
+        TRY(base_allocate(&memory, size, 2, "its elements", err));
+        widen(array.data, (int64_t)(size / 2), memory);
+    } else if (size < IO_MAP_FROM || (element > 1 && !io_little_endian())) {
+        TRY(base_allocate(&memory, size, 1, "its elements", err));
+        memcpy(memory, array.data, size);
+        if (!io_little_endian())
+            io_swap_bytes(memory, size / element, element);
+    }
+    if (memory)
+        array.data = memory;
+    return io_archive_add(archive, t->name, &array, memory, err);
+}
+
+static attsvm_status check_metadata(const io_json *json, attsvm_error *err)
+{
+    if (io_json_count(json) < 0 || io_json_is_list(json))
+        return fail(err, ATTSVM_E_FORMAT, "__metadata__ is not an object");
+    for (const char *key = io_json_next_key(json, NULL); key; key = io_json_next_key(json, key))
+        if (!io_json_as_text(io_json_get(json, key)))
+            return fail(err, ATTSVM_E_FORMAT, "__metadata__ has a value that is not a text");
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_tensors(attsvm_archive *archive, const io_json *header, tensor *tensors,
+                                  const unsigned char *elements, size_t size, attsvm_error *err)
+{
+    int64_t count = 0;
+    char printable[IO_NAME_SIZE];
+    for (const char *key = io_json_next_key(header, NULL); key;
+         key = io_json_next_key(header, key)) {
+        if (strcmp(key, "__metadata__") == 0) {
+            TRY(check_metadata(io_json_get(header, key), err));
+            continue;
+        }
+        if (!*key)
+            return fail(err, ATTSVM_E_FORMAT, "the header has a tensor without a name");
+        tensors[count].name = key;
+        attsvm_status status =
+            read_entry(io_json_get(header, key), &tensors[count], (int64_t)size, err);
+        if (status != ATTSVM_OK)
+            return base_fail_in(err, status, io_printable(key, printable));
+        count++;
+    }
+    TRY(check_cover(tensors, count, (int64_t)size, err));
+    for (int64_t k = 0; k < count; k++) {
+        attsvm_status status = add_tensor(archive, &tensors[k], elements, err);
+        if (status != ATTSVM_OK)
+            return base_fail_in(err, status, io_printable(tensors[k].name, printable));
+    }
+    return ATTSVM_OK;
+}
+
+attsvm_status io_safetensors_read(attsvm_archive *archive, const void *bytes, size_t size,
+                                  attsvm_error *err)
+{
+    const unsigned char *start = bytes;
+    uint64_t length = 0;
+    if (size < 8)
+        return fail(err, ATTSVM_E_FORMAT, "%zu bytes are fewer than any safetensors header", size);
+    for (int k = 7; k >= 0; k--)
+        length = length << 8 | start[k];
+    if (length > IO_SAFETENSORS_HEADER_MOST || length > size - 8)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "the safetensors header has %" PRIu64 " bytes, the file %zu (limit %d)", length,
+                    size, IO_SAFETENSORS_HEADER_MOST);
+    if (length == 0 || start[8] != '{')
+        return fail(err, ATTSVM_E_FORMAT, "the safetensors header does not begin with {");
+    io_json *header;
+    TRY(io_json_parse(&header, (const char *)start + 8, (size_t)length, "safetensors header", err));
+    tensor *tensors;
+    attsvm_status status = base_allocate(&tensors, (size_t)io_json_count(header), sizeof *tensors,
+                                         "list of tensors", err);
+    if (status == ATTSVM_OK)
+        status = read_tensors(archive, header, tensors, start + 8 + length,
+                              size - 8 - (size_t)length, err);
+    free(tensors);
+    io_json_free(header);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- writing */
+
+/* {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]} */
+static io_json *describe(const attsvm_array *array, int64_t begin, int64_t end)
+{
+    int type = 0;
+    while (types[type].dtype != array->dtype || types[type].bfloat)
+        type++;
+    io_json *json = io_json_object();
+    io_json_set(json, "dtype", io_json_text(types[type].name));
+    io_json_set(json, "shape", io_json_integers(array->shape, array->ndim));
+    io_json_set(json, "data_offsets", io_json_integers((int64_t[]){ begin, end }, 2));
+    return json;
+}
+
+/* The header as text, padded with spaces to a multiple of eight bytes; the caller frees it. */
+static attsvm_status make_header(const io_json *json, char **out, size_t *size, attsvm_error *err)
+{
+    *out = NULL;
+    FILE *stream = open_memstream(out, size);
+    if (!stream)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for the safetensors header");
+    attsvm_status status = io_json_print(json, stream, false, err);
+    fprintf(stream, "%8s", "");
+    if (fclose(stream) != 0 && status == ATTSVM_OK)
+        status = fail(err, ATTSVM_E_MEMORY, "no memory for the safetensors header");
+    if (status != ATTSVM_OK) {
+        free(*out);
+        *out = NULL;
+        return status;
+    }
+    (*out)[*size - 9] = ' '; /* the newline */
+    *size = *size / 8 * 8;
+    if (*size > IO_SAFETENSORS_HEADER_MOST) {
+        free(*out);
+        return fail(err, ATTSVM_E_ARG, "the safetensors header would have more than %d bytes",
+                    IO_SAFETENSORS_HEADER_MOST);
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status write_header(io_file *file, const io_json *json, attsvm_error *err)
+{
+    char *text;
+    size_t size;
+    unsigned char length[8];
+    TRY(make_header(json, &text, &size, err));
+    for (int k = 0; k < 8; k++)
+        length[k] = (unsigned char)((uint64_t)size >> (8 * k));
+    attsvm_status status = io_file_write(file, length, sizeof length, err);
+    if (status == ATTSVM_OK)
+        status = io_file_write(file, text, size, err);
+    free(text);
+    return status;
+}
+
+/*
+ * Elements lie in the order of their size, widest first, so that all are aligned (PyTorch insists
+ * on that); within a size, and in the header, the order is the caller's.  begin (count).
+ */
+static attsvm_status place(const io_source *sources, int64_t count, int64_t *begin,
+                           attsvm_error *err)
+{
+    int64_t end = 0;
+    for (size_t element = 8; element > 0; element /= 2) {
+        for (int64_t k = 0; k < count; k++) {
+            if (attsvm_dtype_size(sources[k].array.dtype) != element)
+                continue;
+            int64_t bytes = attsvm_array_count(&sources[k].array) * (int64_t)element;
+            if (bytes > INT64_MAX - end)
+                return fail(err, ATTSVM_E_ARG, "the arrays have more than 2^63 bytes");
+            begin[k] = end;
+            end += bytes;
+        }
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status write_all(io_file *file, const io_source *sources, int64_t count,
+                               const int64_t *begin, io_json *header, attsvm_error *err)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const attsvm_array *array = &sources[k].array;
+        int64_t bytes = attsvm_array_count(array) * (int64_t)attsvm_dtype_size(array->dtype);
+        if (strcmp(sources[k].name, "__metadata__") == 0)
+            return fail(err, ATTSVM_E_ARG, "no array in safetensors may be named __metadata__");
+        io_json_set(header, sources[k].name, describe(array, begin[k], begin[k] + bytes));
+    }
+    TRY(write_header(file, header, err));
+    for (size_t element = 8; element > 0; element /= 2)
+        for (int64_t k = 0; k < count; k++)
+            if (attsvm_dtype_size(sources[k].array.dtype) == element)
+                TRY(io_elements_write(file, &sources[k], true, err));
+    return ATTSVM_OK;
+}
+
+attsvm_status io_safetensors_write(io_file *file, const io_source *sources, int64_t count,
+                                   attsvm_error *err)
+{
+    int64_t *begin;
+    TRY(base_allocate(&begin, (size_t)count, sizeof *begin, "offsets", err));
+    attsvm_status status = place(sources, count, begin, err);
+    if (status == ATTSVM_OK) {
+        io_json *header = io_json_object();
+        status = write_all(file, sources, count, begin, header, err);
+        io_json_free(header);
+    }
+    free(begin);
+    return status;
+}

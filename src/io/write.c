@@ -1,0 +1,237 @@
+/*
+ * Writing arrays: the checks that all formats share, pieces of a source, npy, and the choice of
+ * the format by the ending of the name.
+ */
+#include "io/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE_SIZE = 1 << 20 };
+
+attsvm_status io_pieces_open(io_pieces *pieces, const io_source *source, attsvm_error *err)
+{
+    *pieces = (io_pieces){ .source = source,
+                           .total = attsvm_array_count(&source->array),
+                           .element = attsvm_dtype_size(source->array.dtype) };
+    if (!source->array.data && pieces->total > 0)
+        TRY(base_allocate(&pieces->buffer, PIECE_SIZE, 1, source->name, err));
+    return ATTSVM_OK;
+}
+
+attsvm_status io_pieces_next(io_pieces *pieces, const void **bytes, size_t *size, attsvm_error *err)
+{
+    const io_source *source = pieces->source;
+    int64_t first = pieces->next, left = pieces->total - first;
+    int64_t most = (int64_t)(PIECE_SIZE / pieces->element);
+    int64_t count = left < most ? left : most;
+    *bytes = NULL;
+    *size = 0;
+    if (count == 0)
+        return ATTSVM_OK;
+    if (source->array.data) {
+        *bytes = (const unsigned char *)source->array.data + (size_t)first * pieces->element;
+    } else {
+        attsvm_status status = source->fill(source->context, first, count, pieces->buffer, err);
+        if (status != ATTSVM_OK)
+            return base_fail_in(err, status, source->name);
+        *bytes = pieces->buffer;
+    }
+    *size = (size_t)count * pieces->element;
+    pieces->next += count;
+    return ATTSVM_OK;
+}
+
+void io_pieces_close(io_pieces *pieces)
+{
+    free(pieces->buffer);
+    pieces->buffer = NULL;
+}
+
+/* The dictionary as numpy writes it, padded so that the elements begin at a multiple of 64. */
+size_t io_npy_header(const attsvm_array *array, unsigned char header[IO_NPY_HEADER_SIZE])
+{
+    static const char kinds[] = "ffbiiiiuuuu";
+    char descr[8], text[IO_NPY_HEADER_SIZE];
+    size_t size = attsvm_dtype_size(array->dtype);
+    char kind = array->dtype == ATTSVM_F16 ? 'f' : kinds[array->dtype - ATTSVM_F32];
+    char order = size == 1 ? '|' : io_little_endian() ? '<' : '>';
+    snprintf(descr, sizeof descr, "%c%c%zu", order, kind, size);
+    int used =
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    for (int k = 0; k < array->ndim; k++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%" PRId64, k ? ", " : "",
+                         array->shape[k]);
+    used +=
+        snprintf(text + used, sizeof text - (size_t)used, "%s), }", array->ndim == 1 ? "," : "");
+    size_t total = ((size_t)used + 11 + 63) / 64 * 64; /* 10 bytes before it, a newline after it */
+    memset(header, ' ', total);
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (unsigned char)((total - 10) & 0xff);
+    header[9] = (unsigned char)((total - 10) >> 8);
+    memcpy(header + 10, text, (size_t)used);
+    header[total - 1] = '\n';
+    return total;
+}
+
+static attsvm_status write_swapped(io_file *file, const void *bytes, size_t size, size_t element,
+                                   attsvm_error *err)
+{
+    void *copy;
+    TRY(base_allocate(&copy, size, 1, "a copy in little-endian order", err));
+    memcpy(copy, bytes, size);
+    io_swap_bytes(copy, size / element, element);
+    attsvm_status status = io_file_write(file, copy, size, err);
+    free(copy);
+    return status;
+}
+
+attsvm_status io_elements_write(io_file *file, const io_source *source, bool little_endian,
+                                attsvm_error *err)
+{
+    io_pieces pieces;
+    const void *bytes;
+    size_t size;
+    bool swap = little_endian && !io_little_endian();
+    TRY(io_pieces_open(&pieces, source, err));
+    attsvm_status status;
+    do {
+        status = io_pieces_next(&pieces, &bytes, &size, err);
+        if (status == ATTSVM_OK && swap && size > 0)
+            status = write_swapped(file, bytes, size, pieces.element, err);
+        else if (status == ATTSVM_OK)
+            status = io_file_write(file, bytes, size, err);
+    } while (status == ATTSVM_OK && size > 0);
+    io_pieces_close(&pieces);
+    return status;
+}
+
+attsvm_status io_npy_write(io_file *file, const io_source *source, attsvm_error *err)
+{
+    unsigned char header[IO_NPY_HEADER_SIZE];
+    TRY(io_file_write(file, header, io_npy_header(&source->array, header), err));
+    return io_elements_write(file, source, false, err);
+}
+
+typedef enum format { NONE, NPZ, NPY, SAFETENSORS, CSV, TSV } format;
+
+static format format_of(const char *path)
+{
+    static const struct {
+        const char *ending;
+        format format;
+    } endings[] = { { ".npz", NPZ },
+                    { ".npy", NPY },
+                    { ".safetensors", SAFETENSORS },
+                    { ".csv", CSV },
+                    { ".tsv", TSV } };
+    size_t length = strlen(path);
+    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
+        size_t tail = strlen(endings[k].ending);
+        if (length > tail && strcmp(path + length - tail, endings[k].ending) == 0)
+            return endings[k].format;
+    }
+    return NONE;
+}
+
+static attsvm_status check_source(const io_source *source, attsvm_error *err)
+{
+    const attsvm_array *array = &source->array;
+    char name[IO_NAME_SIZE];
+    if (!source->name || !*source->name)
+        return fail(err, ATTSVM_E_ARG, "an array to write has no name");
+    io_printable(source->name, name);
+    if (strlen(source->name) > IO_NAME_MOST || !io_is_utf8(source->name))
+        return fail(err, ATTSVM_E_ARG, "%s: a name must be valid UTF-8 of at most %d bytes", name,
+                    IO_NAME_MOST);
+    size_t size = attsvm_dtype_size(array->dtype), bytes;
+    if (size == 0)
+        return fail(err, ATTSVM_E_ARG, "%s: dtype %d is not known", name, (int)array->dtype);
+    if (array->ndim < 0 || array->ndim > ATTSVM_MAX_DIMS)
+        return fail(err, ATTSVM_E_ARG, "%s: %d dimensions; 0 to %d are possible", name,
+                    (int)array->ndim, ATTSVM_MAX_DIMS);
+    int64_t count = attsvm_array_count(array);
+    if (count < 0 || !base_multiply((size_t)count, size, &bytes) || bytes > PTRDIFF_MAX)
+        return fail(err, ATTSVM_E_ARG, "%s: its shape is negative or overflows", name);
+    if (count > 0 && !array->data && !source->fill)
+        return fail(err, ATTSVM_E_ARG, "%s: there is no data to write", name);
+    return ATTSVM_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static attsvm_status check_sources(const io_source *sources, int64_t count, attsvm_error *err)
+{
+    if (count < 1)
+        return fail(err, ATTSVM_E_ARG, "there is no array to write");
+    for (int64_t k = 0; k < count; k++)
+        TRY(check_source(&sources[k], err));
+    const char **names;
+    TRY(base_allocate(&names, (size_t)count, sizeof *names, "names", err));
+    for (int64_t k = 0; k < count; k++)
+        names[k] = sources[k].name;
+    qsort(names, (size_t)count, sizeof *names, compare_names);
+    attsvm_status status = ATTSVM_OK;
+    char name[IO_NAME_SIZE];
+    for (int64_t k = 1; k < count && status == ATTSVM_OK; k++)
+        if (strcmp(names[k - 1], names[k]) == 0)
+            status = fail(err, ATTSVM_E_ARG, "two arrays to write have the name '%s'",
+                          io_printable(names[k], name));
+    free(names);
+    return status;
+}
+
+static attsvm_status write_format(io_file *file, format form, const io_source *sources,
+                                  int64_t count, bool deflate, attsvm_error *err)
+{
+    switch (form) {
+    case NPZ: return io_npz_write(file, sources, count, deflate, err);
+    case NPY: return io_npy_write(file, &sources[0], err);
+    case SAFETENSORS: return io_safetensors_write(file, sources, count, err);
+    case CSV: return io_csv_write(file, sources, count, ',', err);
+    case TSV: return io_csv_write(file, sources, count, '\t', err);
+    case NONE: break;
+    }
+    return fail(err, ATTSVM_E_ARG, "the name ends in none of .npz .npy .safetensors .csv .tsv");
+}
+
+attsvm_status io_write(const char *path, const io_source *sources, int64_t count,
+                       const io_write_options *options, attsvm_error *err)
+{
+    if (!path || !*path)
+        return fail(err, ATTSVM_E_ARG, "the name of the file to write is empty");
+    format form = format_of(path);
+    attsvm_status status = check_sources(sources, count, err);
+    if (status == ATTSVM_OK && form == NPY && count != 1)
+        status = fail(err, ATTSVM_E_ARG, "a .npy file holds one array, not %" PRId64, count);
+    if (status == ATTSVM_OK && form == NONE)
+        status = write_format(NULL, NONE, NULL, 0, false, err);
+    if (status != ATTSVM_OK)
+        return base_fail_in(err, status, path);
+    io_file *file;
+    TRY(io_file_create(&file, path, err));
+    status = write_format(file, form, sources, count, options && options->deflate, err);
+    if (status != ATTSVM_OK) {
+        io_file_abandon(file);
+        /* messages about the disk name the file already */
+        return status == ATTSVM_E_DISK ? status : base_fail_in(err, status, path);
+    }
+    return io_file_commit(file, err);
+}
+
+attsvm_status attsvm_archive_write(const char *path, const attsvm_named_array *arrays,
+                                   int64_t count, attsvm_error *err)
+{
+    io_source *sources;
+    if (count < 1)
+        return fail(err, ATTSVM_E_ARG, "there is no array to write");
+    TRY(base_allocate(&sources, (size_t)count, sizeof *sources, "list of arrays", err));
+    for (int64_t k = 0; k < count; k++)
+        sources[k] = (io_source){ .name = arrays[k].name, .array = arrays[k].array };
+    attsvm_status status = io_write(path, sources, count, NULL, err);
+    free(sources);
+    return status;
+}
