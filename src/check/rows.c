@@ -1,0 +1,303 @@
+/*
+ * The rows of a problem, rebuilt from the data (theory 4): for each term (a sequence with one of
+ * its queries) the selected token, the rivals, their right-hand sides, and which tokens are copies
+ * of the selected one.
+ */
+#include "check/check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool check_reject(attsvm_report *report, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(report->reason, sizeof report->reason, format, list);
+    va_end(list);
+    report->valid = false;
+    return false;
+}
+
+/* ------------------------------------------------------------------------ opening */
+
+static attsvm_status check_settings(const attsvm_svm_settings *s, attsvm_error *err)
+{
+    if (s->problem < ATTSVM_PROBLEM_P || s->problem > ATTSVM_PROBLEM_FINITE)
+        return fail(err, ATTSVM_E_ARG, "problem = %d is not in 1..6", s->problem);
+    if (s->norm < ATTSVM_NORM_L2 || s->norm > ATTSVM_NORM_LINF)
+        return fail(err, ATTSVM_E_ARG, "norm = %d is not in 1..7", s->norm);
+    if (s->query < ATTSVM_QUERY_GIVEN || s->query > ATTSVM_QUERY_CAUSAL)
+        return fail(err, ATTSVM_E_ARG, "query = %d is not in 1..4", s->query);
+    if (s->duplicates < ATTSVM_DUPLICATES_MERGE || s->duplicates > ATTSVM_DUPLICATES_STRICT)
+        return fail(err, ATTSVM_E_ARG, "duplicates = %d is not in 1..2", s->duplicates);
+    if (s->head < ATTSVM_HEAD_LINEAR || s->head > ATTSVM_HEAD_CONCAVE)
+        return fail(err, ATTSVM_E_ARG, "head = %d is not in 1..3", s->head);
+    if (s->norm == ATTSVM_NORM_LQ && !(s->q > 1 && isfinite(s->q)))
+        return fail(err, ATTSVM_E_ARG, "q = %g is not above 1 and finite", s->q);
+    if (!(s->soft >= 0 && isfinite(s->soft)))
+        return fail(err, ATTSVM_E_ARG, "soft = %g is not 0 or more", s->soft);
+    if (!(s->tol >= 0 && s->tol <= 1))
+        return fail(err, ATTSVM_E_ARG, "tol = %g is not in 0..1", s->tol);
+    if (s->rank < 0 || s->threads < 0)
+        return fail(err, ATTSVM_E_ARG, "rank = %" PRId64 " or threads = %" PRId64 " is below 0",
+                    s->rank, s->threads);
+    if (s->head == ATTSVM_HEAD_CONCAVE && !isfinite(s->kappa))
+        return fail(err, ATTSVM_E_ARG, "kappa = %g is not finite", s->kappa);
+    return ATTSVM_OK;
+}
+
+static attsvm_status open_queries(check_problem *p, attsvm_error *err)
+{
+    const attsvm_svm_settings *s = &p->claim->settings;
+    const attsvm_data *data = p->data;
+    p->queries = 1;
+    if (!p->matrix)
+        return ATTSVM_OK;
+    if (s->query == ATTSVM_QUERY_ALL || s->query == ATTSVM_QUERY_CAUSAL) {
+        p->queries = 0;
+        p->causal = s->query == ATTSVM_QUERY_CAUSAL;
+        return ATTSVM_OK;
+    }
+    const attsvm_array *Z = attsvm_data_array(data, "Z");
+    if (s->query == ATTSVM_QUERY_GIVEN && Z) {
+        p->queries = data->queries;
+        p->Z = (la_rows){ Z->data, NULL, data->n * data->queries, data->d, Z->dtype };
+        return ATTSVM_OK;
+    }
+    for (int64_t i = 0; i < data->n; i++)
+        if (s->query_token < 0 || s->query_token >= data_length(data, i))
+            return fail(err, ATTSVM_E_ARG,
+                        "query token %" PRId64 " is not in 0..%" PRId64
+                        ", the tokens of sequence %" PRId64,
+                        s->query_token, data_length(data, i) - 1, i);
+    return ATTSVM_OK;
+}
+
+/*
+ * Key map and, where it may give different tokens the same key, the head: only then do scores
+ * decide whether two tokens are one selection.
+ */
+static attsvm_status open_maps(check_problem *p, attsvm_error *err)
+{
+    const attsvm_svm_settings *s = &p->claim->settings;
+    const attsvm_data *data = p->data;
+    if (s->problem != ATTSVM_PROBLEM_P && s->problem != ATTSVM_PROBLEM_JOINT)
+        return ATTSVM_OK;
+    if (!attsvm_data_array(data, "W"))
+        return ATTSVM_OK;
+    TRY(data_doubles(data, "W", (int64_t[]){ data->d, data->d }, 2, &p->key_map, err));
+    if (!data_head_exists(data, s->head))
+        return ATTSVM_OK;
+    p->has_head = true;
+    return data_head_create(&p->head, data, s->head, s->kappa, err);
+}
+
+static bool open_alpha(const check_problem *p, attsvm_report *report)
+{
+    const int64_t *alpha = p->claim->selection.alpha;
+    if (!alpha)
+        return check_reject(report, "the claim has no selection (ids)");
+    for (int64_t i = 0, term = 0; i < p->data->n; i++)
+        for (int64_t m = 0, count = check_queries(p, i); m < count; m++, term++) {
+            int64_t visible = p->causal ? m + 1 : data_length(p->data, i);
+            if (alpha[term] < 0 || alpha[term] >= visible)
+                return check_reject(report,
+                                    "ids[%" PRId64 "] = %" PRId64 " is not in 0..%" PRId64
+                                    ", the tokens that sequence %" PRId64 " shows",
+                                    term, alpha[term], visible - 1, i);
+        }
+    return true;
+}
+
+static bool open_sets(const check_problem *p, attsvm_report *report)
+{
+    const uint8_t *O = p->claim->selection.sets;
+    const double *s = p->claim->selection.softmax;
+    bool finite = p->claim->settings.problem == ATTSVM_PROBLEM_FINITE;
+    if (!O)
+        return check_reject(report, "the claim has no sets (O)");
+    if (finite && !s)
+        return check_reject(report, "the claim has no softmax (s), which the problem needs");
+    for (int64_t i = 0; i < p->data->n; i++) {
+        int64_t chosen = 0;
+        for (int64_t k = data_first(p->data, i); k < data_first(p->data, i + 1); k++) {
+            if (O[k] > 1)
+                return check_reject(report, "O[%" PRId64 "] = %d is neither 0 nor 1", k, O[k]);
+            if (O[k] && finite && !(s[k] > 0 && isfinite(s[k])))
+                return check_reject(
+                    report, "s[%" PRId64 "] = %g is not positive, but its token is in O", k, s[k]);
+            chosen += O[k];
+        }
+        if (chosen == 0)
+            return check_reject(report, "O selects no token of sequence %" PRId64, i);
+    }
+    return true;
+}
+
+bool check_problem_open(check_problem *p, const attsvm_data *data, const attsvm_claim *claim,
+                        attsvm_report *report, attsvm_status *status, attsvm_error *err)
+{
+    const attsvm_svm_settings *s = &claim->settings;
+    *p = (check_problem){ .data = data, .claim = claim, .d = data->d };
+    *status = check_settings(s, err);
+    if (*status != ATTSVM_OK)
+        return false;
+    p->threads = base_threads(s->threads);
+    p->sets = s->problem == ATTSVM_PROBLEM_MULTI || s->problem == ATTSVM_PROBLEM_FINITE;
+    p->matrix = p->sets || s->problem == ATTSVM_PROBLEM_W;
+    if (s->problem == ATTSVM_PROBLEM_V && !data->Y)
+        *status = fail(err, ATTSVM_E_DATA, "the v-SVM needs labels Y, which are not there");
+    if (*status == ATTSVM_OK)
+        *status = open_queries(p, err);
+    if (*status == ATTSVM_OK)
+        *status = open_maps(p, err);
+    if (*status != ATTSVM_OK)
+        return false;
+    return p->sets ? open_sets(p, report) : open_alpha(p, report);
+}
+
+void check_problem_close(check_problem *p)
+{
+    free(p->key_map);
+    data_head_free(&p->head);
+}
+
+/* -------------------------------------------------------------------------- terms */
+
+int64_t check_queries(const check_problem *p, int64_t i)
+{
+    return p->queries ? p->queries : data_length(p->data, i);
+}
+
+check_term check_term_of(const check_problem *p, int64_t i, int64_t m)
+{
+    check_term term = { i, m, -1, data_length(p->data, i), data_sequence(p->data, i) };
+    int64_t first = data_first(p->data, i);
+    if (p->causal)
+        term.visible = m + 1;
+    if (!p->sets) {
+        term.base = p->claim->selection.alpha[p->queries ? i * p->queries + m : first + m];
+        return term;
+    }
+    /* beta: the lowest member of O that the query sees; where it sees none, there is no row */
+    for (int64_t t = 0; t < term.visible && term.base < 0; t++)
+        if (p->claim->selection.sets[first + t])
+            term.base = t;
+    return term;
+}
+
+void check_query(const check_problem *p, const check_term *term, double *z)
+{
+    if (p->Z.count > 0)
+        la_row(&p->Z, term->sequence * p->queries + term->query, z);
+    else
+        la_row(&term->tokens, p->queries ? p->claim->settings.query_token : term->query, z);
+}
+
+/* log(a/b) to a few units in the last place, also where a and b are nearly equal. */
+static double log_ratio(double a, double b)
+{
+    double ratio = a / b;
+    return ratio > 0.5 && ratio < 2 ? log1p((a - b) / b) : log(a) - log(b);
+}
+
+check_kind check_row(const check_problem *p, const check_term *term, int64_t t, double *right)
+{
+    int32_t problem = p->claim->settings.problem;
+    *right = 1;
+    if (term->base < 0 || t >= term->visible)
+        return CHECK_NO_ROW;
+    if (problem == ATTSVM_PROBLEM_V)
+        return t == term->base ? CHECK_ABOVE : CHECK_NO_ROW;
+    if (t == term->base)
+        return CHECK_NO_ROW;
+    if (problem == ATTSVM_PROBLEM_JOINT)
+        *right = p->tight[term->sequence];
+    if (!p->sets)
+        return CHECK_ABOVE;
+    int64_t first = data_first(p->data, term->sequence);
+    const attsvm_selection *selection = &p->claim->selection;
+    bool member = selection->sets[first + t];
+    if (problem == ATTSVM_PROBLEM_MULTI) {
+        *right = !member;
+        return member ? CHECK_EQUAL : CHECK_ABOVE;
+    }
+    if (!member)
+        return CHECK_NO_ROW;
+    *right = log_ratio(selection->softmax[first + term->base], selection->softmax[first + t]);
+    return CHECK_EQUAL;
+}
+
+/* ------------------------------------------------------------------------- copies */
+
+static bool same_values(const double *x, const double *y, int64_t count)
+{
+    for (int64_t j = 0; j < count; j++)
+        if (x[j] != y[j])
+            return false;
+    return true;
+}
+
+bool check_is_copy(const check_problem *p, const check_term *term, int64_t t, const double *base,
+                   const double *x)
+{
+    const attsvm_svm_settings *s = &p->claim->settings;
+    if (s->duplicates == ATTSVM_DUPLICATES_STRICT || s->problem == ATTSVM_PROBLEM_V)
+        return false;
+    if (same_values(base, x, p->d))
+        return true;
+    /* different tokens, same key: one selection where their scores agree as well */
+    return p->key_map && p->has_head &&
+           data_same_key(p->data, p->key_map, term->sequence, term->base, t) &&
+           data_head_value(&p->head, base) == data_head_value(&p->head, x);
+}
+
+/* -------------------------------------------------------------------- one row at a time */
+
+void check_row_name(const check_problem *p, attsvm_row row, char *out, size_t size)
+{
+    if (p->queries == 1)
+        snprintf(out, size, "(sequence %" PRId64 ", token %" PRId64 ")", row.sequence, row.token);
+    else
+        snprintf(out, size, "(sequence %" PRId64 ", query %" PRId64 ", token %" PRId64 ")",
+                 row.sequence, row.query, row.token);
+}
+
+void check_difference(const check_problem *p, const check_term *term, const double *base,
+                      const double *x, dd *delta)
+{
+    if (p->claim->settings.problem == ATTSVM_PROBLEM_V) {
+        double Y = attsvm_data_label(p->data, term->sequence);
+        for (int64_t j = 0; j < p->d; j++)
+            delta[j] = base_dd(Y * base[j]);
+        return;
+    }
+    for (int64_t j = 0; j < p->d; j++)
+        delta[j] = base_dd_sum(base[j], -x[j]);
+}
+
+/*
+ * A row is W delta for vectors (W the key map), delta z' for matrices.  The entrywise norms of a
+ * rank-one matrix are products of vector norms, and so are its Frobenius, spectral and nuclear
+ * norms, which all equal |delta|_2 |z|_2.
+ */
+double check_row_norm(const check_problem *p, const dd *delta, const double *z, double *scratch)
+{
+    const attsvm_svm_settings *s = &p->claim->settings;
+    double q;
+    attsvm_norm norm = check_dual_norm((attsvm_norm)s->norm, s->q, &q);
+    for (int64_t j = 0; j < p->d; j++) {
+        if (!p->key_map) {
+            scratch[j] = delta[j].hi;
+            continue;
+        }
+        scratch[j] = 0;
+        for (int64_t k = 0; k < p->d; k++)
+            scratch[j] += p->key_map[j * p->d + k] * delta[k].hi;
+    }
+    double size = check_vector_norm(norm, q, scratch, p->d);
+    return p->matrix ? size * check_vector_norm(norm, q, z, p->d) : size;
+}
