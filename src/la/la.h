@@ -40,6 +40,16 @@ typedef struct la_kernels {
     void (*widen)(attsvm_dtype dtype, const void *x, double *y, int64_t count);
     double (*dot)(const double *x, const double *y, int64_t count);
     void (*axpy)(double a, const double *x, double *y, int64_t count); /* y += a x */
+    /* the dense calls below, as loops for small sizes */
+    void (*gemv)(bool transpose, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
+                 const double *x, double beta, double *y);
+    void (*gemm)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
+                 const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
+                 int64_t ldc);
+    void (*syrk)(bool transpose, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
+                 double beta, double *C, int64_t ldc);
+    void (*trsv)(bool transpose, int64_t n, const double *L, int64_t ldl, double *x);
+    int64_t (*cholesky)(int64_t n, double *A, int64_t lda);
 } la_kernels;
 
 extern const la_kernels la_baseline;
