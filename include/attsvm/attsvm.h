@@ -463,6 +463,141 @@ typedef struct attsvm_report {
 ATTSVM_API attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *data,
                                       const attsvm_claim *claim, attsvm_error *err);
 
+/* -------------------------------------------------------------------- training */
+
+/* One attention layer (theory, section 2); the names with V train the head as well. */
+typedef enum attsvm_model {
+    ATTSVM_MODEL_P = 1, /* logits X W'p, W fixed, p trained          */
+    ATTSVM_MODEL_PW,    /* logits X W'p, p fixed, W (d,d) trained    */
+    ATTSVM_MODEL_W,     /* logits X W z, W (d,d) trained             */
+    ATTSVM_MODEL_KQ,    /* logits X K Q'z, K and Q (d,rank) trained  */
+    ATTSVM_MODEL_VP,
+    ATTSVM_MODEL_VPW, /* v, p and W trained */
+    ATTSVM_MODEL_VW,
+    ATTSVM_MODEL_VKQ,
+} attsvm_model;
+
+/* A loss l(u), strictly decreasing: returns l(u) and puts l'(u) into *slope. */
+typedef struct attsvm_loss_callback {
+    double (*value)(void *context, double u, double *slope);
+    void *context;
+} attsvm_loss_callback;
+
+/* A head h(u), u (d): returns h(u) and puts its gradient into gradient (d). */
+typedef struct attsvm_head_callback {
+    double (*value)(void *context, const double *u, int64_t d, double *gradient);
+    void *context;
+} attsvm_head_callback;
+
+/*
+ * What to train and how.  Texts are borrowed and are what the flags take: step "ngd", "nmd:3";
+ * loss "logistic"; head "concave:0.5"; query "2", "all", "causal" (empty: Z, else token 0); init
+ * "auto", "zero", "uniform:0.3", "gauss:1", "file", or the name of a result; record "100", "log"
+ * (empty: nothing); eps "1e-9" or "1e-19,1e-9" (attention, head); lstar a number.
+ */
+typedef struct attsvm_train_settings {
+    const char *step, *loss, *head, *query, *init, *record, *eps, *lstar;
+    const char *checkpoint; /* file of the running state; empty: none                      */
+    double lr;              /* step size                                                   */
+    double ridge;           /* adds ridge |theta|^2 of the attention parameters            */
+    double max_step;        /* polyak: longest step                                        */
+    double stop_direction;  /* stop once theta/|theta| moves less in 100 steps; 0: never   */
+    double stop_norm;       /* stop once |theta| is larger; 0: never                       */
+    double time_limit;      /* stop after so many seconds; 0: never                        */
+    int64_t iters;          /* steps                                                       */
+    int64_t rank;           /* columns of K and Q; 0: d                                    */
+    int64_t batch;          /* sequences a step; 0: all                                    */
+    int64_t every;          /* steps between two checkpoints                               */
+    int64_t seed;           /* of start values and mini-batches                            */
+    int64_t threads;        /* 0: all cores                                                */
+    int64_t observe;        /* steps between two calls of the observer; 0: by the clock    */
+    int32_t model;          /* attsvm_model                                                */
+    bool resume;            /* go on from `checkpoint` where it exists                     */
+    char reserved[3];
+} attsvm_train_settings;
+
+ATTSVM_API void attsvm_train_settings_init(attsvm_train_settings *settings);
+/* Sets one field by the name and text of its flag. */
+ATTSVM_API attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings,
+                                                   const char *name, const char *value,
+                                                   attsvm_error *err);
+
+typedef enum attsvm_train_outcome {
+    ATTSVM_TRAIN_NOT_RUN = 0,
+    ATTSVM_TRAIN_DONE,      /* all steps                       */
+    ATTSVM_TRAIN_DIRECTION, /* the direction settled           */
+    ATTSVM_TRAIN_NORM,      /* the norm was reached            */
+    ATTSVM_TRAIN_TIME,      /* the time was over               */
+    ATTSVM_TRAIN_OBSERVER,  /* the observer said so            */
+} attsvm_train_outcome;
+
+/* State of a run, at its end or on the way.  A number that was not computed is NAN. */
+typedef struct attsvm_train_info {
+    attsvm_train_outcome outcome;
+    int32_t reserved;
+    int64_t iters;           /* steps done                                                     */
+    int64_t terms;           /* loss terms: sequences times queries                            */
+    double seconds;          /* wall clock of the loop, earlier parts of a resumed run included */
+    double loss;             /* L                                                              */
+    double loss_limit;       /* L*(alpha) of the tokens selected now                           */
+    double loss_excess;      /* L - L*(alpha), without cancellation; NAN: several tokens stay  */
+    double log_excess;       /* its natural logarithm, where the excess is positive            */
+    double norm;             /* |p|, |W|_F, |KQ'|_F; |W'p| where both are trained              */
+    double grad_log_scale;   /* ln |grad| of the attention parameters (K, Q: of W = KQ')       */
+    double softmax_min;      /* attention of the selected token, smallest over terms           */
+    double softmax_mean;     /* and mean                                                       */
+    double entropy;          /* of attention, mean                                             */
+    double effective_tokens; /* exp(entropy), mean                                             */
+    double accuracy;         /* share of terms with Y f > 0                                    */
+    double margin;           /* smallest logit distance of the selected token to another       */
+    double nuclear;          /* nuclear norm of W (models with a matrix)                       */
+    double effective_rank;   /* exp of the entropy of its singular values                      */
+    double direction_change; /* of theta/|theta| over the last 100 steps                       */
+} attsvm_train_info;
+
+/* Called now and then (settings.observe) with the state; false ends the run. */
+typedef bool attsvm_train_observer(void *context, const attsvm_train_info *info);
+
+typedef struct attsvm_train attsvm_train;
+
+/*
+ * A run: the data set is borrowed, all else is copied.  `loss` and `head` may be NULL; otherwise
+ * they replace those that the settings name.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
+                                             const attsvm_train_settings *settings,
+                                             const attsvm_loss_callback *loss,
+                                             const attsvm_head_callback *head, attsvm_error *err);
+ATTSVM_API void attsvm_train_free(attsvm_train *train);
+
+/* Runs to the end.  `observer` may be NULL. */
+ATTSVM_API attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer,
+                                          void *context, attsvm_error *err);
+ATTSVM_API attsvm_train_info attsvm_train_describe(const attsvm_train *train);
+
+/*
+ * Results: number k has a name and an array, borrowed from the run: the trained p, W, K, Q, v;
+ * ids, softmax; and with `record` trace_iter, trace_p, ..., trace_loss, trace_norm, trace_softmax.
+ */
+ATTSVM_API int64_t attsvm_train_count(const attsvm_train *train);
+ATTSVM_API const attsvm_named_array *attsvm_train_array(const attsvm_train *train, int64_t k);
+/* The result of that name, or NULL. */
+ATTSVM_API const attsvm_array *attsvm_train_find(const attsvm_train *train, const char *name);
+
+/*
+ * Runs `count` runs over `threads` threads (0: all cores), each on one thread; the results do not
+ * depend on the number of threads.  Reports the first failure in the order of runs.
+ */
+ATTSVM_API attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count,
+                                                int64_t threads, attsvm_error *err);
+
+/* Step rules by number, for menus: flag, help, norm of the SVM they lead to ("" : no claim). */
+typedef struct attsvm_step_rule {
+    const char *flag, *help, *norm;
+} attsvm_step_rule;
+ATTSVM_API int64_t attsvm_step_rule_count(void);
+ATTSVM_API attsvm_step_rule attsvm_step_rule_describe(int64_t k);
+
 /* --------------------------------------------------------------------- machine */
 
 /*

@@ -1,0 +1,351 @@
+/*
+ * Value and gradient over many terms (theory 2 and 2.1).
+ *
+ * Sequences are cut into blocks by the data alone.  Within a block each X_i is read once: logits,
+ * softmax, weights and X_i' g_i follow each other while it is in the cache.  Every sum carries its
+ * own exponent; where a term arrives whose exponent is far above, the sum so far is brought down.
+ * Blocks are added up in order, so the number of threads does not matter.
+ */
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A sum may be so many e-folds above its exponent before it is rescaled. */
+static const double headroom = 200;
+
+typedef struct pass {
+    model *m;
+    const int64_t *sequences; /* NULL: all */
+    int64_t count, parts;
+    double terms;    /* of all sequences of the pass */
+    const double *v; /* head                          */
+    bool gradient, value;
+} pass;
+
+/* Makes room for a summand of exponent `log` in sum (count); returns its factor. */
+static double join(double *sum, int64_t count, double *sum_log, double log)
+{
+    if (log == -INFINITY)
+        return 0;
+    if (log > *sum_log + headroom) {
+        double factor = exp(*sum_log - log);
+        for (int64_t j = 0; j < count; j++)
+            sum[j] *= factor;
+        *sum_log = log;
+    }
+    return exp(log - *sum_log);
+}
+
+/*
+ * Nonlinear heads: u, grad h(u), and e_t = Y grad h(u)'(x_t - x_top), from differences of tokens so
+ * that nothing cancels.  Returns h(u).
+ */
+static double pool(const pass *c, model_worker *k, const la_rows *tokens, int64_t top, double Y)
+{
+    const model_head *head = &c->m->head;
+    const int64_t T = tokens->count, d = head->d;
+    double Z = 0;
+    for (int64_t t = 0; t < T; t++)
+        k->w[t] = -k->m[t];
+    la_exp(k->w, k->w, T);
+    for (int64_t t = 0; t < T; t++)
+        Z += k->w[t];
+    for (int64_t t = 0; t < T; t++)
+        k->w[t] /= Z;
+    memset(k->u, 0, (size_t)d * sizeof *k->u);
+    la_rows_sum(tokens, k->w, k->u);
+    double value = head->kind->gradient(head, c->v, k->u, k->slope, k->head);
+    la_row(tokens, top, k->x);
+    for (int64_t t = 0; t < T; t++) {
+        double e = 0;
+        la_row(tokens, t, k->delta);
+        for (int64_t j = 0; j < d; j++)
+            e += k->slope[j] * (k->delta[j] - k->x[j]);
+        k->e[t] = Y * e;
+    }
+    return value;
+}
+
+/* Adds |l'| Y df/dv to the block's sum; k->w is overwritten. */
+static void add_head_gradient(const pass *c, model_worker *k, model_partial *part,
+                              const la_rows *tokens, const model_weights *weights, double Y,
+                              double output)
+{
+    const model_head *head = &c->m->head;
+    const int64_t T = tokens->count;
+    model_scaled slope = c->m->loss.slope(&c->m->loss, output);
+    for (int64_t t = 0; t < T; t++)
+        k->w[t] = -k->m[t];
+    la_exp(k->w, k->w, T);
+    for (int64_t t = 0; t < T; t++)
+        k->w[t] /= weights->Z;
+    memset(k->u, 0, (size_t)head->d * sizeof *k->u);
+    la_rows_sum(tokens, k->w, k->u);
+    head->kind->by_v(head, k->u, k->head);
+    double factor = join(part->v, head->size, &part->v_log, slope.log);
+    la_axpy(-factor * slope.value * Y / c->terms, k->head, part->v, head->size);
+}
+
+/* h(u) - h(x_top) for a head that is not linear, u - x_top in units of exp(-M). */
+static model_scaled head_change(const pass *c, model_worker *k, const la_rows *tokens, int64_t top,
+                                double Z)
+{
+    const model_head *head = &c->m->head;
+    const int64_t T = tokens->count, d = head->d;
+    double M = INFINITY;
+    for (int64_t t = 0; t < T; t++)
+        M = t != top && k->m[t] < M ? k->m[t] : M;
+    if (M == INFINITY)
+        return model_scaled_of(0);
+    for (int64_t t = 0; t < T; t++)
+        k->scratch[t] = t == top ? -INFINITY : M - k->m[t];
+    la_exp(k->scratch, k->scratch, T);
+    la_row(tokens, top, k->x);
+    memset(k->delta, 0, (size_t)d * sizeof *k->delta);
+    for (int64_t t = 0; t < T; t++) {
+        la_row(tokens, t, k->u);
+        for (int64_t j = 0; j < d; j++)
+            k->delta[j] += k->scratch[t] / Z * (k->u[j] - k->x[j]);
+    }
+    return (model_scaled){ head->kind->change(head, c->v, k->x, k->delta, -M, k->head), -M };
+}
+
+/* l(u0 + delta) - l(u0); where delta is far below u0's rounding, by the slope. */
+static model_scaled loss_change(const model_loss *loss, double u0, model_scaled delta)
+{
+    const double far = -300; /* exp(-300)^2 is still a double, and far below any rounding */
+    if (delta.value == 0)
+        return model_scaled_of(0);
+    model_scaled slope = loss->slope(loss, u0);
+    if (delta.log > far && slope.log == 0)
+        return model_scaled_of(loss->change(loss, u0, model_scaled_value(delta)));
+    return (model_scaled){ -slope.value * delta.value, slope.log + delta.log };
+}
+
+/* Attention of the selected token with its copies, entropy, gap to the next token. */
+static void describe_attention(model *m, const model_worker *k, int64_t term, int64_t T,
+                               int64_t top, double Z, const int32_t *same, const int32_t *same_key)
+{
+    double mass = 0, entropy = log(Z), gap = INFINITY;
+    for (int64_t t = 0; t < T; t++) {
+        double share = exp(-k->m[t]) / Z;
+        entropy += share * k->m[t];
+        if (t == top || (same && same[t] == same[top]))
+            mass += share;
+        if (t != top && !(same_key && same_key[t] == same_key[top]) && k->m[t] < gap)
+            gap = k->m[t];
+    }
+    m->selected[term] = top;
+    m->attention[term] = mass;
+    m->entropy[term] = entropy > 0 ? entropy : 0;
+    m->gap[term] = gap;
+}
+
+/*
+ * Loss terms.  Several tokens stay where a token of another score shares the key of the selected
+ * one, or, with a nonlinear head, where attention is not on one token.
+ */
+static void describe_loss(const pass *c, model_worker *k, const la_rows *tokens, int64_t term,
+                          int64_t top, double Y, double output, double score,
+                          const model_weights *weights, const int32_t *same_key)
+{
+    model *m = c->m;
+    const model_loss *loss = &m->loss;
+    const double unsaturated = 1e-3;
+    bool stay = false, linear = m->head.kind->linear;
+    for (int64_t t = 0; same_key && t < tokens->count; t++)
+        stay |= same_key[t] == same_key[top] && k->e[t] != 0;
+    if (!linear)
+        stay |= m->attention[term] < 1 - unsaturated;
+    model_scaled delta = { weights->pull, weights->I == INFINITY ? 0 : -weights->I };
+    if (!linear) {
+        delta = head_change(c, k, tokens, top, weights->Z);
+        delta.value *= Y;
+        score = Y * m->head.kind->gradient(&m->head, c->v, k->x, k->slope, k->head);
+    }
+    m->output[term] = output;
+    m->loss_limit[term] = loss->value(loss, score);
+    m->loss_excess[term] = stay ? model_scaled_of(NAN) : loss_change(loss, score, delta);
+    m->loss_best[term] = NAN;
+    if (m->scores) {
+        double best = score;
+        for (int64_t t = 0; t < tokens->count; t++)
+            best = fmax(best, score + k->e[t]);
+        m->loss_best[term] = loss->value(loss, best);
+    }
+}
+
+/*
+ * One term: logits along b (d), then the weights of X' g into k->w, with rate and exponent such
+ * that the term's share of the gradient is -rate exp(exponent) sum_t w_t k_t.
+ */
+static void evaluate_term(const pass *c, model_worker *k, model_partial *part, int64_t i,
+                          int64_t query, const double *b, double *rate, double *exponent)
+{
+    model *m = c->m;
+    const int64_t first = data_first(m->data, i), term = model_first_term(m, i) + query;
+    const double Y = model_label(m, i, query);
+    la_rows keys = model_rows_of(m->data, &m->keys, i), tokens = data_sequence(m->data, i);
+    const int64_t T = keys.count = tokens.count = model_visible(m, i, query);
+    bool repeats = m->repeats && m->repeats[i];
+    const int32_t *same = repeats ? m->same + first : NULL;
+    const int32_t *same_key = repeats ? m->same_key + first : NULL;
+    const double *score = m->scores ? m->scores + first : k->score;
+
+    la_rows_dot(&keys, b, k->a);
+    int64_t top = model_select(T, k->a, same, k->scratch);
+    double highest = k->a[top], output = 0;
+    for (int64_t t = 0; t < T; t++)
+        k->m[t] = highest - k->a[t];
+    if (m->head.kind->linear) {
+        if (!m->scores)
+            la_rows_dot(&tokens, c->v, k->score);
+        for (int64_t t = 0; t < T; t++)
+            k->e[t] = Y * (score[t] - score[top]);
+    } else {
+        output = Y * pool(c, k, &tokens, top, Y);
+    }
+    model_weights weights = model_weigh(T, top, k->m, k->e, same_key, k->w, k->scratch);
+    if (m->head.kind->linear) {
+        output = Y * score[top];
+        if (weights.pull != 0)
+            output += exp(-weights.I) * weights.pull;
+    }
+    if (c->gradient) {
+        model_scaled slope = m->loss.slope(&m->loss, output);
+        *rate = slope.value / (weights.Z * c->terms);
+        *exponent = weights.M == INFINITY || slope.value == 0 ? -INFINITY : slope.log - weights.M;
+    }
+    if (c->value) {
+        describe_attention(m, k, term, T, top, weights.Z, same, same_key);
+        describe_loss(c, k, &tokens, term, top, Y, output,
+                      m->head.kind->linear ? Y * score[top] : 0, &weights, same_key);
+    }
+    if (c->gradient && m->trains_v) {
+        /* the weights of the attention gradient are kept while u is pooled */
+        memcpy(k->scratch, k->w, (size_t)T * sizeof *k->w);
+        add_head_gradient(c, k, part, &tokens, &weights, Y, output);
+        memcpy(k->w, k->scratch, (size_t)T * sizeof *k->w);
+    }
+}
+
+/* Prompt models: the logit direction is the same for all, and X_i' g_i is added up at once. */
+static void prompt_sequence(const pass *c, model_worker *k, model_partial *part, int64_t i)
+{
+    double rate = 0, exponent = -INFINITY;
+    evaluate_term(c, k, part, i, 0, c->m->logit_map, &rate, &exponent);
+    if (!c->gradient || exponent == -INFINITY)
+        return;
+    la_rows keys = model_rows_of(c->m->data, &c->m->keys, i);
+    double factor = -rate * join(part->attention, c->m->d, &part->attention_log, exponent);
+    for (int64_t t = 0; t < keys.count; t++)
+        k->w[t] *= factor;
+    la_rows_sum(&keys, k->w, part->attention);
+}
+
+/* A chunk of terms whose weighted tokens U wait for sum_i u_i z_i' = U' Z. */
+static void close_chunk(const pass *c, model_worker *k, model_partial *part, int64_t terms)
+{
+    const int64_t d = c->m->d;
+    double largest = -INFINITY;
+    for (int64_t r = 0; r < terms; r++)
+        largest = k->exponent[r] > largest ? k->exponent[r] : largest;
+    if (!c->gradient || largest == -INFINITY)
+        return;
+    join(part->attention, d * d, &part->attention_log, largest);
+    for (int64_t r = 0; r < terms; r++)
+        k->exponent[r] -= part->attention_log;
+    la_exp(k->exponent, k->exponent, terms);
+    for (int64_t r = 0; r < terms; r++) {
+        double factor = -k->rate[r] * k->exponent[r];
+        for (int64_t j = 0; j < d; j++)
+            k->U[r * d + j] *= factor;
+    }
+    la_gemm(true, false, d, d, terms, 1, k->U, d, k->Z, d, 1, part->attention, d);
+}
+
+static int64_t sequence_at(const pass *c, int64_t position)
+{
+    return c->sequences ? c->sequences[position] : position;
+}
+
+/* Terms of sequences lo..hi-1 of the pass, in chunks: Z, B = Z W', then term by term, U' Z. */
+static void query_sequences(const pass *c, model_worker *k, model_partial *part, int64_t lo,
+                            int64_t hi)
+{
+    const model *m = c->m;
+    const int64_t d = m->d;
+    int64_t at = lo, query = 0;
+    while (at < hi) {
+        int64_t from = at, from_query = query, terms = 0;
+        for (; at < hi && terms < m->chunk; terms++) {
+            int64_t i = sequence_at(c, at);
+            model_query_vector(m, i, query, k->Z + terms * d);
+            if (++query == model_queries(m, i)) {
+                query = 0;
+                at++;
+            }
+        }
+        la_gemm(false, true, terms, d, d, 1, k->Z, d, m->logit_map, d, 0, k->B, d);
+        memset(k->U, 0, (size_t)(terms * d) * sizeof *k->U);
+        for (int64_t r = 0, s = from, q = from_query; r < terms; r++) {
+            int64_t i = sequence_at(c, s);
+            evaluate_term(c, k, part, i, q, k->B + r * d, &k->rate[r], &k->exponent[r]);
+            if (c->gradient && k->exponent[r] != -INFINITY) {
+                la_rows keys = model_rows_of(m->data, &m->keys, i);
+                keys.count = model_visible(m, i, q);
+                la_rows_sum(&keys, k->w, k->U + r * d);
+            }
+            if (++q == model_queries(m, i)) {
+                q = 0;
+                s++;
+            }
+        }
+        close_chunk(c, k, part, terms);
+    }
+}
+
+static void evaluate_block(void *context, int64_t block, int worker)
+{
+    const pass *c = context;
+    model *m = c->m;
+    model_worker *k = &m->worker[worker];
+    model_partial *part = &m->partial[block];
+    int64_t lo, hi;
+    if (c->sequences) {
+        base_block(c->count, c->parts, block, &lo, &hi);
+    } else {
+        lo = m->part_first[block];
+        hi = m->part_first[block + 1];
+    }
+    part->attention_log = part->v_log = -INFINITY;
+    if (c->gradient) {
+        memset(part->attention, 0, (size_t)m->part_size * sizeof(double));
+        if (m->trains_v)
+            memset(part->v, 0, (size_t)m->head.size * sizeof(double));
+    }
+    if (m->query == MODEL_PROMPT)
+        for (int64_t s = lo; s < hi; s++)
+            prompt_sequence(c, k, part, sequence_at(c, s));
+    else
+        query_sequences(c, k, part, lo, hi);
+}
+
+void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
+                     bool gradient, bool value)
+{
+    pass c = { m, sequences, sequences ? count : m->n, m->parts, 0, m->v, gradient, value };
+    if (sequences) {
+        for (int64_t s = 0; s < count; s++)
+            c.terms += (double)model_queries(m, sequences[s]);
+        c.parts = m->parts < count ? m->parts : count;
+    } else {
+        c.terms = (double)m->terms;
+    }
+    if (m->trains_v)
+        c.v = theta + m->block[m->blocks - 1].offset;
+    base_parallel(m->threads, c.parts, evaluate_block, &c);
+    for (int64_t b = c.parts; b < m->parts; b++)
+        m->partial[b].attention_log = m->partial[b].v_log = -INFINITY;
+}

@@ -1,0 +1,31 @@
+/* l(u) = exp(-u) = |l'(u)|. */
+#include "model/model.h"
+
+#include <math.h>
+
+static double value(const model_loss *loss, double u)
+{
+    (void)loss;
+    return exp(-u);
+}
+
+/* The exponent itself is the log-scale: exact at any u. */
+static model_scaled slope(const model_loss *loss, double u)
+{
+    (void)loss;
+    const double far = 600;
+    return fabs(u) > far ? (model_scaled){ 1, -u } : model_scaled_of(exp(-u));
+}
+
+static double change(const model_loss *loss, double u, double delta)
+{
+    (void)loss;
+    return exp(-u) * expm1(-delta);
+}
+
+const model_loss model_loss_exp = { .flag = "exp",
+                                    .help = "exp(-u)",
+                                    .value = value,
+                                    .slope = slope,
+                                    .change = change,
+                                    .magnitude = slope };

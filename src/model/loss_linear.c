@@ -1,0 +1,26 @@
+/* l(u) = -u: the score itself. */
+#include "model/model.h"
+
+static double value(const model_loss *loss, double u)
+{
+    (void)loss;
+    return -u;
+}
+
+static model_scaled slope(const model_loss *loss, double u)
+{
+    (void)loss;
+    (void)u;
+    return model_scaled_of(1);
+}
+
+static double change(const model_loss *loss, double u, double delta)
+{
+    (void)loss;
+    (void)u;
+    return -delta;
+}
+
+const model_loss model_loss_linear = {
+    .flag = "linear", .help = "-u", .value = value, .slope = slope, .change = change
+};

@@ -1,0 +1,38 @@
+/* l(u) = log(1 + exp(-u)),  |l'(u)| = 1/(1 + exp(u)). */
+#include "model/model.h"
+
+#include <math.h>
+
+static double value(const model_loss *loss, double u)
+{
+    (void)loss;
+    return u > 0 ? log1p(exp(-u)) : -u + log1p(exp(u));
+}
+
+/* Beyond this, 1 + exp(-u) rounds to 1, and exp(-u) itself will underflow soon. */
+static const double far = 600;
+
+static model_scaled slope(const model_loss *loss, double u)
+{
+    (void)loss;
+    return u > far ? (model_scaled){ 1, -u } : model_scaled_of(1 / (1 + exp(u)));
+}
+
+/* log (1 + e^-(u+delta))/(1 + e^-u) = log(1 + (e^-delta - 1)/(1 + e^u)) */
+static double change(const model_loss *loss, double u, double delta)
+{
+    (void)loss;
+    return log1p(expm1(-delta) / (1 + exp(u)));
+}
+
+static model_scaled magnitude(const model_loss *loss, double u)
+{
+    return u > far ? (model_scaled){ 1, -u } : model_scaled_of(value(loss, u));
+}
+
+const model_loss model_loss_logistic = { .flag = "logistic",
+                                         .help = "log(1 + exp(-u))",
+                                         .value = value,
+                                         .slope = slope,
+                                         .change = change,
+                                         .magnitude = magnitude };

@@ -1,0 +1,368 @@
+/*
+ * Making a model: what is trained, what is fixed and where it comes from, keys, scores, copies of
+ * tokens, and all the memory that evaluation needs.
+ */
+#include "model/model.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK = 96,            /* terms whose matrix products are done together               */
+    PART_WORK = 1 << 17,   /* multiplications for which a block of sequences is worthwhile */
+    PART_MEMORY = 1 << 24, /* most doubles in the partial sums of all blocks, where d is large */
+    LEAST_PARTS = 4,       /* ... but so many blocks all the same                          */
+};
+
+static const struct {
+    bool p, W, factored, v;
+} trained[] = {
+    [ATTSVM_MODEL_P] = { .p = true },
+    [ATTSVM_MODEL_PW] = { .W = true },
+    [ATTSVM_MODEL_W] = { .W = true },
+    [ATTSVM_MODEL_KQ] = { .factored = true },
+    [ATTSVM_MODEL_VP] = { .p = true, .v = true },
+    [ATTSVM_MODEL_VPW] = { .p = true, .W = true, .v = true },
+    [ATTSVM_MODEL_VW] = { .W = true, .v = true },
+    [ATTSVM_MODEL_VKQ] = { .factored = true, .v = true },
+};
+
+static bool is_prompt(attsvm_model kind)
+{
+    return kind == ATTSVM_MODEL_P || kind == ATTSVM_MODEL_PW || kind == ATTSVM_MODEL_VP ||
+           kind == ATTSVM_MODEL_VPW;
+}
+
+static attsvm_status token_number(const char *text, int64_t *out, attsvm_error *err)
+{
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || isspace((unsigned char)*text) || value < 0)
+        return fail(err, ATTSVM_E_ARG, "query = %s: expected a token number, all, or causal", text);
+    *out = value;
+    return ATTSVM_OK;
+}
+
+static attsvm_status set_query(model *m, const char *text, attsvm_error *err)
+{
+    bool unsaid = !text || !*text;
+    m->terms = m->n;
+    if (is_prompt(m->kind)) {
+        m->query = MODEL_PROMPT;
+        if (!unsaid)
+            return fail(err, ATTSVM_E_ARG, "query = %s: the query of a prompt model is p", text);
+        return ATTSVM_OK;
+    }
+    if (unsaid && m->data->queries) {
+        m->query = MODEL_GIVEN;
+        m->terms = m->n * m->data->queries;
+    } else if (!unsaid && strcmp(text, "all") == 0) {
+        m->query = MODEL_ALL;
+        m->terms = m->data->tokens;
+    } else if (!unsaid && strcmp(text, "causal") == 0) {
+        m->query = MODEL_CAUSAL;
+        m->terms = m->data->tokens;
+    } else {
+        m->query = MODEL_TOKEN;
+        if (!unsaid)
+            TRY(token_number(text, &m->query_token, err));
+        for (int64_t i = 0; i < m->n; i++)
+            if (m->query_token >= data_length(m->data, i))
+                return fail(err, ATTSVM_E_ARG,
+                            "query = %" PRId64 ": sequence %" PRId64 " has %" PRId64 " tokens",
+                            m->query_token, i, data_length(m->data, i));
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status check_labels(const model *m, attsvm_error *err)
+{
+    const attsvm_data *data = m->data;
+    if (!data->Y)
+        return fail(err, ATTSVM_E_DATA, "Y is needed and not there: training wants labels");
+    if (data->labels != m->n && data->labels != m->terms)
+        return fail(err, ATTSVM_E_DATA,
+                    "Y has %" PRId64 " labels; this model has %" PRId64 " sequences and %" PRId64
+                    " terms",
+                    data->labels, m->n, m->terms);
+    return ATTSVM_OK;
+}
+
+static void add_block(model *m, const char *name, int64_t rows, int64_t cols, bool head)
+{
+    m->block[m->blocks++] = (model_block){ name, rows, cols, m->size, rows * cols, head };
+    m->size += rows * cols;
+}
+
+static attsvm_status set_blocks(model *m, int64_t rank, attsvm_error *err)
+{
+    m->rank = rank > 0 ? rank : m->d;
+    if (rank > 0 && !m->factored)
+        return fail(err, ATTSVM_E_ARG, "rank = %" PRId64 ": only K and Q have a rank", rank);
+    int64_t most = m->rank > m->d ? m->rank : m->d, entries;
+    if (!base_shape_count((int64_t[]){ most, most, 4 }, 3, &entries))
+        return fail(err, ATTSVM_E_MEMORY, "a %" PRId64 " x %" PRId64 " matrix does not fit", most,
+                    most);
+    if (m->trains_p)
+        add_block(m, "p", m->d, 1, false);
+    if (m->trains_W)
+        add_block(m, "W", m->d, m->d, false);
+    if (m->factored) {
+        add_block(m, "K", m->d, m->rank, false);
+        add_block(m, "Q", m->d, m->rank, false);
+    }
+    if (m->trains_v)
+        add_block(m, "v", m->head.size, 1, true);
+    return ATTSVM_OK;
+}
+
+/* Head arrays: V (h,d) of the ReLU head; v (d), or (h) with ones when absent. */
+static attsvm_status set_head(model *m, const model_options *options, attsvm_error *err)
+{
+    double *V = NULL, *v = NULL;
+    m->head.d = m->head.size = m->d;
+    if (options->user_head) {
+        m->head.kind = &model_head_user;
+        m->head.callback = *options->user_head;
+        if (m->trains_v)
+            return fail(err, ATTSVM_E_ARG, "a head given as a function has no v to train");
+        return ATTSVM_OK;
+    }
+    TRY(model_head_find(options->head, &m->head.kind, &m->head.kappa, err));
+    if (m->head.kind == &model_head_relu) {
+        const attsvm_array *array = attsvm_data_array(m->data, "V");
+        int64_t h = array && array->ndim == 2 ? array->shape[0] : m->d;
+        TRY(data_doubles(m->data, "V", (int64_t[]){ h, m->d }, 2, &V, err));
+        m->fixed[0] = V;
+        m->head.V = V;
+        m->head.size = h;
+        if (!attsvm_data_array(m->data, "v")) {
+            TRY(base_allocate(&v, (size_t)h, sizeof *v, "v", err));
+            for (int64_t j = 0; j < h; j++)
+                v[j] = 1;
+        }
+    }
+    if (!v && (!m->trains_v || attsvm_data_array(m->data, "v")))
+        TRY(data_doubles(m->data, "v", &m->head.size, 1, &v, err));
+    m->fixed[1] = v;
+    m->v = v;
+    return ATTSVM_OK;
+}
+
+/* keys = rows W, for the whole set or its table, as doubles. */
+static attsvm_status map_keys(model *m, const double *W, attsvm_error *err)
+{
+    const la_rows tokens = m->keys;
+    const int64_t d = m->d;
+    double *K, *x;
+    size_t count;
+    if (!base_multiply((size_t)tokens.count, (size_t)d, &count))
+        return fail(err, ATTSVM_E_MEMORY, "keys: their size in bytes does not fit this machine");
+    TRY(base_allocate(&K, count, sizeof *K, "keys", err));
+    m->keys_memory = K;
+    TRY(base_allocate(&x, (size_t)d, sizeof *x, "keys", err));
+    for (int64_t t = 0; t < tokens.count; t++) {
+        la_row(&tokens, t, x);
+        for (int64_t j = 0; j < d; j++)
+            K[t * d + j] = la_dot(W + j * d, x, d);
+    }
+    free(x);
+    m->keys.base = K;
+    m->keys.dtype = ATTSVM_F64;
+    return ATTSVM_OK;
+}
+
+static attsvm_status set_keys(model *m, attsvm_error *err)
+{
+    const attsvm_data *data = m->data;
+    double *p, *W;
+    m->keys = (la_rows){ data->X, NULL, data->vocabulary ? data->vocabulary : data->tokens, m->d,
+                         data->dtype };
+    if (m->kind == ATTSVM_MODEL_PW) {
+        TRY(data_doubles(data, "p", &m->d, 1, &p, err));
+        m->fixed[2] = p;
+        m->p = p;
+    }
+    bool fixed_map = m->kind == ATTSVM_MODEL_P || m->kind == ATTSVM_MODEL_VP;
+    if (!fixed_map || !attsvm_data_array(data, "W"))
+        return ATTSVM_OK;
+    TRY(data_doubles(data, "W", (int64_t[]){ m->d, m->d }, 2, &W, err));
+    m->fixed[3] = W;
+    return map_keys(m, W, err);
+}
+
+static attsvm_status set_scores(model *m, attsvm_error *err)
+{
+    if (!m->head.kind->linear || m->trains_v)
+        return ATTSVM_OK;
+    TRY(base_allocate(&m->scores, (size_t)m->data->tokens, sizeof *m->scores, "scores", err));
+    for (int64_t i = 0; i < m->n; i++) {
+        la_rows rows = data_sequence(m->data, i);
+        la_rows_dot(&rows, m->v, m->scores + data_first(m->data, i));
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status set_repeats(model *m, attsvm_error *err)
+{
+    const attsvm_data *data = m->data;
+    bool any;
+    size_t tokens = (size_t)data->tokens;
+    if (data->T_max > INT32_MAX)
+        return fail(err, ATTSVM_E_DATA, "a sequence has %" PRId64 " tokens; at most %d are allowed",
+                    data->T_max, INT32_MAX);
+    TRY(base_allocate(&m->same_key, tokens, sizeof *m->same_key, "copies of tokens", err));
+    TRY(base_allocate(&m->repeats, (size_t)m->n, 1, "copies of tokens", err));
+    TRY(model_find_repeats(data, &m->keys, m->threads, m->same_key, m->repeats, &any, err));
+    if (!any) {
+        free(m->same_key);
+        free(m->repeats);
+        m->same_key = NULL;
+        m->repeats = NULL;
+        return ATTSVM_OK;
+    }
+    TRY(base_allocate(&m->same, tokens, sizeof *m->same, "copies of tokens", err));
+    if (!m->keys_memory) { /* the same key is the same token */
+        memcpy(m->same, m->same_key, tokens * sizeof *m->same);
+        return ATTSVM_OK;
+    }
+    double *scratch;
+    TRY(base_allocate(&scratch, 2 * (size_t)m->d, sizeof *scratch, "two tokens", err));
+    model_split_by_score(data, m->same_key, m->scores, scratch, m->same);
+    free(scratch);
+    return ATTSVM_OK;
+}
+
+static void layout_worker(model *m, model_worker *w, arena *a)
+{
+    size_t d = (size_t)m->d, chunk = (size_t)m->chunk, T = (size_t)m->data->T_max + 8;
+    size_t rows = m->query == MODEL_PROMPT ? 0 : chunk;
+    w->Z = take(a, rows * d);
+    w->B = take(a, rows * d);
+    w->U = take(a, rows * d);
+    w->rate = take(a, chunk);
+    w->exponent = take(a, chunk);
+    w->a = take(a, T);
+    w->m = take(a, T);
+    w->e = take(a, T);
+    w->w = take(a, T);
+    w->score = take(a, T);
+    w->scratch = take(a, 2 * T);
+    w->u = take(a, d);
+    w->slope = take(a, d);
+    w->delta = take(a, d);
+    w->x = take(a, d);
+    w->head = take(a, 2 * d + (size_t)m->head.size);
+}
+
+static void layout(model *m, arena *a)
+{
+    size_t terms = (size_t)m->terms, part = (size_t)m->part_size;
+    m->selected = take_int64(a, terms);
+    m->attention = take(a, terms);
+    m->entropy = take(a, terms);
+    m->output = take(a, terms);
+    m->gap = take(a, terms);
+    m->loss_limit = take(a, terms);
+    m->loss_best = take(a, terms);
+    m->loss_excess = base_take(a, terms, sizeof *m->loss_excess);
+    m->part_first = take_int64(a, (size_t)m->parts + 1);
+    m->logit_map = take(a, part);
+    m->attention_gradient = take(a, part);
+    model_worker *worker = base_take(a, (size_t)m->threads, sizeof *worker);
+    model_partial *partial = base_take(a, (size_t)m->parts, sizeof *partial);
+    for (int k = 0; k < m->threads; k++) {
+        model_worker measured;
+        layout_worker(m, worker ? &worker[k] : &measured, a);
+    }
+    for (int64_t b = 0; b < m->parts; b++) {
+        double *attention = take(a, part), *v = take(a, m->trains_v ? (size_t)m->head.size : 0);
+        if (partial)
+            partial[b] = (model_partial){ attention, v, 0, 0 };
+    }
+    m->worker = worker;
+    m->partial = partial;
+}
+
+/* How the work is cut depends on the data and the model alone, never on the threads. */
+static attsvm_status set_memory(model *m, attsvm_error *err)
+{
+    const attsvm_data *data = m->data;
+    double work = (double)data->tokens * (double)m->d * ((double)m->terms / (double)m->n);
+    double grain = ceil(PART_WORK * (double)m->n / work);
+    m->parts = base_blocks(m->n, grain < 9e15 ? (int64_t)grain : INT64_MAX);
+    m->part_size = m->query == MODEL_PROMPT ? m->d : m->d * m->d;
+    int64_t most = PART_MEMORY / m->part_size;
+    most = most > LEAST_PARTS ? most : LEAST_PARTS;
+    m->parts = m->parts < most ? m->parts : most;
+    m->chunk = m->terms < CHUNK ? m->terms : CHUNK;
+    arena a = { 0 };
+    layout(m, &a);
+    TRY(base_arena_allocate(&a, "model", err));
+    m->memory = a.base;
+    layout(m, &a);
+    data_blocks(data, m->parts, m->part_first);
+    return ATTSVM_OK;
+}
+
+static attsvm_status build(model *m, const model_options *options, attsvm_error *err)
+{
+    if (options->user_loss) {
+        m->loss = model_loss_user(*options->user_loss);
+    } else {
+        const model_loss *loss;
+        TRY(model_loss_find(options->loss, &loss, err));
+        m->loss = *loss;
+    }
+    TRY(set_query(m, options->query, err));
+    TRY(check_labels(m, err));
+    TRY(set_head(m, options, err));
+    TRY(set_blocks(m, options->rank, err));
+    TRY(set_keys(m, err));
+    TRY(set_scores(m, err));
+    TRY(set_repeats(m, err));
+    return set_memory(m, err);
+}
+
+attsvm_status model_create(model **out, const attsvm_data *data, const model_options *options,
+                           attsvm_error *err)
+{
+    *out = NULL;
+    if (options->kind < ATTSVM_MODEL_P || options->kind > ATTSVM_MODEL_VKQ)
+        return fail(err, ATTSVM_E_ARG, "model = %d is not known", (int)options->kind);
+    model *m;
+    TRY(base_allocate(&m, 1, sizeof *m, "model", err));
+    m->data = data;
+    m->kind = options->kind;
+    m->trains_p = trained[m->kind].p;
+    m->trains_W = trained[m->kind].W;
+    m->factored = trained[m->kind].factored;
+    m->trains_v = trained[m->kind].v;
+    m->n = data->n;
+    m->d = data->d;
+    m->threads = base_threads(options->threads);
+    attsvm_status status = build(m, options, err);
+    if (status != ATTSVM_OK) {
+        model_free(m);
+        return status;
+    }
+    *out = m;
+    return ATTSVM_OK;
+}
+
+void model_free(model *m)
+{
+    if (!m)
+        return;
+    for (int k = 0; k < 4; k++)
+        free(m->fixed[k]);
+    free(m->keys_memory);
+    free(m->scores);
+    free(m->same);
+    free(m->same_key);
+    free(m->repeats);
+    free(m->memory);
+    free(m);
+}

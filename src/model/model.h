@@ -1,0 +1,264 @@
+/*
+ * model: one attention layer (theory, section 2).  Softmax, losses, heads, value and gradient,
+ * exact in relative terms however far attention saturates.
+ *
+ *   logits  a = X W' p  or  X W z,   s = softmax(a),  u = X' s,  f = h(u),  L = mean l(Y f)
+ *
+ * A *term* is one summand of the mean: a sequence with one of its queries.
+ */
+#ifndef ATTSVM_MODEL_H
+#define ATTSVM_MODEL_H
+
+#include "data/data.h"
+
+/* A number value * exp(log): what stays exact where a double underflows. */
+typedef struct model_scaled {
+    double value, log;
+} model_scaled;
+
+model_scaled model_scaled_of(double value);
+model_scaled model_scaled_add(model_scaled a, model_scaled b);
+double model_scaled_value(model_scaled a);
+/* Natural logarithm of |a|, -INFINITY for 0. */
+double model_scaled_log(model_scaled a);
+
+/* ---------------------------------------------------------------------- losses */
+
+/*
+ * A strictly decreasing loss l.  `context` is the caller's with a callback, else NULL.
+ *   slope     |l'(u)|, exact at any u
+ *   change    l(u + delta) - l(u) without cancellation
+ *   magnitude l(u) where l > 0 falls to 0; NULL for losses without that limit
+ */
+typedef struct model_loss {
+    const char *flag, *help;
+    double (*value)(const struct model_loss *loss, double u);
+    model_scaled (*slope)(const struct model_loss *loss, double u);
+    double (*change)(const struct model_loss *loss, double u, double delta);
+    model_scaled (*magnitude)(const struct model_loss *loss, double u);
+    attsvm_loss_callback callback;
+} model_loss;
+
+extern const model_loss model_loss_logistic, model_loss_exp, model_loss_linear;
+/* Wraps the caller's function. */
+model_loss model_loss_user(attsvm_loss_callback callback);
+/* The table, NULL-terminated. */
+extern const model_loss *const model_losses[];
+attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_error *err);
+
+/* ----------------------------------------------------------------------- heads */
+
+typedef struct model_head model_head;
+
+/*
+ * A prediction head f = h(u).
+ *   gradient  of h at u into slope (d); returns h(u).  scratch (size) is for the head.
+ *   change    (h(x + exp(log) delta) - h(x)) exp(-log), delta (d) of moderate size
+ *   by_v      df/dv at u into out (size), for models that train v; NULL where v is fixed
+ */
+typedef struct model_head_kind {
+    const char *flag, *help;
+    bool linear; /* c_t = Y v'x_t does not depend on u */
+    double (*gradient)(const model_head *head, const double *v, const double *u, double *slope,
+                       double *scratch);
+    double (*change)(const model_head *head, const double *v, const double *x, const double *delta,
+                     double log, double *scratch);
+    void (*by_v)(const model_head *head, const double *u, double *out);
+    double lowest, highest; /* range of the parameter after the colon; lowest > highest: none */
+} model_head_kind;
+
+struct model_head {
+    const model_head_kind *kind;
+    int64_t d, size; /* size: entries of v                          */
+    double kappa;    /* concave: h = v'u - kappa |u|^2              */
+    const double *V; /* relu: first layer (size x d)                */
+    attsvm_head_callback callback;
+};
+
+extern const model_head_kind model_head_linear, model_head_relu, model_head_concave,
+    model_head_user;
+extern const model_head_kind *const model_heads[]; /* NULL-terminated, without the callback */
+/* "concave:0.5" into kind and parameter. */
+attsvm_status model_head_find(const char *text, const model_head_kind **kind, double *parameter,
+                              attsvm_error *err);
+
+/* --------------------------------------------------------------------- softmax */
+
+/*
+ * The part of one term's gradient that does not depend on the loss (theory 2.1).  With top the
+ * selected token, m_t = a_top - a_t and e_t = c_t - c_top,
+ *
+ *   s_t (c_t - cbar) = exp(-M)/Z w_t      for tokens whose key differs from top's,
+ *   w_top = - sum of the others,  so  sum_t s_t (c_t - cbar) k_t = exp(-M)/Z sum_t w_t k_t.
+ */
+typedef struct model_weights {
+    double M;    /* largest exponent, factored out; INFINITY: all weights are zero        */
+    double Z;    /* sum_t exp(-m_t)                                                        */
+    double pull; /* cbar - c_top = exp(-I) pull                                            */
+    double I;    /* smallest m_t among tokens of another score                             */
+} model_weights;
+
+/*
+ * The selected token: largest attention, copies of a token counted together (theory 4.3), lowest
+ * index on ties.  same (T, may be NULL): lowest index of a token with the same key and score.
+ */
+int64_t model_select(int64_t T, const double *a, const int32_t *same, double *scratch);
+
+/*
+ * w (T) from m and e; same_key (T, may be NULL): lowest index of a token with the same key.
+ * scratch: 2 T.  w may not overlap the inputs.
+ */
+model_weights model_weigh(int64_t T, int64_t top, const double *m, const double *e,
+                          const int32_t *same_key, double *w, double *scratch);
+
+/* ----------------------------------------------------------------------- model */
+
+typedef enum model_query {
+    MODEL_PROMPT, /* the shared prompt p                          */
+    MODEL_GIVEN,  /* rows of Z                                    */
+    MODEL_TOKEN,  /* one token of the sequence                    */
+    MODEL_ALL,    /* every token                                  */
+    MODEL_CAUSAL, /* every token, which sees itself and those before */
+} model_query;
+
+/* A trained array, at `offset` of the parameter vector. */
+typedef struct model_block {
+    const char *name; /* "p", "W", "K", "Q", "v" */
+    int64_t rows, cols, offset, count;
+    bool head; /* the block is v */
+} model_block;
+
+enum { MODEL_MOST_BLOCKS = 3 };
+
+typedef struct model_options {
+    attsvm_model kind;
+    const char *loss, *head, *query; /* flags; query "" or NULL: Z, else token 0 */
+    int64_t rank;                    /* columns of K and Q; 0: d                  */
+    int64_t threads;
+    const attsvm_loss_callback *user_loss; /* NULL, or instead of `loss` and `head` */
+    const attsvm_head_callback *user_head;
+} model_options;
+
+/* Scratch space of one thread. */
+typedef struct model_worker {
+    double *Z, *B, *U;             /* chunk x d: queries, logit directions, weighted tokens  */
+    double *rate;                  /* chunk: |l'|/(Z terms) of each term                      */
+    double *exponent;              /* chunk: its log-scale                                    */
+    double *a, *m, *e, *w, *score; /* T: logits, distances, score differences, weights        */
+    double *scratch;               /* 2 T                                                     */
+    double *u, *slope, *delta, *x; /* d: pooled token, gradient of the head                   */
+    double *head;                  /* scratch of the head                                     */
+} model_worker;
+
+/* Sums over one block of sequences, in units of exp(log). */
+typedef struct model_partial {
+    double *attention, *v;
+    double attention_log, v_log;
+} model_partial;
+
+typedef struct model {
+    const attsvm_data *data;
+    attsvm_model kind;
+    bool trains_p, trains_W, factored, trains_v;
+    model_query query;
+    int64_t query_token;
+    int64_t n, d, rank, terms;
+    model_loss loss;
+    model_head head;
+    model_block block[MODEL_MOST_BLOCKS];
+    int blocks;        /* trained arrays                                          */
+    int64_t size;      /* of the parameter vector                                 */
+    const double *p;   /* fixed prompt of pW                                      */
+    const double *v;   /* fixed head                                              */
+    la_rows keys;      /* all keys k = W x as rows (count: tokens or table)       */
+    double *scores;    /* h(x_t) of all tokens, fixed linear head; else NULL      */
+    int32_t *same;     /* per token: lowest index with the same key and score     */
+    int32_t *same_key; /* per token: lowest index with the same key               */
+    uint8_t *repeats;  /* per sequence: some token has a copy; NULL: none has     */
+    /* Filled where values are asked for, one entry a term. */
+    int64_t *selected;         /* index of the selected token                             */
+    double *attention;         /* of the selected token and its copies                    */
+    double *entropy;           /* of the softmax                                          */
+    double *output;            /* Y f                                                     */
+    double *gap;               /* smallest a_top - a_t over tokens of another key         */
+    double *loss_limit;        /* l(Y h(x_top))                                           */
+    double *loss_best;         /* l(best score), fixed linear head; else NaN              */
+    model_scaled *loss_excess; /* l(Y f) - loss_limit                              */
+    /* Work space. */
+    int threads;
+    int64_t parts, chunk, part_size; /* blocks of sequences, terms a chunk, doubles a part */
+    int64_t *part_first;             /* parts + 1                                          */
+    model_worker *worker;
+    model_partial *partial;
+    double *logit_map;          /* W of the logits X W z (KQ: K Q'), or W'p of the prompt models */
+    double *attention_gradient; /* d x d or d */
+    void *memory, *keys_memory, *fixed[4];
+} model;
+
+attsvm_status model_create(model **out, const attsvm_data *data, const model_options *options,
+                           attsvm_error *err);
+void model_free(model *m);
+
+/* Rows of sequence i among `keys`, which are laid out as the tokens of `data` are. */
+la_rows model_rows_of(const attsvm_data *data, const la_rows *keys, int64_t i);
+
+/*
+ * same_key (tokens): lowest index in the sequence with an equal row of `keys`; repeats (n): whether
+ * the sequence has such; *any: whether some sequence has.
+ */
+attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, int threads,
+                                 int32_t *same_key, uint8_t *repeats, bool *any, attsvm_error *err);
+/* same (tokens): among equal keys, those of equal score (scores NULL: equal tokens); scratch 2 d.
+ */
+void model_split_by_score(const attsvm_data *data, const int32_t *same_key, const double *scores,
+                          double *scratch, int32_t *same);
+
+/* Queries of sequence i. */
+int64_t model_queries(const model *m, int64_t i);
+/* First term of sequence i. */
+int64_t model_first_term(const model *m, int64_t i);
+/* Tokens that query `query` of sequence i sees. */
+int64_t model_visible(const model *m, int64_t i, int64_t query);
+/* Y of a term. */
+int model_label(const model *m, int64_t i, int64_t query);
+/* z of a term, widened, into z (d). */
+void model_query_vector(const model *m, int64_t i, int64_t query, double *z);
+
+/* Gradient: block b is gradient[block.offset..] times exp(log[b]); all zero: log = -INFINITY. */
+typedef struct model_gradient {
+    double *x; /* size */
+    double log[MODEL_MOST_BLOCKS];
+    double attention_log; /* ln |grad| of the attention parameters (for K,Q: of W = KQ') */
+} model_gradient;
+
+/* Sums over terms. */
+typedef struct model_value {
+    double loss;            /* L                                                     */
+    double limit;           /* L*(alpha), of the tokens selected now                 */
+    model_scaled excess;    /* L - L*(alpha); NaN where several tokens stay          */
+    model_scaled over_best; /* L - (1/n) sum l(best score), fixed linear head; or L  */
+    double attention_min, attention_mean, entropy, effective_tokens, accuracy, gap;
+} model_value;
+
+/*
+ * Evaluates at theta (size) over sequences[0..count) (NULL: all).  `gradient` and `value` may be
+ * NULL; with `value` the arrays of terms above are filled.
+ */
+void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
+                    model_gradient *gradient, model_value *value);
+
+/* The part of it that reads the tokens: sums over terms into m->partial and the arrays of terms. */
+void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
+                     bool gradient, bool value);
+
+/* Softmax of every term, rows of length T_i one after another (hidden tokens 0). */
+void model_softmax(model *m, const double *theta, double *softmax);
+/* Number of entries that model_softmax writes. */
+int64_t model_softmax_count(const model *m);
+
+/* |p|, |W|_F, |KQ'|_F; |W'p| where both are trained. */
+double model_norm(model *m, const double *theta);
+/* W of the logits: W, K Q'; NULL for prompts.  Valid until the next call with this model. */
+const double *model_matrix(model *m, const double *theta);
+
+#endif
