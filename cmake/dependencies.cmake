@@ -6,12 +6,13 @@ pkg_check_modules(zip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(lapacke REQUIRED IMPORTED_TARGET lapacke)
 
-# The serial OpenBLAS where there is one: our own blocks are the parallelism, so that results do
-# not depend on a thread pool that we do not control.
+# Our own blocks are the parallelism, so BLAS is called from several threads at once and must stay
+# on the calling one (la sets its thread count to 1).  The pthread flavour of OpenBLAS can do that.
+# The serial flavour cannot: its buffers have no lock, and two calls at a time give wrong products.
 find_library(openblas_library NAMES openblas REQUIRED
-             HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial)
+             HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread)
 find_path(cblas_include NAMES cblas.h REQUIRED
-          HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial
+          HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
                 /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
 
 add_library(attsvm_dependencies INTERFACE)

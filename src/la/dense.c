@@ -17,6 +17,15 @@ enum {
     CHOLESKY_PLAIN = 16, /* n, Cholesky and triangular solves      */
 };
 
+/*
+ * Products are made in our own blocks, several at a time; each stays on the thread that asks for
+ * it, so that results do not depend on the number of threads.
+ */
+__attribute__((constructor)) static void stay_on_one_thread(void)
+{
+    openblas_set_num_threads(1);
+}
+
 static bool fits(int64_t a, int64_t b, int64_t c)
 {
     return a <= INT_MAX && b <= INT_MAX && c <= INT_MAX;

@@ -184,10 +184,10 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
                           int64_t query, const double *b, double *rate, double *exponent)
 {
     model *m = c->m;
-    const int64_t first = data_first(m->data, i), term = model_first_term(m, i) + query;
-    const double Y = model_label(m, i, query);
+    const int64_t first = data_first(m->data, i), term = data_terms_first(&m->query, i) + query;
+    const double Y = data_terms_label(&m->query, i, query);
     la_rows keys = model_rows_of(m->data, &m->keys, i), tokens = data_sequence(m->data, i);
-    const int64_t T = keys.count = tokens.count = model_visible(m, i, query);
+    const int64_t T = keys.count = tokens.count = data_terms_visible(&m->query, i, query);
     bool repeats = m->repeats && m->repeats[i];
     const int32_t *same = repeats ? m->same + first : NULL;
     const int32_t *same_key = repeats ? m->same_key + first : NULL;
@@ -281,8 +281,8 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
         int64_t from = at, from_query = query, terms = 0;
         for (; at < hi && terms < m->chunk; terms++) {
             int64_t i = sequence_at(c, at);
-            model_query_vector(m, i, query, k->Z + terms * d);
-            if (++query == model_queries(m, i)) {
+            data_terms_query(&m->query, i, query, k->Z + terms * d);
+            if (++query == data_terms_queries(&m->query, i)) {
                 query = 0;
                 at++;
             }
@@ -294,10 +294,10 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
             evaluate_term(c, k, part, i, q, k->B + r * d, &k->rate[r], &k->exponent[r]);
             if (c->gradient && k->exponent[r] != -INFINITY) {
                 la_rows keys = model_rows_of(m->data, &m->keys, i);
-                keys.count = model_visible(m, i, q);
+                keys.count = data_terms_visible(&m->query, i, q);
                 la_rows_sum(&keys, k->w, k->U + r * d);
             }
-            if (++q == model_queries(m, i)) {
+            if (++q == data_terms_queries(&m->query, i)) {
                 q = 0;
                 s++;
             }
@@ -325,7 +325,7 @@ static void evaluate_block(void *context, int64_t block, int worker)
         if (m->trains_v)
             memset(part->v, 0, (size_t)m->head.size * sizeof(double));
     }
-    if (m->query == MODEL_PROMPT)
+    if (m->prompt)
         for (int64_t s = lo; s < hi; s++)
             prompt_sequence(c, k, part, sequence_at(c, s));
     else
@@ -338,7 +338,7 @@ void model_sum_terms(model *m, const double *theta, const int64_t *sequences, in
     pass c = { m, sequences, sequences ? count : m->n, m->parts, 0, m->v, gradient, value };
     if (sequences) {
         for (int64_t s = 0; s < count; s++)
-            c.terms += (double)model_queries(m, sequences[s]);
+            c.terms += (double)data_terms_queries(&m->query, sequences[s]);
         c.parts = m->parts < count ? m->parts : count;
     } else {
         c.terms = (double)m->terms;

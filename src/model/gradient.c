@@ -31,7 +31,7 @@ static void set_logit_map(model *m, const double *theta)
     if (m->factored)
         la_gemm(false, true, d, d, m->rank, 1, block_at(m, theta, 'K'), m->rank,
                 block_at(m, theta, 'Q'), m->rank, 0, m->logit_map, d);
-    else if (m->query != MODEL_PROMPT)
+    else if (!m->prompt)
         memcpy(m->logit_map, W, (size_t)(d * d) * sizeof *W);
     else if (W)
         la_gemv(true, d, d, 1, W, d, p ? p : m->p, 0, m->logit_map);
@@ -89,14 +89,14 @@ static void attention_gradient(model *m, const double *theta, model_gradient *gr
         else if (block->name[0] == 'Q')
             la_gemm(true, false, d, m->rank, d, 1, G, d, block_at(m, theta, 'K'), m->rank, 0, out,
                     m->rank);
-        else if (block->name[0] == 'W' && m->query == MODEL_PROMPT)
+        else if (block->name[0] == 'W' && m->prompt)
             outer(d, p ? p : m->p, G, out);
         else if (block->name[0] == 'p' && W)
             la_gemv(false, d, d, 1, W, d, G, 0, out);
         else
             memcpy(out, G, (size_t)block->count * sizeof *G);
     }
-    if (m->query == MODEL_PROMPT && m->trains_W) {
+    if (m->prompt && m->trains_W) {
         /* |grad| of all that is trained there */
         double square = 0;
         for (int b = 0; b < m->blocks; b++)
@@ -114,8 +114,8 @@ static model_value sum_values(const model *m, const int64_t *sequences, int64_t 
     bool known = true;
     model_scaled small = { 0, 0 };
     for (int64_t s = 0; s < count; s++) {
-        int64_t i = sequences ? sequences[s] : s, first = model_first_term(m, i);
-        for (int64_t t = first; t < first + model_queries(m, i); t++, terms++) {
+        int64_t i = sequences ? sequences[s] : s, first = data_terms_first(&m->query, i);
+        for (int64_t t = first; t < first + data_terms_queries(&m->query, i); t++, terms++) {
             v.loss += m->loss.value(&m->loss, m->output[t]);
             v.limit += m->loss_limit[t];
             known &= !isnan(m->loss_excess[t].value);
@@ -167,7 +167,7 @@ int64_t model_softmax_count(const model *m)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < m->n; i++)
-        count += model_queries(m, i) * data_length(m->data, i);
+        count += data_terms_queries(&m->query, i) * data_length(m->data, i);
     return count;
 }
 
@@ -179,14 +179,14 @@ void model_softmax(model *m, const double *theta, double *softmax)
     for (int64_t i = 0; i < m->n; i++) {
         la_rows keys = model_rows_of(m->data, &m->keys, i);
         const int64_t T = keys.count;
-        for (int64_t q = 0; q < model_queries(m, i); q++, softmax += T) {
+        for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++, softmax += T) {
             const double *b = m->logit_map;
-            if (m->query != MODEL_PROMPT) {
-                model_query_vector(m, i, q, k->Z);
+            if (!m->prompt) {
+                data_terms_query(&m->query, i, q, k->Z);
                 la_gemv(false, d, d, 1, m->logit_map, d, k->Z, 0, k->B);
                 b = k->B;
             }
-            keys.count = model_visible(m, i, q);
+            keys.count = data_terms_visible(&m->query, i, q);
             la_rows_dot(&keys, b, softmax);
             double highest = -INFINITY, Z = 0;
             for (int64_t t = 0; t < keys.count; t++)
@@ -206,7 +206,7 @@ void model_softmax(model *m, const double *theta, double *softmax)
 
 const double *model_matrix(model *m, const double *theta)
 {
-    if (m->query == MODEL_PROMPT)
+    if (m->prompt)
         return block_at(m, theta, 'W');
     set_logit_map(m, theta);
     return m->logit_map;
@@ -215,7 +215,7 @@ const double *model_matrix(model *m, const double *theta)
 double model_norm(model *m, const double *theta)
 {
     const double *W = block_at(m, theta, 'W'), *p = block_at(m, theta, 'p');
-    if (m->query == MODEL_PROMPT && W && !p)
+    if (m->prompt && W && !p)
         return la_norm(W, m->d * m->d);
     set_logit_map(m, theta);
     return la_norm(m->logit_map, m->part_size);

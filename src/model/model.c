@@ -48,32 +48,23 @@ static attsvm_status token_number(const char *text, int64_t *out, attsvm_error *
 static attsvm_status set_query(model *m, const char *text, attsvm_error *err)
 {
     bool unsaid = !text || !*text;
-    m->terms = m->n;
-    if (is_prompt(m->kind)) {
-        m->query = MODEL_PROMPT;
-        if (!unsaid)
-            return fail(err, ATTSVM_E_ARG, "query = %s: the query of a prompt model is p", text);
-        return ATTSVM_OK;
-    }
-    if (unsaid && m->data->queries) {
-        m->query = MODEL_GIVEN;
-        m->terms = m->n * m->data->queries;
-    } else if (!unsaid && strcmp(text, "all") == 0) {
-        m->query = MODEL_ALL;
-        m->terms = m->data->tokens;
-    } else if (!unsaid && strcmp(text, "causal") == 0) {
-        m->query = MODEL_CAUSAL;
-        m->terms = m->data->tokens;
-    } else {
-        m->query = MODEL_TOKEN;
-        if (!unsaid)
-            TRY(token_number(text, &m->query_token, err));
-        for (int64_t i = 0; i < m->n; i++)
-            if (m->query_token >= data_length(m->data, i))
-                return fail(err, ATTSVM_E_ARG,
-                            "query = %" PRId64 ": sequence %" PRId64 " has %" PRId64 " tokens",
-                            m->query_token, i, data_length(m->data, i));
-    }
+    int32_t mode = ATTSVM_QUERY_GIVEN;
+    int64_t token = 0;
+    m->prompt = is_prompt(m->kind);
+    if (m->prompt && !unsaid)
+        return fail(err, ATTSVM_E_ARG, "query = %s: the query of a prompt model is p", text);
+    if (m->prompt)
+        mode = 0;
+    else if (!unsaid && strcmp(text, "all") == 0)
+        mode = ATTSVM_QUERY_ALL;
+    else if (!unsaid && strcmp(text, "causal") == 0)
+        mode = ATTSVM_QUERY_CAUSAL;
+    else if (!unsaid)
+        mode = ATTSVM_QUERY_TOKEN;
+    if (mode == ATTSVM_QUERY_TOKEN)
+        TRY(token_number(text, &token, err));
+    TRY(data_terms_create(&m->query, m->data, mode, token, err));
+    m->terms = m->query.count;
     return ATTSVM_OK;
 }
 
@@ -238,7 +229,7 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
 static void layout_worker(model *m, model_worker *w, arena *a)
 {
     size_t d = (size_t)m->d, chunk = (size_t)m->chunk, T = (size_t)m->data->T_max + 8;
-    size_t rows = m->query == MODEL_PROMPT ? 0 : chunk;
+    size_t rows = m->prompt ? 0 : chunk;
     w->Z = take(a, rows * d);
     w->B = take(a, rows * d);
     w->U = take(a, rows * d);
@@ -293,7 +284,7 @@ static attsvm_status set_memory(model *m, attsvm_error *err)
     double work = (double)data->tokens * (double)m->d * ((double)m->terms / (double)m->n);
     double grain = ceil(PART_WORK * (double)m->n / work);
     m->parts = base_blocks(m->n, grain < 9e15 ? (int64_t)grain : INT64_MAX);
-    m->part_size = m->query == MODEL_PROMPT ? m->d : m->d * m->d;
+    m->part_size = m->prompt ? m->d : m->d * m->d;
     int64_t most = PART_MEMORY / m->part_size;
     most = most > LEAST_PARTS ? most : LEAST_PARTS;
     m->parts = m->parts < most ? m->parts : most;

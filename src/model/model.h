@@ -113,14 +113,6 @@ model_weights model_weigh(int64_t T, int64_t top, const double *m, const double 
 
 /* ----------------------------------------------------------------------- model */
 
-typedef enum model_query {
-    MODEL_PROMPT, /* the shared prompt p                          */
-    MODEL_GIVEN,  /* rows of Z                                    */
-    MODEL_TOKEN,  /* one token of the sequence                    */
-    MODEL_ALL,    /* every token                                  */
-    MODEL_CAUSAL, /* every token, which sees itself and those before */
-} model_query;
-
 /* A trained array, at `offset` of the parameter vector. */
 typedef struct model_block {
     const char *name; /* "p", "W", "K", "Q", "v" */
@@ -160,8 +152,8 @@ typedef struct model {
     const attsvm_data *data;
     attsvm_model kind;
     bool trains_p, trains_W, factored, trains_v;
-    model_query query;
-    int64_t query_token;
+    bool prompt;      /* the query is p, shared by all */
+    data_terms query; /* sequences with their queries  */
     int64_t n, d, rank, terms;
     model_loss loss;
     model_head head;
@@ -212,17 +204,6 @@ attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, i
  */
 void model_split_by_score(const attsvm_data *data, const int32_t *same_key, const double *scores,
                           double *scratch, int32_t *same);
-
-/* Queries of sequence i. */
-int64_t model_queries(const model *m, int64_t i);
-/* First term of sequence i. */
-int64_t model_first_term(const model *m, int64_t i);
-/* Tokens that query `query` of sequence i sees. */
-int64_t model_visible(const model *m, int64_t i, int64_t query);
-/* Y of a term. */
-int model_label(const model *m, int64_t i, int64_t query);
-/* z of a term, widened, into z (d). */
-void model_query_vector(const model *m, int64_t i, int64_t query, double *z);
 
 /* Gradient: block b is gradient[block.offset..] times exp(log[b]); all zero: log = -INFINITY. */
 typedef struct model_gradient {
