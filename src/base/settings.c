@@ -60,7 +60,20 @@ void base_settings_init(const settings_table *table, void *settings)
     }
 }
 
-/* "1..4096"; integers are shown as such up to 2^63. */
+/* "4096", but "1e12": nobody counts zeros. */
+static void bound_text(double value, char *out, size_t size)
+{
+    double lead = value;
+    int zeros = 0;
+    for (; lead >= 10 && fmod(lead, 10) == 0; zeros++)
+        lead /= 10;
+    if (zeros > 4)
+        snprintf(out, size, "%.15ge%d", lead, zeros);
+    else
+        snprintf(out, size, "%.15g", value);
+}
+
+/* "1..4096" or "gauss|sphere". */
 void base_settings_range(const field *f, char *out, size_t size)
 {
     out[0] = '\0';
@@ -70,10 +83,13 @@ void base_settings_range(const field *f, char *out, size_t size)
             used +=
                 (size_t)snprintf(out + used, size - used, "%s%s", c == f->choices ? "" : "|", *c);
     } else if (f->kind == FIELD_INT || f->kind == FIELD_DOUBLE) {
+        char lowest[48], highest[48];
+        bound_text(f->lowest, lowest, sizeof lowest);
+        bound_text(f->highest, highest, sizeof highest);
         if (isinf(f->highest))
-            snprintf(out, size, "%.15g or more", f->lowest);
+            snprintf(out, size, "%s or more", lowest);
         else
-            snprintf(out, size, "%.15g..%.15g", f->lowest, f->highest);
+            snprintf(out, size, "%s..%s", lowest, highest);
     }
 }
 

@@ -117,6 +117,25 @@ static attsvm_status shape_table(attsvm_data *data, const attsvm_array *E, attsv
     return shape_ragged(data, tokens->shape[0], "tokens", err);
 }
 
+/* Neither X nor E: says what there is instead. */
+static attsvm_status no_tokens(const attsvm_named_array *arrays, int64_t count, attsvm_error *err)
+{
+    char found[240] = "nothing";
+    size_t used = 0;
+    for (int64_t k = 0; k < count && used + 40 < sizeof found; k++) {
+        char shape[160];
+        data_shape_text(&arrays[k].array, shape, sizeof shape);
+        int written = snprintf(found + used, sizeof found - used, "%s%.24s %.24s", k ? ", " : "",
+                               arrays[k].name, shape);
+        used += written > 0 ? (size_t)written : 0;
+    }
+    bool more = used + 40 >= sizeof found;
+    return fail(err, ATTSVM_E_DATA,
+                "no tokens: expected X (n,T,d), X (N,d) with offsets (n+1), or E (V,d) with "
+                "tokens (N) and offsets (n+1); found %s%s",
+                found, more ? " and more" : "");
+}
+
 static attsvm_status shape_tokens(attsvm_data *data, attsvm_error *err)
 {
     const attsvm_array *X = attsvm_data_array(data, "X"), *E = attsvm_data_array(data, "E");
@@ -125,10 +144,6 @@ static attsvm_status shape_tokens(attsvm_data *data, attsvm_error *err)
                     "X and E are both there; tokens are either X, or E and tokens");
     if (E)
         return shape_table(data, E, err);
-    if (!X)
-        return fail(err, ATTSVM_E_DATA,
-                    "no tokens: expected X (n,T,d), X (N,d) with offsets (n+1), or E (V,d) with "
-                    "tokens (N) and offsets (n+1)");
     if (X->ndim == 3)
         return shape_equal(data, X, err);
     if (X->ndim != 2 || X->shape[0] < 1 || X->shape[1] < 1)
@@ -325,6 +340,8 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
     attsvm_status status = base_allocate(&data->arrays, known, sizeof *data->arrays, "arrays", err);
     if (status == ATTSVM_OK)
         status = keep_arrays(data, arrays, count, err);
+    if (status == ATTSVM_OK && !attsvm_data_array(data, "X") && !attsvm_data_array(data, "E"))
+        status = no_tokens(arrays, count, err);
     if (status == ATTSVM_OK)
         status = build(data, base_threads(settings->threads), err);
     if (status != ATTSVM_OK) {

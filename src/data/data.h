@@ -164,7 +164,7 @@ int64_t data_generator_arrays(const data_generator *generator, const attsvm_name
 
 /*
  * Elements first..first+count-1 of array k, row-major in its dtype, into `buffer`; works on the
- * threads of the settings.  One call at a time for each generator.
+ * threads of the settings.  One call at a time for each generator.  Messages do not name the array.
  */
 attsvm_status data_generator_fill(data_generator *generator, int64_t k, int64_t first,
                                   int64_t count, void *buffer, attsvm_error *err);

@@ -90,8 +90,8 @@ static void fill_block(void *context, int64_t block, int worker)
         fill_row(p, first_row + r, g->scratch + worker * g->scratch_size);
 }
 
-static attsvm_status fill_vectors(data_generator *g, const char *name, row_maker *make,
-                                  int64_t first, int64_t count, void *buffer, attsvm_error *err)
+static attsvm_status fill_vectors(data_generator *g, row_maker *make, int64_t first, int64_t count,
+                                  void *buffer, attsvm_error *err)
 {
     int64_t d = g->settings.d;
     piece p = {
@@ -100,9 +100,8 @@ static attsvm_status fill_vectors(data_generator *g, const char *name, row_maker
     base_parallel(base_threads(g->settings.threads), p.blocks, fill_block, &p);
     if (p.overflow == INT64_MAX)
         return ATTSVM_OK;
-    return fail(err, ATTSVM_E_ARG,
-                "%s: value %" PRId64 " is beyond %s; lower push, noise or spread", name, p.overflow,
-                attsvm_dtype_name((attsvm_dtype)g->settings.dtype));
+    return fail(err, ATTSVM_E_ARG, "value %" PRId64 " is beyond %s; lower push, noise or spread",
+                p.overflow, attsvm_dtype_name((attsvm_dtype)g->settings.dtype));
 }
 
 static void fill_index(const data_generator *g, int64_t first, int64_t count, char *buffer)
@@ -141,11 +140,11 @@ attsvm_status data_generator_fill(data_generator *g, int64_t k, int64_t first, i
     if (count == 0)
         return ATTSVM_OK;
     if (strcmp(name, "X") == 0)
-        return fill_vectors(g, name, make_token, first, count, buffer, err);
+        return fill_vectors(g, make_token, first, count, buffer, err);
     if (strcmp(name, "E") == 0)
-        return fill_vectors(g, name, make_word, first, count, buffer, err);
+        return fill_vectors(g, make_word, first, count, buffer, err);
     if (strcmp(name, "Z") == 0)
-        return fill_vectors(g, name, make_query, first, count, buffer, err);
+        return fill_vectors(g, make_query, first, count, buffer, err);
     if (strcmp(name, "tokens") == 0)
         fill_index(g, first, count, buffer);
     else if (strcmp(name, "Y") == 0)
@@ -180,7 +179,10 @@ static attsvm_status fill_all(data_generator *g, attsvm_named_array *arrays, voi
         void *values = piece_of(&a, &g->arrays[k].array);
         arrays[k] = g->arrays[k];
         arrays[k].array.data = values;
-        TRY(data_generator_fill(g, k, 0, attsvm_array_count(&arrays[k].array), values, err));
+        int64_t count = attsvm_array_count(&arrays[k].array);
+        attsvm_status status = data_generator_fill(g, k, 0, count, values, err);
+        if (status != ATTSVM_OK)
+            return base_fail_in(err, status, arrays[k].name);
     }
     return ATTSVM_OK;
 }

@@ -54,6 +54,18 @@ typedef struct io_write_options {
 attsvm_status io_write(const char *path, const io_source *sources, int64_t count,
                        const io_write_options *options, attsvm_error *err);
 
+/* Hears how many of `total` bytes of arrays have been made. */
+typedef void io_progress(void *context, int64_t done, int64_t total);
+
+/*
+ * The arrays of a random data set, straight into a file.  A table (.csv, .tsv) has room for X,
+ * offsets and Y only: io_holds says whether an array goes into the file of that name.
+ */
+attsvm_status io_write_generated(const char *path, data_generator *generator,
+                                 const io_write_options *options, io_progress *progress,
+                                 void *context, attsvm_error *err);
+bool io_holds(const char *path, const char *name);
+
 /* ------------------------------------------------------------------------- JSON */
 
 /* A JSON value; objects and arrays own what is put into them. */

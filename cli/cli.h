@@ -1,0 +1,135 @@
+/*
+ * cli: the command.  A verb is one file and one line in verbs.c; its flags are settings tables,
+ * from which the parser, the help, the man page, docs/reference.md and the completion are made.
+ */
+#ifndef ATTSVM_CLI_H
+#define ATTSVM_CLI_H
+
+#include "io/io.h"
+
+/* --------------------------------------------------------------------------- verbs */
+
+/* Settings of every verb. */
+typedef struct cli_common {
+    const char *output; /* NULL: none given */
+    int64_t seed, threads;
+    const char *kernels; /* NULL: the widest the processor has */
+    bool json, quiet;
+} cli_common;
+
+extern const settings_table cli_common_table;
+
+typedef struct cli_verb cli_verb;
+
+/* One run of a verb: what the command line said, and what came out. */
+typedef struct cli_call {
+    const cli_verb *verb;
+    void **settings;        /* one struct for each table, in the order of cli_tables */
+    const char **arguments; /* what is not a flag                                    */
+    int count;              /* of arguments                                          */
+    const cli_common *common;
+    const field **given; /* fields that flags have set */
+    int given_count;
+    bool help;     /* --help was among the flags                      */
+    bool negative; /* set by the verb: a negative answer, exit status 1 */
+} cli_call;
+
+typedef attsvm_status cli_run(cli_call *call, attsvm_error *err);
+
+struct cli_verb {
+    const char *name;
+    const char *summary;                 /* a phrase                                        */
+    const char *arguments;               /* "FILE", "[VERB]", "ID...", "-o FILE": required  */
+    const settings_table *const *tables; /* its own flags, NULL-terminated                  */
+    const char *example;                 /* one command                                     */
+    cli_run *run;
+    const char *about; /* sentences, wrapped where they are printed */
+};
+
+extern const cli_verb cli_verbs[]; /* ends with name == NULL */
+/* An unknown name is an error that suggests the nearest verb. */
+attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err);
+
+cli_run cli_generate, cli_info, cli_help, cli_completion, cli_version;
+extern const settings_table cli_generate_table, cli_help_table;
+
+/* The struct that the flags of `table` filled in. */
+const void *cli_settings(const cli_call *call, const settings_table *table);
+
+/* ---------------------------------------------------------------------------- flags */
+
+/* Table k of a verb: its own first, then the common one; NULL after the last. */
+const settings_table *cli_table(const cli_verb *verb, int k);
+/* Whether the field is the one that its flag is shown for: the first of that name. */
+bool cli_is_shown(const cli_verb *verb, int k, const field *f);
+/* "T_min" as "T-min". */
+void cli_flag_name(const field *f, char *out, size_t size);
+/* The one-letter form of a common flag, or 0. */
+char cli_letter(const field *f);
+/* What stands for the value in help: "N", "X", "NAME", "FILE"; "" for yes or no. */
+const char *cli_placeholder(const field *f);
+/* "1..1e12", "gauss, sphere, ..."; "" where anything goes. */
+void cli_field_range(const field *f, char *out, size_t size);
+/* "default 100; 1..1e12", as far as there is something to say. */
+void cli_field_note(const field *f, char *out, size_t size);
+
+/* Reads argv[0..argc-1], what follows the verb.  cli_call_free in any case. */
+attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **argv,
+                        attsvm_error *err);
+void cli_call_free(cli_call *call);
+
+/* The nearest of several names to a mistyped one. */
+typedef struct cli_guess {
+    const char *typed;
+    const char *best; /* NULL while nothing is near */
+    int distance;
+} cli_guess;
+void cli_guess_try(cli_guess *guess, const char *candidate);
+
+/* --------------------------------------------------------------------- help, documents */
+
+void cli_help_usage(FILE *out);                      /* what `attsvm` alone shows */
+void cli_help_top(FILE *out);                        /* attsvm help               */
+void cli_help_verb(const cli_verb *verb, FILE *out); /* attsvm help VERB          */
+void cli_man(FILE *out);
+void cli_markdown(FILE *out);
+
+/* `text` in lines of at most `width` columns, each after `indent` spaces; the first line starts at
+   column `column`, where the cursor is. */
+void cli_wrap(FILE *out, const char *text, int column, int indent, int width);
+
+/* A thing and what it means: exit statuses, arrays of the file format. */
+typedef struct cli_entry {
+    const char *name, *shape, *meaning;
+} cli_entry;
+extern const cli_entry cli_exits[];  /* ends with name == NULL */
+extern const cli_entry cli_arrays[]; /* likewise               */
+extern const char cli_purpose[];     /* what attsvm is, in a phrase */
+
+/* -------------------------------------------------------------------------- process */
+
+/* Standard streams, SIGPIPE, and a message for files that shrink while they are mapped. */
+void cli_process_start(void);
+/* What the message above says was going on: "attsvm info". */
+void cli_process_name(const char *verb);
+/* Flushes standard output; fails where something written to it was lost. */
+attsvm_status cli_process_end(attsvm_error *err);
+
+/* A line on standard error, only on a terminal, only for work of more than a second. */
+typedef struct cli_progress {
+    const char *what;
+    double start, shown; /* seconds; shown is 0 while there is no line */
+    bool wanted;
+} cli_progress;
+cli_progress cli_progress_start(const cli_call *call, const char *what);
+void cli_progress_show(void *progress, int64_t done, int64_t total); /* bytes */
+void cli_progress_end(cli_progress *progress);
+
+/* "316 kB": three digits and a unit. */
+void cli_bytes(double bytes, char *out, size_t size);
+
+int64_t cli_array_bytes(const attsvm_array *array);
+/* {"dtype": "float32", "shape": [3, 7]} */
+io_json *cli_array_json(const attsvm_array *array);
+
+#endif

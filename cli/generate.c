@@ -1,0 +1,102 @@
+/* attsvm generate: a random data set into a file. */
+#include "cli.h"
+
+#define SETTINGS generate_options
+typedef struct generate_options {
+    bool deflate;
+} generate_options;
+static const field generate_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(deflate), FIELD_BOOL, 0, 1, 0, "compress the arrays of an .npz; it cannot be mapped then",
+      0, 0 },
+};
+const settings_table cli_generate_table = { "generate options", generate_fields,
+                                            sizeof generate_fields / sizeof *generate_fields,
+                                            sizeof(generate_options) };
+#undef SETTINGS
+
+/* The name of a choice setting's value. */
+static void choice_text(const attsvm_generate_settings *s, const char *name, char *out, size_t size)
+{
+    base_settings_print(base_settings_find(&data_generate_table, name), s, out, size);
+}
+
+static attsvm_status print_json(const char *path, const data_generator *g, attsvm_error *err)
+{
+    const attsvm_generate_settings *s = data_generator_settings(g);
+    const attsvm_named_array *arrays;
+    int64_t count = data_generator_arrays(g, &arrays), bytes = 0;
+    char kind[32], dtype[32];
+    choice_text(s, "kind", kind, sizeof kind);
+    choice_text(s, "dtype", dtype, sizeof dtype);
+    io_json *json = io_json_object(), *list = io_json_object();
+    for (int64_t k = 0; k < count; k++) {
+        if (!io_holds(path, arrays[k].name))
+            continue;
+        io_json_set(list, arrays[k].name, cli_array_json(&arrays[k].array));
+        bytes += cli_array_bytes(&arrays[k].array);
+    }
+    io_json_set(json, "file", io_json_text(path));
+    io_json_set(json, "kind", io_json_text(kind));
+    io_json_set(json, "n", io_json_integer(s->n));
+    io_json_set(json, "T", io_json_integer(s->T));
+    io_json_set(json, "d", io_json_integer(s->d));
+    io_json_set(json, "tokens", io_json_integer(data_generator_tokens(g)));
+    io_json_set(json, "dtype", io_json_text(dtype));
+    io_json_set(json, "seed", io_json_integer(s->seed));
+    io_json_set(json, "bytes", io_json_integer(bytes));
+    io_json_set(json, "arrays", list);
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+static void print_arrays(const char *path, const data_generator *g)
+{
+    const attsvm_named_array *arrays;
+    int64_t count = data_generator_arrays(g, &arrays);
+    for (int64_t k = 0; k < count; k++) {
+        char shape[64], size[32];
+        data_shape_text(&arrays[k].array, shape, sizeof shape);
+        cli_bytes((double)cli_array_bytes(&arrays[k].array), size, sizeof size);
+        if (io_holds(path, arrays[k].name))
+            printf("  %-10s%-9s%-20s%s\n", arrays[k].name, attsvm_dtype_name(arrays[k].array.dtype),
+                   shape, size);
+        else
+            printf("  %-10sleft out: a table holds tokens and labels only\n", arrays[k].name);
+    }
+}
+
+static void print_text(const char *path, const data_generator *g)
+{
+    const attsvm_generate_settings *s = data_generator_settings(g);
+    char kind[32], lengths[64];
+    choice_text(s, "kind", kind, sizeof kind);
+    if (s->T_min > 0)
+        snprintf(lengths, sizeof lengths, "%" PRId64 " to %" PRId64, s->T_min, s->T);
+    else
+        snprintf(lengths, sizeof lengths, "%" PRId64, s->T);
+    printf("%s: %" PRId64 " sequences of %s tokens in %" PRId64 " dimensions, %s, seed %" PRId64
+           "\n\n",
+           path, s->n, lengths, s->d, kind, s->seed);
+    print_arrays(path, g);
+    printf("\nNext: attsvm info %s\n", path);
+}
+
+attsvm_status cli_generate(cli_call *call, attsvm_error *err)
+{
+    const generate_options *options = cli_settings(call, &cli_generate_table);
+    io_write_options writing = { .deflate = options->deflate };
+    const char *path = call->common->output;
+    data_generator *g;
+    TRY(data_generator_create(&g, cli_settings(call, &data_generate_table), err));
+    cli_progress progress = cli_progress_start(call, "generate");
+    attsvm_status status = io_write_generated(path, g, &writing, cli_progress_show, &progress, err);
+    cli_progress_end(&progress);
+    if (status == ATTSVM_OK && call->common->json)
+        status = print_json(path, g, err);
+    else if (status == ATTSVM_OK && !call->common->quiet)
+        print_text(path, g);
+    data_generator_free(g);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* attsvm VERB [flags] [arguments]: finds the verb, reads its flags, runs it, ends as it went. */
+#include "cli.h"
+
+#include <string.h>
+
+enum { EXIT_DONE = 0, EXIT_NEGATIVE = 1, EXIT_BAD_INPUT = 2, EXIT_MACHINE = 3 };
+
+static int exit_of(attsvm_status status)
+{
+    switch (status) {
+    case ATTSVM_OK: return EXIT_DONE;
+    case ATTSVM_E_MEMORY:
+    case ATTSVM_E_DISK: return EXIT_MACHINE;
+    case ATTSVM_E_ARG:
+    case ATTSVM_E_OPEN:
+    case ATTSVM_E_FORMAT:
+    case ATTSVM_E_DATA: break;
+    }
+    return EXIT_BAD_INPUT;
+}
+
+static attsvm_status run(cli_call *call, attsvm_error *err)
+{
+    if (call->help) {
+        cli_help_verb(call->verb, stdout);
+        return ATTSVM_OK;
+    }
+    if (call->common->kernels)
+        TRY(attsvm_kernels_select(call->common->kernels, err));
+    return call->verb->run(call, err);
+}
+
+/* `attsvm --help` and `attsvm --version` are the verbs of that name. */
+static const char *verb_name(const char *word)
+{
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return "help";
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        return "version";
+    return word;
+}
+
+int main(int argc, char **argv)
+{
+    cli_process_start();
+    if (argc < 2) {
+        cli_help_usage(stderr);
+        return EXIT_BAD_INPUT;
+    }
+    const cli_verb *verb;
+    cli_call call = { 0 };
+    attsvm_error err = { 0 }, lost = { 0 };
+    attsvm_status status = cli_verb_find(verb_name(argv[1]), &verb, &err);
+    const char *name = verb ? verb->name : "", *blank = verb ? " " : "";
+    if (status == ATTSVM_OK) {
+        cli_process_name(name);
+        status = cli_parse(&call, verb, argc - 2, argv + 2, &err);
+    }
+    if (status == ATTSVM_OK)
+        status = run(&call, &err);
+    if (status != ATTSVM_OK)
+        fprintf(stderr, "attsvm%s%s: %s\n", blank, name, err.message);
+    bool negative = call.negative;
+    cli_call_free(&call);
+    if (cli_process_end(&lost) != ATTSVM_OK) {
+        fprintf(stderr, "attsvm%s%s: %s\n", blank, name, lost.message);
+        return EXIT_MACHINE;
+    }
+    return status == ATTSVM_OK && negative ? EXIT_NEGATIVE : exit_of(status);
+}

@@ -1,0 +1,104 @@
+/* The verbs, an entry each, and what they have in common. */
+#include "cli.h"
+
+#include <string.h>
+
+#define TABLES(...) ((const settings_table *const[]){ __VA_ARGS__ })
+
+const cli_verb cli_verbs[] = {
+    { "generate", "make a random data set", "-o FILE",
+      TABLES(&data_generate_table, &cli_generate_table, NULL),
+      "attsvm generate --kind planted-p --n 1000 --T 16 --d 32 -o planted.npz", cli_generate,
+      "Writes tokens X (or a table E with its index tokens), labels Y, a head v, and where asked "
+      "for "
+      "queries Z. The planted kinds also hold the planted selection ids and the direction that "
+      "separates it, planted_p or planted_W. Values depend on the settings alone: not on the "
+      "machine, the number of threads or the format of the file. JSON keys: n, T, d, tokens, kind, "
+      "dtype, seed, file, bytes, arrays." },
+    { "info", "describe and check a data set", "FILE", TABLES(&base_read_table, NULL),
+      "attsvm info planted.npz --verify", cli_info,
+      "Reads FILE (.npz, .npy, a directory of .npy, .safetensors, .csv or .tsv), checks that it "
+      "holds a data set (shapes, finite tokens, labels, offsets, selections) and says what is in "
+      "it. With -o the arrays are written to another file, in the format that its ending names. "
+      "JSON keys: file, n, T_min, T_max, d, tokens, dtype, storage, labels, queries, vocabulary, "
+      "arrays, ignored, mapped_bytes, verified." },
+    { "help", "explain a verb, or print the manual", "[VERB]", TABLES(&cli_help_table, NULL),
+      "attsvm help generate", cli_help,
+      "Without VERB: the list of verbs. The manual page and docs/reference.md are made from the "
+      "same tables as the flags." },
+    { "completion", "print a completion script for the shell", "SHELL", TABLES(NULL),
+      "source <(attsvm completion bash)", cli_completion,
+      "SHELL is bash. The script completes verbs, flags, the values of flags, and file names." },
+    { "version", "say what this program was built from", "", TABLES(NULL), "attsvm --version",
+      cli_version,
+      "The version, the vector kernels in use, the BLAS behind them, the compiler, and whether it "
+      "runs over MPI. JSON keys: version, kernels, blas, compiler, mpi." },
+    { 0 },
+};
+
+#define SETTINGS cli_common
+static const field common_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(output), FIELD_TEXT, 0, 0, 0, "file for the arrays; its ending names the format", 0, NULL },
+    { F(json), FIELD_BOOL, 0, 1, 0, "print exactly one JSON object on standard output", 0, 0 },
+    { F(quiet), FIELD_BOOL, 0, 1, 0, "print no text and no progress, only errors", 0, 0 },
+    { F(threads), FIELD_INT, 0, 4096, 0, "threads at work; 0: all cores; same results for any", 0,
+      0 },
+    { F(seed), FIELD_INT, 0, 9e15, 0, "seed of whatever is random", 0, 0 },
+    { F(kernels), FIELD_TEXT, 0, 0, 0,
+      "vector kernels: baseline, avx2 or avx512; the widest that the processor has by default", 0,
+      NULL },
+};
+#undef SETTINGS
+
+const settings_table cli_common_table = { "common", common_fields,
+                                          sizeof common_fields / sizeof *common_fields,
+                                          sizeof(cli_common) };
+
+const char cli_purpose[] = "max-margin token selection in attention";
+
+const cli_entry cli_exits[] = {
+    { "0", "", "done" },
+    { "1", "", "done, and the answer is negative" },
+    { "2", "", "bad usage or bad input; nothing was written" },
+    { "3", "", "the machine failed: disk, memory" },
+    { 0 },
+};
+
+const cli_entry cli_arrays[] = {
+    { "X", "(n,T,d), or (N,d) with offsets", "tokens, of equal or varying length" },
+    { "offsets", "(n+1)", "where sequences begin; the last is N" },
+    { "E", "(V,d)", "table of words, instead of X" },
+    { "tokens", "(N)", "rows of E, with offsets" },
+    { "Y", "(n)", "labels -1 and +1, or 0 and 1" },
+    { "y", "(n)", "labels, as Y" },
+    { "Z", "(n,d) or (n,M,d)", "queries" },
+    { "v", "(d), (h) with a ReLU head", "head" },
+    { "V", "(h,d)", "first layer of the ReLU head" },
+    { "W", "(d,d)", "fixed key map of the prompt models" },
+    { "p", "(d)", "fixed prompt of model pW" },
+    { "ids", "(n), or one for each query", "a selection: one token of each sequence" },
+    { "O", "(n,T) or (N)", "selected sets, 0 and 1" },
+    { "s", "(n,T) or (N)", "softmax values" },
+    { "init_p", "(d)", "start value of p" },
+    { "init_W", "(d,d)", "start value of W" },
+    { "init_K", "(d,r)", "start value of K" },
+    { "init_Q", "(d,r)", "start value of Q" },
+    { "init_v", "(d)", "start value of v" },
+    { 0 },
+};
+
+attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err)
+{
+    cli_guess guess = { .typed = name };
+    for (const cli_verb *verb = cli_verbs; verb->name; verb++) {
+        *out = verb;
+        if (strcmp(verb->name, name) == 0)
+            return ATTSVM_OK;
+        cli_guess_try(&guess, verb->name);
+    }
+    *out = NULL;
+    if (guess.best)
+        return fail(err, ATTSVM_E_ARG, "%s is no verb; did you mean %s?", name, guess.best);
+    return fail(err, ATTSVM_E_ARG, "%s is no verb; attsvm help lists them", name);
+}
