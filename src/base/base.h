@@ -8,6 +8,7 @@
 #include "attsvm/attsvm.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -182,16 +183,55 @@ typedef struct dd {
     double hi, lo;
 } dd;
 
-dd base_dd(double a);
-dd base_dd_sum(double a, double b);     /* a + b, exact */
-dd base_dd_product(double a, double b); /* a * b, exact */
-dd base_dd_add(dd a, dd b);
-dd base_dd_sub(dd a, dd b);
-dd base_dd_mul(dd a, dd b);
+static inline dd base_dd(double a)
+{
+    return (dd){ a, 0 };
+}
+
+static inline dd base_dd_quick_sum(double a, double b) /* a + b, exact where |a| >= |b| */
+{
+    double s = a + b;
+    return (dd){ s, b - (s - a) };
+}
+
+static inline dd base_dd_sum(double a, double b) /* a + b, exact */
+{
+    double s = a + b, t = s - a;
+    return (dd){ s, (a - (s - t)) + (b - t) };
+}
+
+static inline dd base_dd_product(double a, double b) /* a * b, exact */
+{
+    double p = a * b;
+    return (dd){ p, fma(a, b, -p) };
+}
+
+static inline dd base_dd_add(dd a, dd b)
+{
+    dd s = base_dd_sum(a.hi, b.hi), t = base_dd_sum(a.lo, b.lo);
+    s = base_dd_quick_sum(s.hi, s.lo + t.hi);
+    return base_dd_quick_sum(s.hi, s.lo + t.lo);
+}
+
+static inline dd base_dd_sub(dd a, dd b)
+{
+    return base_dd_add(a, (dd){ -b.hi, -b.lo });
+}
+
+static inline dd base_dd_mul(dd a, dd b)
+{
+    dd p = base_dd_product(a.hi, b.hi);
+    return base_dd_quick_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
+}
+
+static inline double base_dd_value(dd a)
+{
+    return a.hi + a.lo;
+}
+
 dd base_dd_div(dd a, dd b);
 dd base_dd_sqrt(dd a); /* a >= 0 */
 int base_dd_compare(dd a, dd b);
-double base_dd_value(dd a);
 /* Sum and dot product of doubles in double-double. */
 dd base_dd_total(const double *x, int64_t count);
 dd base_dd_dot(const double *x, const double *y, int64_t count);

@@ -50,6 +50,37 @@ typedef enum check_kind {
     CHECK_EQUAL,  /* <A,theta> = right                     */
 } check_kind;
 
+/* ------------------------------------------------------------------ sums of products */
+
+/*
+ * s + c, where s is a plain sum and c gathers all that its roundings lost (Ogita, Rump, Oishi
+ * 2005).  After n terms |s + c - exact| <= 2 n^2 u^2 sum |terms|, u = 2^-53, as good as
+ * double-double for our n; but c hangs on no chain of dependent operations.
+ */
+typedef struct check_sum {
+    double s, c;
+} check_sum;
+
+/* sum += a b */
+static inline void check_sum_add(check_sum *sum, dd a, dd b)
+{
+    dd product = base_dd_product(a.hi, b.hi);
+    dd total = base_dd_sum(sum->s, product.hi);
+    sum->s = total.hi;
+    sum->c += total.lo + (product.lo + (a.hi * b.lo + a.lo * b.hi));
+}
+
+static inline dd check_sum_value(check_sum sum)
+{
+    return base_dd_sum(sum.s, sum.c);
+}
+
+/* The bound above for n terms, as a factor of sum |terms|, with room for errors of a and b. */
+static inline double check_sum_error(int64_t n)
+{
+    return (double)(n + 8) * (double)(n + 8) * 0x1p-103;
+}
+
 /* Prints into the report why the claim is not valid. Returns false. */
 bool check_reject(attsvm_report *report, const char *format, ...) BASE_PRINTF(2, 3);
 

@@ -7,8 +7,8 @@
  *   |computed - exact| <= 4 (d+8) u |delta| H,     H >= |h|, u = 2^-53,
  *
  * on all that rounding can do in any order of summation.  Only a row that this leaves in doubt
- * (not surely above its right-hand side and not tight) is evaluated in double-double, where the
- * same bound holds with 2^-100 for u.  So a check reads at the speed of memory.
+ * (not surely above its right-hand side and not tight) is evaluated again in double-double
+ * (check_sum).  So a check reads at the speed of memory.
  */
 #include "check/check.h"
 
@@ -137,6 +137,14 @@ static void prepare(setting *now)
     now->H_fine = now->H;
 }
 
+static dd exact_dot(const double *x, const double *y, int64_t count)
+{
+    check_sum sum = { 0, 0 };
+    for (int64_t j = 0; j < count; j++)
+        check_sum_add(&sum, base_dd(x[j]), base_dd(y[j]));
+    return check_sum_value(sum);
+}
+
 /* The margin of token x in double-double; leaves delta in the scratch. */
 static dd exact_margin(setting *now)
 {
@@ -144,14 +152,14 @@ static dd exact_margin(setting *now)
     scratch *w = now->w;
     if (!now->fine) {
         for (int64_t j = 0; j < p->d; j++)
-            w->fine[j] = base_dd_dot(p->claim->theta + j * p->d, w->z, p->d);
+            w->fine[j] = exact_dot(p->claim->theta + j * p->d, w->z, p->d);
         now->fine = w->fine;
     }
     check_difference(p, &now->term, w->base, w->x, w->delta);
-    dd sum = base_dd(0);
+    check_sum sum = { 0, 0 };
     for (int64_t j = 0; j < p->d; j++)
-        sum = base_dd_add(sum, base_dd_mul(w->delta[j], now->fine[j]));
-    return sum;
+        check_sum_add(&sum, w->delta[j], now->fine[j]);
+    return check_sum_value(sum);
 }
 
 /* ------------------------------------------------------------------------ verdicts */
@@ -238,8 +246,7 @@ static void row_margin(setting *now, int64_t t, check_margins *out)
     if (kind == CHECK_EQUAL)
         judge_equal(now, row, exact, right, out);
     else
-        judge_above(now, row, exact, right,
-                    4 * (double)(p->d + 8) * CHECK_DD_UNIT * size * now->H_fine, out);
+        judge_above(now, row, exact, right, check_sum_error(p->d) * size * now->H_fine, out);
 }
 
 static check_margins nothing_yet(void)
