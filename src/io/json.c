@@ -235,6 +235,8 @@ static attsvm_status parse(io_json **out, const char *text, size_t size, attsvm_
     json_error_t error;
     json_t *json =
         json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    for (char *c = error.text; !json && *c; c++)
+        *c = (unsigned char)*c < ' ' ? '?' : *c; /* it quotes the file */
     if (!json)
         return fail(err,
                     json_error_code(&error) == json_error_out_of_memory ? ATTSVM_E_MEMORY

@@ -98,6 +98,8 @@ static attsvm_status zip_failed(zip_error_t *error, const char *deed, attsvm_err
     attsvm_status status = ATTSVM_E_FORMAT;
     if (zip_error_code_zip(error) == ZIP_ER_MEMORY)
         status = ATTSVM_E_MEMORY;
+    if (zip_error_code_zip(error) == ZIP_ER_EXISTS)
+        return fail(err, status, "%s: two of its members have one name", deed);
     return fail(err, status, "%s: %s", deed, zip_error_strerror(error));
 }
 
