@@ -103,7 +103,8 @@ void check_query(const check_problem *problem, const check_term *term, double *z
 /* What token t is to a term, copies apart, and its right-hand side. */
 check_kind check_row(const check_problem *problem, const check_term *term, int64_t t,
                      double *right);
-/* Whether token x (d) is a copy of the base token (theory 4.3) and so has no row. */
+/* Whether the inequality of token t, x (d), is none because the token is a copy of the base token
+   or of another member of the set (theory 4.3).  Equalities between copies stay: 0 = e. */
 bool check_is_copy(const check_problem *problem, const check_term *term, int64_t t,
                    const double *base, const double *x);
 

@@ -118,7 +118,7 @@ static bool open_row(combination *c, const check_term *term, const entry *e, dou
     const check_problem *p = c->p;
     check_kind kind = check_row(p, term, e->row.token, right);
     la_row(&term->tokens, e->row.token, c->x);
-    if (kind != CHECK_NO_ROW && check_is_copy(p, term, e->row.token, c->base, c->x))
+    if (kind == CHECK_ABOVE && check_is_copy(p, term, e->row.token, c->base, c->x))
         kind = CHECK_MERGED;
     if (kind != (e->equal ? CHECK_EQUAL : CHECK_ABOVE)) {
         char name[96];

@@ -89,7 +89,8 @@ static attsvm_status open_maps(check_problem *p, attsvm_error *err)
     if (!attsvm_data_array(data, "W"))
         return ATTSVM_OK;
     TRY(data_doubles(data, "W", (int64_t[]){ data->d, data->d }, 2, &p->key_map, err));
-    if (!data_head_exists(data, s->head))
+    /* a joint problem trains its head, so there only equal tokens are one selection */
+    if (s->problem == ATTSVM_PROBLEM_JOINT || !data_head_exists(data, s->head))
         return ATTSVM_OK;
     p->has_head = true;
     return data_head_create(&p->head, data, s->head, s->kappa, err);
@@ -148,8 +149,11 @@ bool check_problem_open(check_problem *p, const attsvm_data *data, const attsvm_
     p->threads = base_threads(s->threads);
     p->sets = s->problem == ATTSVM_PROBLEM_MULTI || s->problem == ATTSVM_PROBLEM_FINITE;
     p->matrix = p->sets || s->problem == ATTSVM_PROBLEM_W;
-    if (s->problem == ATTSVM_PROBLEM_V && !data->Y)
-        *status = fail(err, ATTSVM_E_DATA, "the v-SVM needs labels Y, which are not there");
+    if (s->problem == ATTSVM_PROBLEM_V && data->labels != data->n)
+        *status = fail(err, ATTSVM_E_DATA,
+                       "the v-SVM needs one label Y for each of the %" PRId64
+                       " sequences; there are %" PRId64,
+                       data->n, data->labels);
     if (*status == ATTSVM_OK)
         *status = open_queries(p, err);
     if (*status == ATTSVM_OK)
@@ -241,6 +245,16 @@ static bool same_values(const double *x, const double *y, int64_t count)
     return true;
 }
 
+/* A token outside the set that equals a member of it. */
+static bool copies_member(const check_problem *p, const check_term *term, int64_t t)
+{
+    const uint8_t *O = p->claim->selection.sets + data_first(p->data, term->sequence);
+    for (int64_t o = term->base + 1; o < term->visible; o++)
+        if (O[o] && data_same_key(p->data, NULL, term->sequence, o, t))
+            return true;
+    return false;
+}
+
 bool check_is_copy(const check_problem *p, const check_term *term, int64_t t, const double *base,
                    const double *x)
 {
@@ -249,6 +263,8 @@ bool check_is_copy(const check_problem *p, const check_term *term, int64_t t, co
         return false;
     if (same_values(base, x, p->d))
         return true;
+    if (p->sets)
+        return copies_member(p, term, t);
     /* different tokens, same key: one selection where their scores agree as well */
     return p->key_map && p->has_head &&
            data_same_key(p->data, p->key_map, term->sequence, term->base, t) &&
