@@ -161,7 +161,11 @@ static attsvm_status set_field(const reader *r, const field *f, const char *valu
     const settings_table *t;
     for (int k = 0; (t = cli_table(call->verb, k)); k++) {
         const field *same = base_settings_find(t, f->name);
-        if (same && base_settings_set(same, call->settings[k], value, NULL) != ATTSVM_OK)
+        if (!same)
+            continue;
+        attsvm_status status = t->set ? t->set(call->settings[k], same->name, value, NULL)
+                                      : base_settings_set(same, call->settings[k], value, NULL);
+        if (status != ATTSVM_OK)
             return bad_value(r, same, flag, value);
     }
     return ATTSVM_OK;

@@ -12,7 +12,7 @@ static const field generate_fields[] = {
 };
 const settings_table cli_generate_table = { "generate options", generate_fields,
                                             sizeof generate_fields / sizeof *generate_fields,
-                                            sizeof(generate_options) };
+                                            sizeof(generate_options), NULL };
 #undef SETTINGS
 
 /* The name of a choice setting's value. */

@@ -18,7 +18,7 @@ static const field help_fields[] = {
 };
 const settings_table cli_help_table = { "help", help_fields,
                                         sizeof help_fields / sizeof *help_fields,
-                                        sizeof(help_settings) };
+                                        sizeof(help_settings), NULL };
 #undef SETTINGS
 
 /* Columns of the terminal, within what reads well; 80 where there is none. */

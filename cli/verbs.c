@@ -53,7 +53,7 @@ static const field common_fields[] = {
 
 const settings_table cli_common_table = { "common", common_fields,
                                           sizeof common_fields / sizeof *common_fields,
-                                          sizeof(cli_common) };
+                                          sizeof(cli_common), NULL };
 
 const char cli_purpose[] = "max-margin token selection in attention";
 

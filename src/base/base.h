@@ -103,6 +103,8 @@ typedef struct settings_table {
     const field *fields;
     size_t count;
     size_t size; /* of the struct */
+    /* Where a field takes more than base_settings_set reads, like "lq:3"; NULL: nowhere. */
+    attsvm_status (*set)(void *settings, const char *name, const char *value, attsvm_error *err);
 } settings_table;
 
 void base_settings_init(const settings_table *table, void *settings);

@@ -12,7 +12,7 @@ static const field read_fields[] = {
 
 const settings_table base_read_table = { "read", read_fields,
                                          sizeof read_fields / sizeof *read_fields,
-                                         sizeof(attsvm_read_settings) };
+                                         sizeof(attsvm_read_settings), NULL };
 
 void attsvm_read_settings_init(attsvm_read_settings *settings)
 {

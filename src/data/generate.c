@@ -42,7 +42,7 @@ static const field generate_fields[] = {
 
 const settings_table data_generate_table = { "generate", generate_fields,
                                              sizeof generate_fields / sizeof *generate_fields,
-                                             sizeof(attsvm_generate_settings) };
+                                             sizeof(attsvm_generate_settings), NULL };
 
 void attsvm_generate_settings_init(attsvm_generate_settings *settings)
 {
