@@ -133,7 +133,7 @@ static const field sample_fields[] = {
     { F(loud), FIELD_BOOL, 0, 1, 1, "whether", NULL, NULL },
 };
 #undef SETTINGS
-static const settings_table sample_table = { "sample", sample_fields, 5, sizeof(sample) };
+static const settings_table sample_table = { "sample", sample_fields, 5, sizeof(sample), NULL };
 
 static void settings_parse_and_refuse(void **state)
 {
