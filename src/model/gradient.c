@@ -107,22 +107,33 @@ static void attention_gradient(model *m, const double *theta, model_gradient *gr
     }
 }
 
+/* Sums that need all terms: L, its limit, and how far it is above the best of all. */
+static void sum_losses(const model *m, int64_t first, int64_t last, model_value *v,
+                       model_scaled *small, double *best)
+{
+    for (int64_t t = first; t < last; t++) {
+        v->loss += m->loss.value(&m->loss, m->output[t]);
+        v->limit += m->loss_limit[t];
+        if (isnan(m->loss_excess[t].value))
+            v->excess.value = NAN;
+        else if (!isnan(v->excess.value))
+            v->excess = model_scaled_add(v->excess, m->loss_excess[t]);
+        *best += m->loss_limit[t] - m->loss_best[t];
+        if (m->loss.magnitude)
+            *small = model_scaled_add(*small, m->loss.magnitude(&m->loss, m->output[t]));
+    }
+}
+
 static model_value sum_values(const model *m, const int64_t *sequences, int64_t count)
 {
     model_value v = { .attention_min = INFINITY, .gap = INFINITY };
     double terms = 0, best = 0;
-    bool known = true;
     model_scaled small = { 0, 0 };
     for (int64_t s = 0; s < count; s++) {
         int64_t i = sequences ? sequences[s] : s, first = data_terms_first(&m->query, i);
-        for (int64_t t = first; t < first + data_terms_queries(&m->query, i); t++, terms++) {
-            v.loss += m->loss.value(&m->loss, m->output[t]);
-            v.limit += m->loss_limit[t];
-            known &= !isnan(m->loss_excess[t].value);
-            v.excess = model_scaled_add(v.excess, m->loss_excess[t]);
-            best += m->loss_limit[t] - m->loss_best[t];
-            if (m->loss.magnitude)
-                small = model_scaled_add(small, m->loss.magnitude(&m->loss, m->output[t]));
+        int64_t last = first + data_terms_queries(&m->query, i);
+        sum_losses(m, first, last, &v, &small, &best);
+        for (int64_t t = first; t < last; t++, terms++) {
             v.attention_min = fmin(v.attention_min, m->attention[t]);
             v.attention_mean += m->attention[t];
             v.entropy += m->entropy[t];
@@ -133,10 +144,13 @@ static model_value sum_values(const model *m, const int64_t *sequences, int64_t 
     }
     v.loss /= terms;
     v.limit /= terms;
-    v.excess.value = known ? v.excess.value / terms : NAN;
+    v.excess.value /= terms;
+    best /= terms;
     /* L - L* = (L - L*(alpha)) + (L*(alpha) - L*): the second is exactly 0 once alpha is opt */
-    if (m->scores)
-        v.over_best = model_scaled_add(v.excess, model_scaled_of(best / terms));
+    if (m->scores && isnan(v.excess.value))
+        v.over_best = model_scaled_of(v.loss - v.limit + best);
+    else if (m->scores)
+        v.over_best = model_scaled_add(v.excess, model_scaled_of(best));
     else
         v.over_best = (model_scaled){ m->loss.magnitude ? small.value / terms : NAN, small.log };
     v.attention_mean /= terms;
@@ -202,6 +216,12 @@ void model_softmax(model *m, const double *theta, double *softmax)
                 softmax[t] = 0;
         }
     }
+}
+
+const double *model_logit_map(model *m, const double *theta)
+{
+    set_logit_map(m, theta);
+    return m->logit_map;
 }
 
 const double *model_matrix(model *m, const double *theta)

@@ -239,6 +239,8 @@ int64_t model_softmax_count(const model *m);
 
 /* |p|, |W|_F, |KQ'|_F; |W'p| where both are trained. */
 double model_norm(model *m, const double *theta);
+/* What the logits see (part_size): W of X W z, q = W'p of X q; p where keys are W x. */
+const double *model_logit_map(model *m, const double *theta);
 /* W of the logits: W, K Q'; NULL for prompts.  Valid until the next call with this model. */
 const double *model_matrix(model *m, const double *theta);
 

@@ -1,0 +1,166 @@
+/*
+ * The state of a run in a file that is always whole: written beside the old one and renamed.  The
+ * settings and the data that shaped the iterates are named in it, so that a run cannot go on with
+ * others by mistake.
+ */
+#include "train/train.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FORMAT = 1, FINGERPRINT = 1024, MOST = 24, SAMPLED_TOKENS = 256 };
+
+/* Of some tokens spread over the data set: enough to tell data sets apart. */
+static double data_sum(const attsvm_train *t)
+{
+    const attsvm_data *data = t->data;
+    double sum = 0;
+    for (int64_t k = 0; k < SAMPLED_TOKENS; k++) {
+        int64_t i = (int64_t)((double)data->n * (double)k / SAMPLED_TOKENS);
+        la_rows rows = data_sequence(data, i);
+        double *x = t->m->worker[0].x;
+        la_row(&rows, k % rows.count, x);
+        for (int64_t j = 0; j < data->d; j++)
+            sum += x[j] * (double)(1 + (j + k) % 7);
+    }
+    return sum;
+}
+
+static void fingerprint(const attsvm_train *t, char *out)
+{
+    const attsvm_train_settings *s = &t->settings;
+    snprintf(out, FINGERPRINT,
+             "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g model %d step %s loss %s "
+             "head %s query %s init %s eps %s lstar %s lr %.17g ridge %.17g max_step %.17g rank "
+             "%" PRId64 " batch %" PRId64 " seed %" PRId64 " record %s kernels %s",
+             t->m->n, t->data->tokens, t->m->d, data_sum(t), (int)s->model, s->step,
+             t->m->loss.flag, t->m->head.kind->flag, s->query, s->init, s->eps, s->lstar, s->lr,
+             s->ridge, s->max_step, t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
+}
+
+/* What is kept: name, where it is, how much of it.  One list serves writing and reading. */
+typedef struct piece {
+    const char *name;
+    void *values;
+    int64_t count;
+    attsvm_dtype dtype;
+} piece;
+
+static int pieces_of(attsvm_train *t, int64_t *numbers, double *reals, piece *out)
+{
+    train_trace *r = &t->trace;
+    const model *m = t->m;
+    int64_t k = r->count;
+    int n = 0;
+    out[n++] = (piece){ "numbers", numbers, 5, ATTSVM_I64 };
+    out[n++] = (piece){ "reals", reals, 2, ATTSVM_F64 };
+    out[n++] = (piece){ "theta", t->theta, m->size, ATTSVM_F64 };
+    out[n++] = (piece){ "state", t->state, m->size * t->rule->states, ATTSVM_F64 };
+    out[n++] = (piece){ "direction", t->direction, m->part_size, ATTSVM_F64 };
+    if (r->every == 0)
+        return n;
+    static const char *const names[] = { "trace_theta_0", "trace_theta_1", "trace_theta_2" };
+    for (int b = 0; b < m->blocks; b++)
+        out[n++] = (piece){ names[b], r->theta[b], k * m->block[b].count, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_iter", r->iter, k, ATTSVM_I64 };
+    out[n++] = (piece){ "trace_loss", r->loss, k, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_excess", r->excess, k, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_log_excess", r->log_excess, k, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_norm", r->norm, k, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_grad", r->grad_log_scale, k, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_entropy", r->entropy, k, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_accuracy", r->accuracy, k, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_softmax", r->softmax, k * m->terms, ATTSVM_F64 };
+    out[n++] = (piece){ "trace_ids", r->ids, k * m->terms, ATTSVM_I64 };
+    return n;
+}
+
+attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err)
+{
+    attsvm_train *state = (attsvm_train *)t;
+    int64_t numbers[5] = { FORMAT, t->iter, t->trace.count, t->has_direction, t->rule->states };
+    double reals[2] = { t->direction_change, t->earlier_seconds + base_seconds() - t->start };
+    char text[FINGERPRINT];
+    piece pieces[MOST];
+    attsvm_named_array arrays[MOST + 1];
+    int count = pieces_of(state, numbers, reals, pieces);
+    for (int k = 0; k < count; k++)
+        arrays[k] = (attsvm_named_array){ pieces[k].name,
+                                          { .data = pieces[k].values,
+                                            .shape = { pieces[k].count },
+                                            .ndim = 1,
+                                            .dtype = pieces[k].dtype } };
+    fingerprint(t, text);
+    arrays[count] = (attsvm_named_array){
+        "run", { .data = text, .shape = { (int64_t)strlen(text) }, .ndim = 1, .dtype = ATTSVM_U8 }
+    };
+    return attsvm_archive_write(t->settings.checkpoint, arrays, count + 1, err);
+}
+
+static attsvm_status same_run(const attsvm_train *t, const attsvm_archive *archive,
+                              attsvm_error *err)
+{
+    const attsvm_array *run = attsvm_archive_find(archive, "run");
+    char text[FINGERPRINT];
+    fingerprint(t, text);
+    if (!run || run->dtype != ATTSVM_U8 || run->ndim != 1)
+        return fail(err, ATTSVM_E_FORMAT, "this is not a checkpoint of a training run");
+    if (run->shape[0] != (int64_t)strlen(text) || memcmp(run->data, text, strlen(text)) != 0)
+        return fail(err, ATTSVM_E_ARG, "the checkpoint is of another run (%.*s); this one is %s",
+                    (int)(run->shape[0] < 200 ? run->shape[0] : 200), (const char *)run->data,
+                    text);
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_piece(const attsvm_archive *archive, const piece *p, attsvm_error *err)
+{
+    const attsvm_array *array = attsvm_archive_find(archive, p->name);
+    if (!array || array->dtype != p->dtype || attsvm_array_count(array) != p->count)
+        return fail(err, ATTSVM_E_FORMAT, "%s: expected %" PRId64 " values of a checkpoint",
+                    p->name, p->count);
+    if (p->count > 0)
+        memcpy(p->values, array->data, (size_t)p->count * attsvm_dtype_size(p->dtype));
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_all(attsvm_train *t, const attsvm_archive *archive, attsvm_error *err)
+{
+    int64_t numbers[5];
+    double reals[2];
+    piece pieces[MOST], first = { "numbers", numbers, 5, ATTSVM_I64 };
+    TRY(same_run(t, archive, err));
+    TRY(read_piece(archive, &first, err));
+    if (numbers[0] != FORMAT || numbers[1] < 0 || numbers[2] < 0 || numbers[2] > t->trace.capacity)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "format %" PRId64 ", iteration %" PRId64 ", %" PRId64
+                    " records do not belong to this run",
+                    numbers[0], numbers[1], numbers[2]);
+    if (numbers[1] > t->settings.iters)
+        return fail(err, ATTSVM_E_ARG, "the checkpoint has %" PRId64 " steps; iters = %" PRId64,
+                    numbers[1], t->settings.iters);
+    t->trace.count = numbers[2];
+    int count = pieces_of(t, numbers, reals, pieces);
+    for (int k = 1; k < count; k++)
+        TRY(read_piece(archive, &pieces[k], err));
+    t->iter = numbers[1];
+    t->has_direction = numbers[3] != 0;
+    t->direction_change = reals[0];
+    t->earlier_seconds = reals[1];
+    return ATTSVM_OK;
+}
+
+attsvm_status train_checkpoint_read(attsvm_train *t, attsvm_error *err)
+{
+    const char *path = t->settings.checkpoint;
+    attsvm_archive *archive;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return ATTSVM_OK; /* the run was stopped before its first checkpoint */
+    TRY(attsvm_archive_open(&archive, path, NULL, err));
+    attsvm_status status = read_all(t, archive, err);
+    attsvm_archive_free(archive);
+    return status == ATTSVM_OK ? status : base_fail_in(err, status, path);
+}

@@ -1,0 +1,118 @@
+/* Start values: zero, random by seed, from the data set, or from a result. */
+#include "train/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum how { ZERO, UNIFORM, GAUSS } how;
+
+/* Each block has a stream of its own, so that v does not change what W gets. */
+static void draw(const attsvm_train *t, const model_block *block, how kind, double size)
+{
+    static const char names[] = "pWKQv";
+    uint64_t stream = 1 + (uint64_t)(strchr(names, block->name[0]) - names);
+    base_random r = base_random_stream((uint64_t)t->settings.seed, stream << 56);
+    double *x = t->theta + block->offset;
+    for (int64_t j = 0; j < block->count; j++) {
+        if (kind == UNIFORM)
+            x[j] = size * (2 * base_random_uniform(&r) - 1);
+        else
+            x[j] = kind == GAUSS ? size * base_random_gauss(&r) : 0;
+    }
+}
+
+static attsvm_status number_after(const char *text, const char *prefix, double *out,
+                                  attsvm_error *err)
+{
+    const char *number = text + strlen(prefix);
+    char *end;
+    *out = strtod(number, &end);
+    if (end == number || *end || !(*out >= 0) || isinf(*out))
+        return fail(err, ATTSVM_E_ARG, "init = %s: expected %sNUMBER, the number 0 or more", text,
+                    prefix);
+    return ATTSVM_OK;
+}
+
+/* A block from a named array, in the shape that it must have. */
+static attsvm_status copy_block(const attsvm_train *t, const model_block *block,
+                                const attsvm_array *array, const char *name, attsvm_error *err)
+{
+    int ndim = block->cols == 1 && block->name[0] != 'K' && block->name[0] != 'Q' ? 1 : 2;
+    attsvm_array wanted = { .shape = { block->rows, block->cols }, .ndim = ndim };
+    char expected[80], found[160];
+    data_shape_text(&wanted, expected, sizeof expected);
+    if (!array)
+        return fail(err, ATTSVM_E_DATA, "%s %s is needed as start value and not there", name,
+                    expected);
+    data_shape_text(array, found, sizeof found);
+    if (array->ndim != ndim || array->shape[0] != block->rows ||
+        (ndim == 2 && array->shape[1] != block->cols))
+        return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, found, expected);
+    TRY(data_check_finite(array, name, "start values", 1, err));
+    for (int64_t j = 0; j < block->count; j++)
+        t->theta[block->offset + j] = attsvm_array_get(array, j);
+    return ATTSVM_OK;
+}
+
+static attsvm_status from_data(const attsvm_train *t, attsvm_error *err)
+{
+    for (int b = 0; b < t->m->blocks; b++) {
+        char name[16];
+        snprintf(name, sizeof name, "init_%s", t->m->block[b].name);
+        const attsvm_array *array = attsvm_data_array(t->data, name);
+        TRY(copy_block(t, &t->m->block[b], array, name, err));
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status from_result(const attsvm_train *t, const char *path, attsvm_error *err)
+{
+    attsvm_archive *archive;
+    attsvm_status status = attsvm_archive_open(&archive, path, NULL, err);
+    if (status != ATTSVM_OK)
+        return status;
+    for (int b = 0; b < t->m->blocks && status == ATTSVM_OK; b++) {
+        const model_block *block = &t->m->block[b];
+        status = copy_block(t, block, attsvm_archive_find(archive, block->name), block->name, err);
+    }
+    attsvm_archive_free(archive);
+    return status == ATTSVM_OK ? status : base_fail_in(err, status, path);
+}
+
+/* Zero is stationary where logits are a product of two trained things. */
+static bool zero_never_moves(const model *m)
+{
+    return m->factored || (m->trains_p && m->trains_W);
+}
+
+attsvm_status train_init(attsvm_train *t, attsvm_error *err)
+{
+    const model *m = t->m;
+    const char *text = t->settings.init;
+    how kind = ZERO;
+    double size = 0;
+    if (strcmp(text, "file") == 0)
+        return from_data(t, err);
+    if (strncmp(text, "uniform:", 8) == 0) {
+        kind = UNIFORM;
+        TRY(number_after(text, "uniform:", &size, err));
+    } else if (strncmp(text, "gauss:", 6) == 0) {
+        kind = GAUSS;
+        TRY(number_after(text, "gauss:", &size, err));
+    } else if (strcmp(text, "auto") == 0 && zero_never_moves(m)) {
+        kind = UNIFORM;
+        size = 1 / sqrt((double)m->d);
+    } else if (strcmp(text, "zero") != 0 && strcmp(text, "auto") != 0) {
+        return from_result(t, text, err);
+    }
+    for (int b = 0; b < m->blocks; b++) {
+        const model_block *block = &m->block[b];
+        if (block->head && m->v) /* a head in the file is where a trained head starts */
+            memcpy(t->theta + block->offset, m->v, (size_t)block->count * sizeof(double));
+        else
+            draw(t, block, kind, size);
+    }
+    return ATTSVM_OK;
+}

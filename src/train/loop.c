@@ -1,0 +1,269 @@
+/*
+ * The loop: gradient, record, step, stop.  It allocates nothing, and what it computes does not
+ * depend on what is recorded, observed or timed.
+ */
+#include "train/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLOCK_STEPS = 64 }; /* the clock is read so often, and at every slow step */
+
+static const double observer_seconds = 0.25;
+
+static double seconds_so_far(const attsvm_train *t)
+{
+    return t->earlier_seconds + base_seconds() - t->start;
+}
+
+/* Sequences of this step: a piece of the epoch's permutation. */
+static const int64_t *next_batch(attsvm_train *t, int64_t *count)
+{
+    const int64_t n = t->m->n, batch = t->settings.batch;
+    if (batch == 0)
+        return NULL;
+    int64_t steps = (n + batch - 1) / batch, epoch = t->iter / steps, at = t->iter % steps * batch;
+    if (epoch != t->epoch) {
+        base_random r =
+            base_random_stream((uint64_t)t->settings.seed, (uint64_t)1 << 63 | (uint64_t)epoch);
+        base_random_permutation(&r, t->order, n);
+        t->epoch = epoch;
+    }
+    *count = n - at < batch ? n - at : batch;
+    return t->order + at;
+}
+
+/* Adds 2 ridge theta on the same scale. */
+static void add_ridge(const attsvm_train *t, model_gradient *g)
+{
+    const double ridge = 2 * t->settings.ridge;
+    for (int b = 0; b < t->m->blocks && ridge > 0; b++) {
+        const model_block *block = &t->m->block[b];
+        double *x = g->x + block->offset;
+        const double *theta = t->theta + block->offset;
+        if (block->head)
+            continue;
+        double norm = train_norm(theta, block->count);
+        if (norm == 0)
+            continue;
+        double own = log(ridge) + log(norm), scale = fmax(own, g->log[b]);
+        double keep = g->log[b] == -INFINITY ? 0 : exp(g->log[b] - scale);
+        for (int64_t j = 0; j < block->count; j++)
+            x[j] = (keep == 0 ? 0 : keep * x[j]) + exp(own - scale) * (theta[j] / norm);
+        g->log[b] = scale;
+    }
+}
+
+/* All numbers about the present state. */
+static attsvm_status measure(attsvm_train *t, const model_gradient *full, attsvm_error *err)
+{
+    model *m = t->m;
+    model_value v;
+    attsvm_train_info *info = &t->info;
+    model_evaluate(m, t->theta, NULL, 0, NULL, &v);
+    info->iters = t->iter;
+    info->terms = m->terms;
+    info->seconds = seconds_so_far(t);
+    info->loss = v.loss;
+    info->loss_limit = v.limit;
+    info->loss_excess = isnan(v.excess.value) ? NAN : model_scaled_value(v.excess);
+    info->log_excess = v.excess.value > 0 ? model_scaled_log(v.excess) : NAN;
+    info->norm = model_norm(m, t->theta);
+    info->grad_log_scale = full->attention_log;
+    info->softmax_min = v.attention_min;
+    info->softmax_mean = v.attention_mean;
+    info->entropy = v.entropy;
+    info->effective_tokens = v.effective_tokens;
+    info->accuracy = v.accuracy;
+    info->margin = v.gap;
+    info->nuclear = info->effective_rank = NAN;
+    info->direction_change = t->direction_change;
+    (void)err;
+    return ATTSVM_OK;
+}
+
+/* Nuclear norm and exp of the entropy of the singular values, at the end. */
+static attsvm_status measure_rank(attsvm_train *t, attsvm_error *err)
+{
+    const int64_t d = t->m->d;
+    const double *W = model_matrix(t->m, t->theta);
+    double *A;
+    if (!W)
+        return ATTSVM_OK;
+    TRY(base_allocate(&A, (size_t)(3 * d * d + d), sizeof *A, "singular values", err));
+    memcpy(A, W, (size_t)(d * d) * sizeof *A);
+    double *sigma = A + 3 * d * d;
+    attsvm_status status = la_svd(d, d, A, d, sigma, A + d * d, d, A + 2 * d * d, d, err);
+    double sum = 0, entropy = 0;
+    for (int64_t j = 0; j < d && status == ATTSVM_OK; j++)
+        sum += sigma[j];
+    for (int64_t j = 0; j < d && sum > 0; j++)
+        entropy -= sigma[j] > 0 ? sigma[j] / sum * log(sigma[j] / sum) : 0;
+    t->info.nuclear = sum;
+    t->info.effective_rank = sum > 0 ? exp(entropy) : 0;
+    free(A);
+    return status;
+}
+
+/* Every 100 steps: how far the direction of the logit map moved. */
+static void follow_direction(attsvm_train *t)
+{
+    const double *map = model_logit_map(t->m, t->theta);
+    const int64_t size = t->m->part_size;
+    double norm = train_norm(map, size), square = 0;
+    if (!(norm > 0))
+        return;
+    for (int64_t j = 0; j < size; j++) {
+        double now = map[j] / norm, moved = now - t->direction[j];
+        square += moved * moved;
+        t->direction[j] = now;
+    }
+    if (t->has_direction)
+        t->direction_change = sqrt(square);
+    t->has_direction = true;
+}
+
+static attsvm_train_outcome stop_reason(const attsvm_train *t)
+{
+    const attsvm_train_settings *s = &t->settings;
+    if (t->iter >= s->iters)
+        return ATTSVM_TRAIN_DONE;
+    if (s->stop_direction > 0 && t->direction_change < s->stop_direction)
+        return ATTSVM_TRAIN_DIRECTION;
+    if (s->stop_norm > 0 && model_norm(t->m, t->theta) > s->stop_norm)
+        return ATTSVM_TRAIN_NORM;
+    return ATTSVM_TRAIN_NOT_RUN;
+}
+
+static attsvm_status step_blocks(attsvm_train *t, const model_gradient *g, const model_value *v,
+                                 attsvm_error *err)
+{
+    const attsvm_train_settings *settings = &t->settings;
+    for (int b = 0; b < t->m->blocks; b++) {
+        const model_block *block = &t->m->block[b];
+        train_step s = { .theta = t->theta + block->offset,
+                         .g = g->x + block->offset,
+                         .log = g->log[b],
+                         .rows = block->rows,
+                         .cols = block->cols,
+                         .count = block->count,
+                         .state = t->state + block->offset * t->rule->states,
+                         .scratch = t->scratch,
+                         .lr = settings->lr,
+                         .eps = block->head ? t->eps_v : t->eps,
+                         .parameter = t->parameter,
+                         .max_step = settings->max_step,
+                         .iter = t->iter,
+                         .over = v->over_best,
+                         .gap = v->gap };
+        if (!isnan(t->lstar))
+            s.over = model_scaled_of(v->loss - t->lstar);
+        TRY(t->rule->step(&s, err));
+    }
+    return ATTSVM_OK;
+}
+
+static void start_state(attsvm_train *t)
+{
+    for (int b = 0; b < t->m->blocks && t->rule->start; b++) {
+        const model_block *block = &t->m->block[b];
+        t->rule->start(&(train_step){ .theta = t->theta + block->offset,
+                                      .rows = block->rows,
+                                      .cols = block->cols,
+                                      .count = block->count,
+                                      .state = t->state + block->offset * t->rule->states,
+                                      .parameter = t->parameter });
+    }
+    follow_direction(t);
+}
+
+/* Gradient and values of the coming step's sequences. */
+static void evaluate(attsvm_train *t, model_gradient *g, model_value *v)
+{
+    int64_t count = 0;
+    const int64_t *sequences = next_batch(t, &count);
+    bool values = t->rule->values > 0 && t->iter % t->rule->values == 0;
+    model_evaluate(t->m, t->theta, sequences, count, g, values ? v : NULL);
+    add_ridge(t, g);
+}
+
+typedef struct watch {
+    attsvm_train_observer *observer;
+    void *context;
+    double shown; /* when the observer was called last */
+} watch;
+
+/* Records and reports; true where the observer ends the run. */
+static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool last, bool *stop,
+                            attsvm_error *err)
+{
+    const int64_t every = t->settings.observe;
+    bool record = t->trace.every != 0 && (last || train_trace_wanted(&t->trace, t->iter));
+    bool show = w->observer && (last || (every > 0 && t->iter % every == 0));
+    if (w->observer && every == 0 && !show && t->iter % CLOCK_STEPS == 0)
+        show = base_seconds() - w->shown > observer_seconds;
+    if (!record && !show && !last)
+        return ATTSVM_OK;
+    if (t->settings.batch > 0) /* the numbers are those of the whole data set */
+        model_evaluate(t->m, t->theta, NULL, 0, g, NULL);
+    TRY(measure(t, g, err));
+    if (last)
+        TRY(measure_rank(t, err));
+    if (record)
+        train_trace_add(t, &t->info);
+    if (show) {
+        *stop = !w->observer(w->context, &t->info);
+        w->shown = base_seconds();
+    }
+    if (t->settings.batch > 0 && !last)
+        evaluate(t, g, &(model_value){ 0 });
+    return ATTSVM_OK;
+}
+
+static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
+{
+    const attsvm_train_settings *s = &t->settings;
+    model_gradient g = { .x = t->gradient };
+    model_value v = { .gap = 0 };
+    attsvm_train_outcome reason = stop_reason(t);
+    for (;;) {
+        bool last = reason != ATTSVM_TRAIN_NOT_RUN, stop = false;
+        evaluate(t, &g, &v);
+        TRY(report(t, &g, w, last, &stop, err));
+        if (last)
+            break;
+        if (stop) {
+            reason = ATTSVM_TRAIN_OBSERVER;
+            continue;
+        }
+        TRY(step_blocks(t, &g, &v, err));
+        t->iter++;
+        if (t->iter % TRAIN_DIRECTION_STEPS == 0)
+            follow_direction(t);
+        reason = stop_reason(t);
+        if (s->time_limit > 0 && reason == ATTSVM_TRAIN_NOT_RUN && t->iter % CLOCK_STEPS == 0 &&
+            seconds_so_far(t) > s->time_limit)
+            reason = ATTSVM_TRAIN_TIME;
+        if (*s->checkpoint && (t->iter % s->every == 0 || reason != ATTSVM_TRAIN_NOT_RUN))
+            TRY(train_checkpoint_write(t, err));
+    }
+    t->info.outcome = reason;
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer, void *context,
+                               attsvm_error *err)
+{
+    watch w = { observer, context, base_seconds() };
+    train->start = base_seconds();
+    if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "this run is over; a run can be run once");
+    start_state(train);
+    if (train->settings.resume)
+        TRY(train_checkpoint_read(train, err));
+    TRY(loop(train, &w, err));
+    train->info.seconds = seconds_so_far(train);
+    train_results(train);
+    return ATTSVM_OK;
+}

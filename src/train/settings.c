@@ -1,0 +1,66 @@
+#include "train/train.h"
+
+#include <math.h>
+
+static const char *const model_names[] = { "p", "pW", "W", "KQ", "vp", "vpW", "vW", "vKQ", NULL };
+
+#define SETTINGS attsvm_train_settings
+static const field train_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(model), FIELD_CHOICE, ATTSVM_MODEL_P, ATTSVM_MODEL_VKQ, ATTSVM_MODEL_P,
+      "what is trained: p (logits X W'p), pW (its W), W (X W z), KQ (X K Q'z); with v the head too",
+      model_names, 0 },
+    { F(step), FIELD_TEXT, 0, 0, 0,
+      "step rule: gd, ngd, polyak, md:Q, nmd:Q, sign, coordinate, spectral, momentum, adam, "
+      "rescale:C",
+      0, "ngd" },
+    { F(loss), FIELD_TEXT, 0, 0, 0, "loss of u = Y f: logistic, exp, linear", 0, "logistic" },
+    { F(lr), FIELD_DOUBLE, 0, 1e300, 0.1, "step size", 0, 0 },
+    { F(iters), FIELD_INT, 0, 1e15, 1000, "steps", 0, 0 },
+    { F(init), FIELD_TEXT, 0, 0, 0,
+      "start values: zero, uniform:B, gauss:S, file (init_p, ... of the data set), or a result; "
+      "auto: zero, but uniform:1/sqrt(d) where zero would never move",
+      0, "auto" },
+    { F(record), FIELD_TEXT, 0, 0, 0, "keep a trace every N steps, or log-spaced: N, log", 0, "" },
+    { F(eps), FIELD_TEXT, 0, 0, 0, "ngd: divide by |grad| + E; E,E_V has another for the head v", 0,
+      "" },
+    { F(ridge), FIELD_DOUBLE, 0, 1e300, 0, "add ridge |theta|^2 of the attention parameters", 0,
+      0 },
+    { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },
+    { F(head), FIELD_TEXT, 0, 0, 0, "head: linear, relu, concave:KAPPA", 0, "linear" },
+    { F(query), FIELD_TEXT, 0, 0, 0,
+      "query of the W models: a token number, all, causal; empty: Z, else token 0", 0, "" },
+    { F(batch), FIELD_INT, 0, 1e15, 0, "sequences a step; 0: all", 0, 0 },
+    { F(max_step), FIELD_DOUBLE, 0, 1e300, 1, "polyak: longest step", 0, 0 },
+    { F(lstar), FIELD_TEXT, 0, 0, 0, "polyak: the lowest loss, where it is not known", 0, "" },
+    { F(stop_direction), FIELD_DOUBLE, 0, 2, 0,
+      "stop once theta/|theta| moves less than this in 100 steps; 0: never", 0, 0 },
+    { F(stop_norm), FIELD_DOUBLE, 0, 1e300, 0, "stop once |theta| is larger; 0: never", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "stop after so many seconds; 0: never", 0, 0 },
+    { F(checkpoint), FIELD_TEXT, 0, 0, 0, "file (.npz) that keeps the state of the run", 0, "" },
+    { F(every), FIELD_INT, 1, 1e15, 1000, "steps between two checkpoints", 0, 0 },
+    { F(resume), FIELD_BOOL, 0, 1, 0, "go on from the checkpoint, where there is one", 0, 0 },
+    { F(seed), FIELD_INT, 0, 9e15, 0, "of start values and mini-batches", 0, 0 },
+    { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
+    { F(observe), FIELD_INT, 0, 1e15, 0, "steps between two progress reports; 0: by the clock", 0,
+      0 },
+};
+#undef SETTINGS
+
+const settings_table train_table = { "train", train_fields,
+                                     sizeof train_fields / sizeof *train_fields,
+                                     sizeof(attsvm_train_settings) };
+
+void attsvm_train_settings_init(attsvm_train_settings *settings)
+{
+    base_settings_init(&train_table, settings);
+}
+
+attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings, const char *name,
+                                        const char *value, attsvm_error *err)
+{
+    const field *f = base_settings_find(&train_table, name);
+    if (!f)
+        return fail(err, ATTSVM_E_ARG, "train has no setting %s", name);
+    return base_settings_set(f, settings, value, err);
+}

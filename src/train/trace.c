@@ -1,0 +1,220 @@
+/* What is kept on the way, and the arrays of a finished run. */
+#include "train/train.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOG_SPACED = -1, PER_DECADE = 10 };
+
+static attsvm_status read_spacing(const char *text, int64_t *every, attsvm_error *err)
+{
+    char *end;
+    *every = 0;
+    if (!*text)
+        return ATTSVM_OK;
+    if (strcmp(text, "log") == 0) {
+        *every = LOG_SPACED;
+        return ATTSVM_OK;
+    }
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || isspace((unsigned char)*text) || value < 1)
+        return fail(err, ATTSVM_E_ARG, "record = %s: expected a number of steps, or log", text);
+    *every = value;
+    return ATTSVM_OK;
+}
+
+/* Log-spaced: 0 and the integers nearest to 10^(k/10). */
+static bool is_log_spaced(int64_t iter)
+{
+    if (iter < 2)
+        return true;
+    int64_t k = llround(PER_DECADE * log10((double)iter));
+    return llround(pow(10, (double)k / PER_DECADE)) == iter;
+}
+
+bool train_trace_wanted(const train_trace *trace, int64_t iter)
+{
+    if (trace->every == LOG_SPACED)
+        return is_log_spaced(iter);
+    return trace->every > 0 && iter % trace->every == 0;
+}
+
+static int64_t count_records(int64_t every, int64_t iters)
+{
+    if (every == 0)
+        return 0;
+    if (every > 0)
+        return iters / every + 2;
+    return iters < 1 ? 2 : (int64_t)(PER_DECADE * log10((double)iters)) + 4;
+}
+
+static void layout(train_trace *trace, const model *m, arena *a)
+{
+    size_t count = (size_t)trace->capacity, per_term = 0;
+    if (!base_multiply(count, (size_t)m->terms, &per_term))
+        a->overflow = true;
+    trace->iter = take_int64(a, count);
+    trace->loss = take(a, count);
+    trace->excess = take(a, count);
+    trace->log_excess = take(a, count);
+    trace->norm = take(a, count);
+    trace->grad_log_scale = take(a, count);
+    trace->entropy = take(a, count);
+    trace->accuracy = take(a, count);
+    trace->softmax = take(a, per_term);
+    trace->ids = take_int64(a, per_term);
+    for (int b = 0; b < m->blocks; b++) {
+        size_t size = 0;
+        if (!base_multiply(count, (size_t)m->block[b].count, &size))
+            a->overflow = true;
+        trace->theta[b] = take(a, size);
+    }
+}
+
+attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err)
+{
+    train_trace *trace = &t->trace;
+    arena a = { 0 };
+    TRY(read_spacing(t->settings.record, &trace->every, err));
+    trace->capacity = count_records(trace->every, t->settings.iters);
+    if (trace->capacity == 0)
+        return ATTSVM_OK;
+    layout(trace, t->m, &a);
+    TRY(base_arena_allocate(&a, "trace (fewer records need less)", err));
+    trace->memory = a.base;
+    layout(trace, t->m, &a);
+    return ATTSVM_OK;
+}
+
+void train_trace_add(attsvm_train *t, const attsvm_train_info *info)
+{
+    train_trace *trace = &t->trace;
+    const model *m = t->m;
+    int64_t k = trace->count++;
+    size_t terms = (size_t)m->terms;
+    trace->iter[k] = t->iter;
+    trace->loss[k] = info->loss;
+    trace->excess[k] = info->loss_excess;
+    trace->log_excess[k] = info->log_excess;
+    trace->norm[k] = info->norm;
+    trace->grad_log_scale[k] = info->grad_log_scale;
+    trace->entropy[k] = info->entropy;
+    trace->accuracy[k] = info->accuracy;
+    memcpy(trace->softmax + k * m->terms, m->attention, terms * sizeof(double));
+    memcpy(trace->ids + k * m->terms, m->selected, terms * sizeof(int64_t));
+    for (int b = 0; b < m->blocks; b++)
+        memcpy(trace->theta[b] + k * m->block[b].count, t->theta + m->block[b].offset,
+               (size_t)m->block[b].count * sizeof(double));
+}
+
+static void put(attsvm_train *t, const char *name, const void *values, attsvm_dtype dtype, int ndim,
+                const int64_t *shape)
+{
+    attsvm_named_array *out = &t->arrays[t->arrays_count++];
+    out->name = name;
+    out->array = (attsvm_array){ .data = values, .ndim = ndim, .dtype = dtype };
+    memcpy(out->array.shape, shape, (size_t)ndim * sizeof *shape);
+}
+
+/* shape (count,) + own, without `count` where it is negative. */
+static void put_block(attsvm_train *t, const char *name, const double *values, int64_t count,
+                      const model_block *block)
+{
+    int64_t shape[3];
+    int ndim = 0;
+    if (count >= 0)
+        shape[ndim++] = count;
+    shape[ndim++] = block->rows;
+    if (strchr("WKQ", block->name[0]))
+        shape[ndim++] = block->cols;
+    put(t, name, values, ATTSVM_F64, ndim, shape);
+}
+
+/* One value a term: (n), (n,M) for given queries, (terms) where every token is a query. */
+static int term_shape(const model *m, int64_t *shape)
+{
+    if (m->query.mode == ATTSVM_QUERY_GIVEN && m->data->queries > 1) {
+        shape[0] = m->n;
+        shape[1] = m->data->queries;
+        return 2;
+    }
+    shape[0] = m->terms;
+    return 1;
+}
+
+static void put_softmax(attsvm_train *t)
+{
+    const model *m = t->m;
+    int64_t shape[3], count = model_softmax_count(m);
+    int ndim = term_shape(m, shape);
+    if (m->data->T_min != m->data->T_max) { /* ragged: one row after the other */
+        put(t, "softmax", t->softmax, ATTSVM_F64, 1, &count);
+        return;
+    }
+    if (m->query.mode == ATTSVM_QUERY_ALL || m->query.mode == ATTSVM_QUERY_CAUSAL) {
+        shape[0] = m->n;
+        shape[1] = m->data->T_max;
+        ndim = 2;
+    }
+    shape[ndim++] = m->data->T_max;
+    put(t, "softmax", t->softmax, ATTSVM_F64, ndim, shape);
+}
+
+static void put_trace(attsvm_train *t)
+{
+    static const char *const names[] = { "trace_p", "trace_W", "trace_K", "trace_Q", "trace_v" };
+    const train_trace *trace = &t->trace;
+    const model *m = t->m;
+    int64_t shape[3] = { trace->count }, k = trace->count;
+    int ndim = 1 + term_shape(m, shape + 1);
+    put(t, "trace_iter", trace->iter, ATTSVM_I64, 1, &k);
+    for (int b = 0; b < m->blocks; b++) {
+        static const char letters[] = "pWKQv";
+        const char *which = strchr(letters, m->block[b].name[0]);
+        put_block(t, names[which - letters], trace->theta[b], k, &m->block[b]);
+    }
+    put(t, "trace_loss", trace->loss, ATTSVM_F64, 1, &k);
+    put(t, "trace_excess", trace->excess, ATTSVM_F64, 1, &k);
+    put(t, "trace_log_excess", trace->log_excess, ATTSVM_F64, 1, &k);
+    put(t, "trace_norm", trace->norm, ATTSVM_F64, 1, &k);
+    put(t, "trace_grad_log_scale", trace->grad_log_scale, ATTSVM_F64, 1, &k);
+    put(t, "trace_entropy", trace->entropy, ATTSVM_F64, 1, &k);
+    put(t, "trace_accuracy", trace->accuracy, ATTSVM_F64, 1, &k);
+    put(t, "trace_softmax", trace->softmax, ATTSVM_F64, ndim, shape);
+    put(t, "trace_ids", trace->ids, ATTSVM_I64, ndim, shape);
+}
+
+void train_results(attsvm_train *t)
+{
+    const model *m = t->m;
+    int64_t shape[3];
+    t->arrays_count = 0;
+    for (int b = 0; b < m->blocks; b++)
+        put_block(t, m->block[b].name, t->theta + m->block[b].offset, -1, &m->block[b]);
+    int ndim = term_shape(m, shape);
+    put(t, "ids", m->selected, ATTSVM_I64, ndim, shape);
+    model_softmax(t->m, t->theta, t->softmax);
+    put_softmax(t);
+    if (t->trace.every != 0)
+        put_trace(t);
+}
+
+int64_t attsvm_train_count(const attsvm_train *train)
+{
+    return train->arrays_count;
+}
+
+const attsvm_named_array *attsvm_train_array(const attsvm_train *train, int64_t k)
+{
+    return k >= 0 && k < train->arrays_count ? &train->arrays[k] : NULL;
+}
+
+const attsvm_array *attsvm_train_find(const attsvm_train *train, const char *name)
+{
+    for (int64_t k = 0; k < train->arrays_count; k++)
+        if (strcmp(train->arrays[k].name, name) == 0)
+            return &train->arrays[k].array;
+    return NULL;
+}

@@ -1,0 +1,167 @@
+/* Making a run: settings copied and understood, model, memory, start values. */
+#include "train/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The texts among the settings, for copying. */
+static const char **texts_of(attsvm_train_settings *s, int k)
+{
+    const char **const all[] = { &s->step,   &s->loss, &s->head,  &s->query,     &s->init,
+                                 &s->record, &s->eps,  &s->lstar, &s->checkpoint };
+    return k < (int)(sizeof all / sizeof *all) ? all[k] : NULL;
+}
+
+static attsvm_status copy_settings(attsvm_train *t, const attsvm_train_settings *settings,
+                                   attsvm_error *err)
+{
+    t->settings = *settings;
+    size_t size = 0;
+    for (int k = 0; texts_of(&t->settings, k); k++) {
+        const char **text = texts_of(&t->settings, k);
+        *text = *text ? *text : "";
+        size += strlen(*text) + 1;
+    }
+    TRY(base_allocate(&t->texts, size, 1, "settings", err));
+    char *at = t->texts;
+    for (int k = 0; texts_of(&t->settings, k); k++) {
+        const char **text = texts_of(&t->settings, k);
+        size_t length = strlen(*text) + 1;
+        memcpy(at, *text, length);
+        *text = at;
+        at += length;
+    }
+    return ATTSVM_OK;
+}
+
+/* "E" or "E,E_v". */
+static attsvm_status read_eps(attsvm_train *t, attsvm_error *err)
+{
+    const char *text = t->settings.eps;
+    char *end;
+    if (!*text)
+        return ATTSVM_OK;
+    if (!t->rule->takes_eps)
+        return fail(err, ATTSVM_E_ARG, "eps = %s: the step rule %s has no eps", text,
+                    t->rule->flag);
+    t->eps = t->eps_v = strtod(text, &end);
+    bool good = end != text;
+    if (good && *end == ',') {
+        const char *second = end + 1;
+        t->eps_v = strtod(second, &end);
+        good = end != second;
+    }
+    if (!good || *end || !(t->eps >= 0) || !(t->eps_v >= 0))
+        return fail(err, ATTSVM_E_ARG, "eps = %s: expected E or E,E_V, each 0 or more", text);
+    return ATTSVM_OK;
+}
+
+/* L* of the Polyak step: known for a fixed linear head, 0 for joint training, else given. */
+static attsvm_status read_lstar(attsvm_train *t, attsvm_error *err)
+{
+    const char *text = t->settings.lstar;
+    char *end;
+    t->lstar = NAN;
+    if (*text && !t->rule->takes_lstar)
+        return fail(err, ATTSVM_E_ARG, "lstar = %s: the step rule %s has no use for it", text,
+                    t->rule->flag);
+    if (*text) {
+        t->lstar = strtod(text, &end);
+        if (end == text || *end || !isfinite(t->lstar))
+            return fail(err, ATTSVM_E_ARG, "lstar = %s is not a number", text);
+        return ATTSVM_OK;
+    }
+    bool joint = t->m->trains_v && t->m->loss.magnitude;
+    if (t->rule->takes_lstar && !t->m->scores && !joint)
+        return fail(err, ATTSVM_E_ARG,
+                    "lstar is needed: the lowest loss is only known for a fixed linear head, and "
+                    "for joint training with the logistic or exp loss");
+    return ATTSVM_OK;
+}
+
+static void layout(attsvm_train *t, arena *a)
+{
+    const model *m = t->m;
+    size_t size = (size_t)m->size, states = (size_t)t->rule->states;
+    int64_t scratch = 0;
+    for (int b = 0; b < m->blocks; b++) {
+        int64_t own = t->rule->scratch ? t->rule->scratch(m->block[b].rows, m->block[b].cols) : 0;
+        scratch = own > scratch ? own : scratch;
+    }
+    t->theta = take(a, size);
+    t->gradient = take(a, size);
+    t->state = take(a, size * states);
+    t->scratch = take(a, (size_t)scratch);
+    t->direction = take(a, (size_t)m->part_size);
+    t->order = take_int64(a, t->settings.batch > 0 ? (size_t)m->n : 0);
+    t->softmax = take(a, (size_t)model_softmax_count(m));
+}
+
+static attsvm_status build(attsvm_train *t, const attsvm_loss_callback *loss,
+                           const attsvm_head_callback *head, attsvm_error *err)
+{
+    const attsvm_train_settings *s = &t->settings;
+    model_options options = {
+        (attsvm_model)s->model, s->loss, s->head, s->query, s->rank, s->threads, loss, head
+    };
+    TRY(train_rule_find(s->step, &t->rule, &t->parameter, err));
+    TRY(model_create(&t->m, t->data, &options, err));
+    TRY(read_eps(t, err));
+    TRY(read_lstar(t, err));
+    if (s->batch > t->m->n)
+        return fail(err, ATTSVM_E_ARG, "batch = %" PRId64 " is more than the %" PRId64 " sequences",
+                    s->batch, t->m->n);
+    if (s->resume && !*s->checkpoint)
+        return fail(err, ATTSVM_E_ARG, "resume needs the checkpoint to go on from");
+    arena a = { 0 };
+    layout(t, &a);
+    TRY(base_arena_allocate(&a, "training", err));
+    t->memory = a.base;
+    layout(t, &a);
+    TRY(train_trace_create(t, err));
+    return train_init(t, err);
+}
+
+attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
+                                  const attsvm_train_settings *settings,
+                                  const attsvm_loss_callback *loss,
+                                  const attsvm_head_callback *head, attsvm_error *err)
+{
+    *out = NULL;
+    attsvm_train_settings standard;
+    attsvm_train_settings_init(&standard);
+    if (!settings)
+        settings = &standard;
+    TRY(base_settings_check(&train_table, settings, err));
+    attsvm_train *t;
+    TRY(base_allocate(&t, 1, sizeof *t, "training", err));
+    t->data = data;
+    t->epoch = -1;
+    t->direction_change = NAN;
+    attsvm_status status = copy_settings(t, settings, err);
+    if (status == ATTSVM_OK)
+        status = build(t, loss, head, err);
+    if (status != ATTSVM_OK) {
+        attsvm_train_free(t);
+        return status;
+    }
+    *out = t;
+    return ATTSVM_OK;
+}
+
+void attsvm_train_free(attsvm_train *train)
+{
+    if (!train)
+        return;
+    free(train->trace.memory);
+    free(train->memory);
+    free(train->texts);
+    model_free(train->m);
+    free(train);
+}
+
+attsvm_train_info attsvm_train_describe(const attsvm_train *train)
+{
+    return train->info;
+}

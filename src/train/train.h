@@ -1,0 +1,110 @@
+/*
+ * train: one loop, step rules from a table, stopping, trace, checkpoints (theory, section 3).
+ */
+#ifndef ATTSVM_TRAIN_H
+#define ATTSVM_TRAIN_H
+
+#include "io/io.h"
+#include "model/model.h"
+
+extern const settings_table train_table;
+
+/* ------------------------------------------------------------------ step rules */
+
+/* One step of one block.  Its gradient is exp(log) g; an exact zero has log = -INFINITY or g = 0.
+ */
+typedef struct train_step {
+    double *theta;   /* rows x cols                                */
+    const double *g; /* rows x cols                                */
+    double log;
+    int64_t rows, cols, count;
+    double *state;   /* rule->states x count, kept between steps */
+    double *scratch; /* rule->scratch(rows, cols)                */
+    double lr, eps, parameter, max_step;
+    int64_t iter;      /* steps done                               */
+    model_scaled over; /* L - L*, where rule->values asks for it   */
+    double gap;        /* smallest logit distance, likewise        */
+} train_step;
+
+/* A rule is one file and one line of the table in rules.c. */
+typedef struct train_rule {
+    const char *flag, *help;
+    const char *norm;                 /* of the SVM that it leads to; "": no claim             */
+    double standard, lowest, highest; /* number after the colon; lowest > highest: takes none  */
+    bool takes_eps, takes_lstar;
+    int states;     /* vectors of state                                      */
+    int64_t values; /* `over` and `gap` are wanted every so many steps; 0: not */
+    int64_t (*scratch)(int64_t rows, int64_t cols);
+    void (*start)(const train_step *s); /* sets the state from theta                           */
+    attsvm_status (*step)(const train_step *s, attsvm_error *err);
+} train_rule;
+
+extern const train_rule train_rule_gd, train_rule_ngd, train_rule_polyak, train_rule_md,
+    train_rule_nmd, train_rule_sign, train_rule_coordinate, train_rule_spectral,
+    train_rule_momentum, train_rule_adam, train_rule_rescale;
+extern const train_rule *const train_rules[]; /* NULL-terminated */
+
+/* "nmd:3" into rule and number. */
+attsvm_status train_rule_find(const char *text, const train_rule **rule, double *parameter,
+                              attsvm_error *err);
+
+/* |g|_2 of a gradient vector of moderate size. */
+double train_norm(const double *g, int64_t count);
+
+/* ------------------------------------------------------------------------- run */
+
+enum { TRAIN_DIRECTION_STEPS = 100, TRAIN_MOST_ARRAYS = 32 };
+
+/* Numbers kept at recorded iterations. */
+typedef struct train_trace {
+    int64_t every; /* 0: nothing; -1: log-spaced                      */
+    int64_t capacity, count;
+    int64_t *iter;                    /* (count)                                          */
+    double *theta[MODEL_MOST_BLOCKS]; /* (count, block)                            */
+    double *loss, *excess, *log_excess, *norm, *grad_log_scale, *entropy, *accuracy; /* (count) */
+    double *softmax; /* (count, terms): attention of the selected token  */
+    int64_t *ids;    /* (count, terms)                                   */
+    void *memory;
+} train_trace;
+
+struct attsvm_train {
+    attsvm_train_settings settings;
+    char *texts; /* the texts of the settings, copied                */
+    const attsvm_data *data;
+    model *m;
+    const train_rule *rule;
+    double parameter, eps, eps_v, lstar;
+    int64_t iter;
+    double *theta, *gradient, *state, *scratch;
+    double *direction;       /* theta/|theta| at the last multiple of 100 steps  */
+    double direction_change; /* of the one before; NAN: none yet                 */
+    bool has_direction;
+    double earlier_seconds; /* of the runs that this one goes on from           */
+    double start;
+    int64_t *order;  /* mini-batches: permutation of this epoch          */
+    int64_t epoch;   /* of `order`; -1: none                             */
+    double *softmax; /* of all terms, at the end                         */
+    train_trace trace;
+    attsvm_train_info info;
+    attsvm_named_array arrays[TRAIN_MOST_ARRAYS];
+    int64_t arrays_count;
+    void *memory;
+};
+
+/* Start values into t->theta. */
+attsvm_status train_init(attsvm_train *t, attsvm_error *err);
+
+/* Number of records of a run of `iters` steps; whether iteration `iter` is one (the last always is,
+   which the loop sees to). */
+attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err);
+bool train_trace_wanted(const train_trace *trace, int64_t iter);
+void train_trace_add(attsvm_train *t, const attsvm_train_info *info);
+
+/* The run's arrays, from the state at its end. */
+void train_results(attsvm_train *t);
+
+/* Writes the state; reads it back where the file exists (otherwise nothing happens). */
+attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err);
+attsvm_status train_checkpoint_read(attsvm_train *t, attsvm_error *err);
+
+#endif
