@@ -49,7 +49,7 @@ static const field train_fields[] = {
 
 const settings_table train_table = { "train", train_fields,
                                      sizeof train_fields / sizeof *train_fields,
-                                     sizeof(attsvm_train_settings) };
+                                     sizeof(attsvm_train_settings), NULL };
 
 void attsvm_train_settings_init(attsvm_train_settings *settings)
 {
