@@ -10,7 +10,15 @@
 #include <string.h>
 #include <zip.h>
 
-enum { DOS_TIME = 0, DOS_DATE = 1 << 5 | 1 }; /* 00:00 on 1 January 1980, the earliest zip knows */
+enum {
+    DOS_TIME = 0, /* 00:00 on 1 January 1980, the earliest that zip knows */
+    DOS_DATE = 1 << 5 | 1,
+    LOCAL_HEADER = 30, /* bytes in front of a member: this, its name and its extra fields */
+    ZIP64_FIELD = 20,
+    PADDING_FIELD = 4,   /* bytes of a field without content */
+    PADDING_ID = 0x4246, /* "FB", as PyTorch pads its files; readers skip fields they do not know */
+    ALIGNMENT = 64
+};
 
 /*
  * libzip knows errors as numbers; our messages go beside it.  The first one is kept: what follows
@@ -157,8 +165,26 @@ static attsvm_status zip_failed(zip_t *zip, attsvm_error *err)
     return fail(err, status, "cannot write the zip file: %s", zip_error_strerror(error));
 }
 
+/*
+ * Puts a field of zeros in front of stored member `index`, so that its elements begin at a multiple
+ * of 64 bytes in the file and, when that is mapped, in memory.  *offset is where the member begins
+ * and then where it ends.
+ */
+static bool align_member(zip_t *zip, zip_uint64_t index, size_t name_length, uint64_t size,
+                         uint64_t *offset)
+{
+    static const zip_uint8_t zeros[ALIGNMENT];
+    uint64_t start = *offset + LOCAL_HEADER + name_length + PADDING_FIELD;
+    if (size >= UINT32_MAX)
+        start += ZIP64_FIELD;
+    zip_uint16_t padding = (zip_uint16_t)(-start % ALIGNMENT);
+    *offset = start + padding + size;
+    return zip_file_extra_field_set(zip, index, PADDING_ID, ZIP_EXTRA_FIELD_NEW, zeros, padding,
+                                    ZIP_FL_LOCAL) == 0;
+}
+
 static attsvm_status add_member(zip_t *zip, writer *w, const io_source *source, bool deflate,
-                                attsvm_error *err)
+                                uint64_t *offset, attsvm_error *err)
 {
     member *m;
     TRY(base_allocate(&m, 1, sizeof *m, source->name, err));
@@ -185,7 +211,8 @@ static attsvm_status add_member(zip_t *zip, writer *w, const io_source *source, 
     }
     if (zip_set_file_compression(zip, (zip_uint64_t)index, deflate ? ZIP_CM_DEFLATE : ZIP_CM_STORE,
                                  0) != 0 ||
-        zip_file_set_dostime(zip, (zip_uint64_t)index, DOS_TIME, DOS_DATE, 0) != 0)
+        zip_file_set_dostime(zip, (zip_uint64_t)index, DOS_TIME, DOS_DATE, 0) != 0 ||
+        (!deflate && !align_member(zip, (zip_uint64_t)index, length + 4, m->size, offset)))
         return zip_failed(zip, err);
     return ATTSVM_OK;
 }
@@ -198,6 +225,7 @@ attsvm_status io_npz_write(io_file *file, const io_source *sources, int64_t coun
     zip_error_init(&error);
     zip_error_init(&w.error);
     attsvm_status status = ATTSVM_OK;
+    uint64_t offset = 0;
     zip_t *zip = NULL;
     zip_source_t *source = zip_source_function_create(output_callback, &w, &error);
     if (source)
@@ -208,7 +236,7 @@ attsvm_status io_npz_write(io_file *file, const io_source *sources, int64_t coun
             fail(err, ATTSVM_E_MEMORY, "cannot begin the zip file: %s", zip_error_strerror(&error));
     } else {
         for (int64_t k = 0; k < count && status == ATTSVM_OK; k++)
-            status = add_member(zip, &w, &sources[k], deflate, err);
+            status = add_member(zip, &w, &sources[k], deflate, &offset, err);
         if (status == ATTSVM_OK && zip_close(zip) != 0) {
             status = zip_failed(zip, err);
             if (w.failure.status != ATTSVM_OK)
