@@ -33,24 +33,33 @@ static void report(const char *group, const char *what, int64_t size, double val
 
 typedef void work(void *context);
 
-/* Seconds of one call: the best of seven runs of at least 5 ms. */
+static double run(work *body, void *context, int64_t calls)
+{
+    double start = base_seconds();
+    for (int64_t i = 0; i < calls; i++)
+        body(context);
+    return base_seconds() - start;
+}
+
+/* Seconds of one call of each: the best of 25 runs of at least 1 ms, taken in turns. */
+static void seconds_of_two(work *const body[2], void *context, double best[2])
+{
+    for (int k = 0; k < 2; k++)
+        best[k] = INFINITY;
+    int64_t calls[2] = { 1, 1 };
+    for (int k = 0; k < 2; k++)
+        while (run(body[k], context, calls[k]) < 1e-3 && calls[k] < INT64_C(1) << 30)
+            calls[k] *= 2;
+    for (int turn = 0; turn < 25; turn++)
+        for (int k = 0; k < 2; k++)
+            best[k] = fmin(best[k], run(body[k], context, calls[k]) / (double)calls[k]);
+}
+
 static double seconds_of(work *body, void *context)
 {
-    double best = INFINITY;
-    int64_t calls = 1;
-    for (int run = 0; run < 7;) {
-        double start = base_seconds();
-        for (int64_t i = 0; i < calls; i++)
-            body(context);
-        double spent = base_seconds() - start;
-        if (spent < 5e-3 && calls < INT64_C(1) << 30) {
-            calls *= 2;
-            continue;
-        }
-        best = fmin(best, spent / (double)calls);
-        run++;
-    }
-    return best;
+    double best[2];
+    seconds_of_two((work *const[]){ body, body }, context, best);
+    return fmin(best[0], best[1]);
 }
 
 /* Filled with a byte that makes a small number of any type: zero pages would be no memory at all.
@@ -207,7 +216,7 @@ static void bench_rows(void)
 
 /* ----------------------------------------------------------------------- dense */
 
-enum { DENSE_MOST = 256 };
+enum { DENSE_MOST = 2048 };
 
 /* One size, square matrices. */
 typedef struct dense_case {
@@ -320,7 +329,8 @@ static void bench_dense(void)
                   { "trsv", trsv_own, trsv_blas, false, false },
                   { "trsv transposed", trsv_own, trsv_blas, true, false },
                   { "cholesky", cholesky_own, cholesky_blas, false, false } };
-    static const int64_t sizes[] = { 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256 };
+    static const int64_t sizes[] = { 2,  4,  6,  8,   10,  12,  16,  20,   24,  32,
+                                     48, 64, 96, 128, 192, 256, 512, 1024, 2048 };
     const size_t area = (size_t)DENSE_MOST * DENSE_MOST * sizeof(double);
     dense_case c = { 0 };
     c.A = allocate(area);
@@ -337,15 +347,16 @@ static void bench_dense(void)
             c.transpose_a = works[k].transpose_a;
             c.transpose_b = works[k].transpose_b;
             fill(&c);
-            double own = 1e9 * seconds_of(works[k].own, &c);
-            double blas = 1e9 * seconds_of(works[k].blas, &c);
+            double best[2];
+            seconds_of_two((work *const[]){ works[k].own, works[k].blas }, &c, best);
+            const double own = 1e9 * best[0], blas = 1e9 * best[1];
             ahead = ahead && own <= blas;
             crossover = ahead ? c.n : crossover;
             snprintf(what, sizeof what, "%s, own", works[k].name);
             report("dense", what, c.n, own, "ns");
             snprintf(what, sizeof what, "%s, BLAS", works[k].name);
             report("dense", what, c.n, blas, "ns");
-            if (own > 3 * blas)
+            if (own > 1.25 * blas && c.n >= 32)
                 break;
         }
         char what[64];

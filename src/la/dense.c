@@ -1,6 +1,6 @@
 /*
  * Dense row-major matrices: the seam to CBLAS and LAPACKE.  A call through BLAS costs tens of
- * nanoseconds before any work is done, so tiny sizes are plain loops here; so are sizes beyond
+ * nanoseconds before any work is done, so small sizes go to our own loops; so do sizes beyond
  * BLAS's int, where there is no other way.
  */
 #include "la/la.h"
@@ -8,134 +8,82 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <limits.h>
-#include <math.h>
-
-enum {
-    GEMV_PLAIN = 64,     /* m n up to which gemv is a plain loop   */
-    GEMM_PLAIN = 256,    /* m n k, gemm                            */
-    SYRK_PLAIN = 256,    /* n n k, syrk                            */
-    CHOLESKY_PLAIN = 16, /* n, Cholesky and triangular solves      */
-};
 
 /*
- * Products are made in our own blocks, several at a time; each stays on the thread that asks for
- * it, so that results do not depend on the number of threads.
+ * Up to these sizes our loops are faster, measured by `bench_la dense` (AVX2, OpenBLAS 0.3.21).
  */
-__attribute__((constructor)) static void stay_on_one_thread(void)
-{
-    openblas_set_num_threads(1);
-}
+enum {
+    GEMV_OWN = 65536,           /* m n                                  */
+    GEMM_OWN = 12 * 12 * 12,    /* m n k                                */
+    GEMM_TWICE_OWN = 4 * 4 * 4, /* m n k, both factors transposed      */
+    SYRK_OWN = 20 * 20 * 20,    /* n n k                                */
+    TRSV_OWN = 64,              /* n                                    */
+    CHOLESKY_OWN = 64,          /* n                                    */
+};
 
+/* At least one, and no more than BLAS's int can say. */
 static bool fits(int64_t a, int64_t b, int64_t c)
 {
-    return a <= INT_MAX && b <= INT_MAX && c <= INT_MAX;
+    return a > 0 && b > 0 && c > 0 && a <= INT_MAX && b <= INT_MAX && c <= INT_MAX;
 }
 
-static CBLAS_TRANSPOSE transposed(bool transpose)
+static CBLAS_TRANSPOSE op(bool transpose)
 {
     return transpose ? CblasTrans : CblasNoTrans;
-}
-
-/* y = beta y; what y held does not matter where beta is 0. */
-static void scale(int64_t count, double beta, double *y)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] = beta == 0 ? 0 : beta * y[i];
 }
 
 void la_gemv(bool transpose, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
              const double *x, double beta, double *y)
 {
-    if (m > 0 && n > 0 && m > GEMV_PLAIN / n && fits(m, n, lda)) {
-        cblas_dgemv(CblasRowMajor, transposed(transpose), (int)m, (int)n, alpha, A, (int)lda, x, 1,
-                    beta, y, 1);
-        return;
-    }
-    scale(transpose ? n : m, beta, y);
-    for (int64_t i = 0; i < m; i++)
-        if (transpose)
-            la_axpy(alpha * x[i], A + i * lda, y, n);
-        else
-            y[i] += alpha * la_dot(A + i * lda, x, n);
+    if (!fits(m, n, lda) || m <= GEMV_OWN / n)
+        la_active()->gemv(transpose, m, n, alpha, A, lda, x, beta, y);
+    else
+        cblas_dgemv(CblasRowMajor, op(transpose), (int)m, (int)n, alpha, A, (int)lda, x, 1, beta, y,
+                    1);
 }
 
 void la_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
              const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
              int64_t ldc)
 {
-    if (m > 0 && n > 0 && k > 0 && m > GEMM_PLAIN / n / k && fits(m, n, k) && fits(lda, ldb, ldc)) {
-        cblas_dgemm(CblasRowMajor, transposed(transpose_a), transposed(transpose_b), (int)m, (int)n,
-                    (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
-        return;
-    }
-    int64_t next_row = transpose_a ? 1 : lda, next_inner = transpose_a ? lda : 1;
-    for (int64_t i = 0; i < m; i++) {
-        double *row = C + i * ldc;
-        scale(n, beta, row);
-        for (int64_t l = 0; l < k; l++) {
-            double a = alpha * A[i * next_row + l * next_inner];
-            for (int64_t j = 0; j < n; j++)
-                row[j] += a * (transpose_b ? B[j * ldb + l] : B[l * ldb + j]);
-        }
-    }
+    const int64_t own = transpose_a && transpose_b ? GEMM_TWICE_OWN : GEMM_OWN;
+    if (!fits(m, n, k) || !fits(lda, ldb, ldc) || m <= own / n / k)
+        la_active()->gemm(transpose_a, transpose_b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    else
+        cblas_dgemm(CblasRowMajor, op(transpose_a), op(transpose_b), (int)m, (int)n, (int)k, alpha,
+                    A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
 }
 
 void la_syrk(bool transpose, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
              double beta, double *C, int64_t ldc)
 {
-    if (n > 0 && k > 0 && n > SYRK_PLAIN / n / k && fits(n, k, lda) && fits(ldc, 0, 0)) {
-        cblas_dsyrk(CblasRowMajor, CblasLower, transposed(transpose), (int)n, (int)k, alpha, A,
-                    (int)lda, beta, C, (int)ldc);
-        return;
-    }
-    int64_t next_row = transpose ? 1 : lda, next_inner = transpose ? lda : 1;
-    for (int64_t i = 0; i < n; i++) {
-        scale(i + 1, beta, C + i * ldc);
-        for (int64_t l = 0; l < k; l++) {
-            double a = alpha * A[i * next_row + l * next_inner];
-            for (int64_t j = 0; j <= i; j++)
-                C[i * ldc + j] += a * A[j * next_row + l * next_inner];
-        }
-    }
+    if (!fits(n, k, lda) || !fits(ldc, 1, 1) || n <= SYRK_OWN / n / k)
+        la_active()->syrk(transpose, n, k, alpha, A, lda, beta, C, ldc);
+    else
+        cblas_dsyrk(CblasRowMajor, CblasLower, op(transpose), (int)n, (int)k, alpha, A, (int)lda,
+                    beta, C, (int)ldc);
 }
 
 void la_trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double *x)
 {
-    if (n > CHOLESKY_PLAIN && fits(n, ldl, 0)) {
-        cblas_dtrsv(CblasRowMajor, CblasLower, transposed(transpose), CblasNonUnit, (int)n, L,
-                    (int)ldl, x, 1);
-        return;
-    }
-    if (!transpose) {
-        for (int64_t i = 0; i < n; i++)
-            x[i] = (x[i] - la_dot(L + i * ldl, x, i)) / L[i * ldl + i];
-    } else {
-        for (int64_t i = n - 1; i >= 0; i--) {
-            x[i] /= L[i * ldl + i];
-            la_axpy(-x[i], L + i * ldl, x, i);
-        }
-    }
+    if (n <= TRSV_OWN || !fits(n, ldl, 1))
+        la_active()->trsv(transpose, n, L, ldl, x);
+    else
+        cblas_dtrsv(CblasRowMajor, CblasLower, op(transpose), CblasNonUnit, (int)n, L, (int)ldl, x,
+                    1);
 }
 
-/* By rows: L_ij = (A_ij - sum_{l<j} L_il L_jl) / L_jj, L_ii = sqrt(A_ii - sum_{l<i} L_il^2). */
-static int64_t cholesky_plain(int64_t n, double *A, int64_t lda)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double *row = A + i * lda;
-        for (int64_t j = 0; j < i; j++)
-            row[j] = (row[j] - la_dot(row, A + j * lda, j)) / A[j * lda + j];
-        double pivot = row[i] - la_dot(row, row, i);
-        if (!(pivot > 0)) /* NaN too */
-            return i + 1;
-        row[i] = sqrt(pivot);
-    }
-    return 0;
-}
-
+/*
+ * The lower triangle by rows is the upper one by columns, so nothing is copied.  OpenBLAS does not
+ * take a NaN for a failure; it then stands on the diagonal from the minor on that it spoilt.
+ */
 int64_t la_cholesky(int64_t n, double *A, int64_t lda)
 {
-    if (n <= CHOLESKY_PLAIN || !fits(n, lda, 0))
-        return cholesky_plain(n, A, lda);
-    /* the lower triangle by rows is the upper one by columns: nothing is copied */
-    return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)n, A, (int)lda);
+    if (n <= CHOLESKY_OWN || !fits(n, lda, 1))
+        return la_active()->cholesky(n, A, lda);
+    int64_t failed = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)n, A, (int)lda);
+    for (int64_t i = 0; i < n && failed == 0; i++)
+        if (!(A[i * lda + i] > 0))
+            failed = i + 1;
+    return failed;
 }

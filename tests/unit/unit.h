@@ -16,6 +16,16 @@
 
 #define BASE_LONG_NAMES /* `fail` is cmocka's here; ours is base_fail */
 
+/* |a - b| <= tolerance; the cmocka of Debian 12 does not have it yet. */
+#ifndef assert_double_equal
+#define assert_double_equal(a, b, tolerance)                                                       \
+    do {                                                                                           \
+        double a_ = (a), b_ = (b), tolerance_ = (tolerance);                                       \
+        if (!(fabs(a_ - b_) <= tolerance_))                                                        \
+            fail_msg("%s = %.17g, not %.17g +- %g", #a, a_, b_, tolerance_);                       \
+    } while (0)
+#endif
+
 /* The call works; otherwise its message is shown. */
 #define assert_ok(call, err)                                                                       \
     do {                                                                                           \
