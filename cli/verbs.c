@@ -1,5 +1,6 @@
 /* The verbs, an entry each, and what they have in common. */
 #include "cli.h"
+#include "train/train.h"
 
 #include <string.h>
 
@@ -22,6 +23,17 @@ const cli_verb cli_verbs[] = {
       "it. With -o the arrays are written to another file, in the format that its ending names. "
       "JSON keys: file, n, T_min, T_max, d, tokens, dtype, storage, labels, queries, vocabulary, "
       "arrays, ignored, mapped_bytes, verified." },
+    { "train", "train an attention layer", "FILE", TABLES(&train_table, NULL),
+      "attsvm train planted.npz --model p --step ngd --lr 0.1 --iters 2000 --record log -o run.npz",
+      cli_train,
+      "Trains a prompt p, its map W, a query-key matrix W or its factors K and Q, with or without "
+      "the head v, by any of the step rules. Gradients are exact however far attention saturates. "
+      "With -o the parameters, the selected tokens ids, the softmax and the trace are written. All "
+      "--iters steps are done unless a --stop flag or --time-limit asks for less. A run with "
+      "--checkpoint that was stopped goes on with --resume and ends with the same bytes. JSON "
+      "keys: iters, seconds, loss, loss_excess, norm, grad_log_scale, selected, softmax_min, "
+      "entropy, accuracy; also file, model, step, predicted_norm, outcome, loss_limit, log_excess, "
+      "softmax_mean, effective_tokens, margin, nuclear, effective_rank, direction_change." },
     { "help", "explain a verb, or print the manual", "[VERB]", TABLES(&cli_help_table, NULL),
       "attsvm help generate", cli_help,
       "Without VERB: the list of verbs. The manual page and docs/reference.md are made from the "

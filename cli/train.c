@@ -1,0 +1,203 @@
+/* attsvm train: descent on one attention layer. */
+#include "train/train.h"
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------- progress */
+
+/* One line on a terminal, rewritten a few times a second. */
+typedef struct live {
+    int64_t iters;
+    bool wanted, shown;
+} live;
+
+static bool show_progress(void *context, const attsvm_train_info *info)
+{
+    live *l = context;
+    double share = l->iters > 0 ? (double)info->iters / (double)l->iters : 1;
+    if (!l->wanted)
+        return true;
+    enum { WIDTH = 24 };
+    char bar[WIDTH + 1];
+    for (int k = 0; k < WIDTH; k++)
+        bar[k] = k < (int)(share * WIDTH) ? '#' : '.';
+    bar[WIDTH] = '\0';
+    fprintf(stderr,
+            "\r\033[K[%s] %3.0f %%  step %" PRId64 "  loss %.6g  |theta| %.4g  attention %.4f", bar,
+            100 * share, info->iters, info->loss, info->norm, info->softmax_min);
+    fflush(stderr);
+    l->shown = true;
+    return true;
+}
+
+static void end_progress(live *l)
+{
+    if (l->shown)
+        fputs("\r\033[K", stderr);
+}
+
+/* ----------------------------------------------------------------------------- JSON */
+
+static const char *outcome_name(attsvm_train_outcome outcome)
+{
+    switch (outcome) {
+    case ATTSVM_TRAIN_NOT_RUN: return "not run";
+    case ATTSVM_TRAIN_DONE: return "done";
+    case ATTSVM_TRAIN_DIRECTION: return "direction";
+    case ATTSVM_TRAIN_NORM: return "norm";
+    case ATTSVM_TRAIN_TIME: return "time";
+    case ATTSVM_TRAIN_OBSERVER: return "observer";
+    }
+    return "";
+}
+
+static const char *predicted_norm(const attsvm_train_settings *s)
+{
+    const train_rule *rule;
+    double parameter;
+    if (train_rule_find(s->step, &rule, &parameter, NULL) != ATTSVM_OK)
+        return "";
+    bool matrix = s->model != ATTSVM_MODEL_P && s->model != ATTSVM_MODEL_VP;
+    bool factored = s->model == ATTSVM_MODEL_KQ || s->model == ATTSVM_MODEL_VKQ;
+    if (strcmp(rule->norm, "l2") == 0)
+        return factored ? "nuc" : matrix ? "fro" : "l2";
+    return factored ? "" : rule->norm;
+}
+
+static attsvm_status print_json(const char *path, const attsvm_train_settings *s,
+                                const attsvm_train *train, attsvm_error *err)
+{
+    attsvm_train_info info = attsvm_train_describe(train);
+    const attsvm_array *ids = attsvm_train_find(train, "ids");
+    char name[8];
+    base_settings_print(base_settings_find(&train_table, "model"), s, name, sizeof name);
+    io_json *json = io_json_object();
+    io_json_set(json, "file", io_json_text(path));
+    io_json_set(json, "model", io_json_text(name));
+    io_json_set(json, "step", io_json_text(s->step));
+    io_json_set(json, "predicted_norm", io_json_text(predicted_norm(s)));
+    io_json_set(json, "outcome", io_json_text(outcome_name(info.outcome)));
+    io_json_set(json, "iters", io_json_integer(info.iters));
+    io_json_set(json, "seconds", io_json_number(info.seconds));
+    io_json_set(json, "loss", io_json_number(info.loss));
+    io_json_set(json, "loss_limit", io_json_number(info.loss_limit));
+    io_json_set(json, "loss_excess", io_json_number(info.loss_excess));
+    io_json_set(json, "log_excess", io_json_number(info.log_excess));
+    io_json_set(json, "norm", io_json_number(info.norm));
+    io_json_set(json, "grad_log_scale", io_json_number(info.grad_log_scale));
+    io_json_set(json, "selected", io_json_integers(ids->data, attsvm_array_count(ids)));
+    io_json_set(json, "softmax_min", io_json_number(info.softmax_min));
+    io_json_set(json, "softmax_mean", io_json_number(info.softmax_mean));
+    io_json_set(json, "entropy", io_json_number(info.entropy));
+    io_json_set(json, "effective_tokens", io_json_number(info.effective_tokens));
+    io_json_set(json, "accuracy", io_json_number(info.accuracy));
+    io_json_set(json, "margin", io_json_number(info.margin));
+    io_json_set(json, "nuclear", io_json_number(info.nuclear));
+    io_json_set(json, "effective_rank", io_json_number(info.effective_rank));
+    io_json_set(json, "direction_change", io_json_number(info.direction_change));
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------- text */
+
+static void print_end(const attsvm_train_info *info)
+{
+    double step = info->iters > 0 ? info->seconds / (double)info->iters : 0;
+    printf("  steps       %" PRId64, info->iters);
+    if (step > 0)
+        printf(" in %.3g s, %.3g %s a step", info->seconds, step < 1e-3 ? 1e6 * step : 1e3 * step,
+               step < 1e-3 ? "us" : "ms");
+    if (info->outcome != ATTSVM_TRAIN_DONE)
+        printf("; stopped by %s", outcome_name(info->outcome));
+    printf("\n  loss        %.10g", info->loss);
+    if (!isnan(info->log_excess))
+        printf(", above its limit by exp(%.1f)", info->log_excess);
+    printf("\n  norm        %.8g, gradient exp(%.1f)\n", info->norm, info->grad_log_scale);
+    printf("  attention   at least %.6g on the selected token, %.6g on average\n",
+           info->softmax_min, info->softmax_mean);
+    printf("  entropy     %.4g: %.4g tokens at work in a sequence\n", info->entropy,
+           info->effective_tokens);
+    printf("  accuracy    %.2f %%\n", 100 * info->accuracy);
+    if (!isnan(info->nuclear))
+        printf("  matrix      nuclear norm %.6g, effective rank %.3g\n", info->nuclear,
+               info->effective_rank);
+}
+
+static void print_selected(const attsvm_train *train)
+{
+    enum { MOST_SHOWN = 20 };
+    const attsvm_array *ids = attsvm_train_find(train, "ids");
+    int64_t count = attsvm_array_count(ids);
+    printf("  selected   ");
+    for (int64_t k = 0; k < count && k < MOST_SHOWN; k++)
+        printf(" %.0f", attsvm_array_get(ids, k));
+    printf("%s\n", count > MOST_SHOWN ? " ..." : "");
+}
+
+static void print_text(const char *path, const cli_call *call, const attsvm_train_settings *s,
+                       const attsvm_train *train)
+{
+    attsvm_train_info info = attsvm_train_describe(train);
+    const char *norm = predicted_norm(s);
+    char name[8];
+    base_settings_print(base_settings_find(&train_table, "model"), s, name, sizeof name);
+    printf("%s: model %s, step %s, %s loss, %" PRId64 " terms\n\n", path, name, s->step, s->loss,
+           info.terms);
+    print_end(&info);
+    print_selected(train);
+    if (*norm)
+        printf("\nThe direction to expect is that of the %s-norm SVM of the selected tokens.\n",
+               norm);
+    if (call->common->output)
+        printf("Wrote %s.\n", call->common->output);
+}
+
+/* ------------------------------------------------------------------------------ run */
+
+static attsvm_status write_arrays(const char *path, const attsvm_train *train, attsvm_error *err)
+{
+    attsvm_named_array arrays[TRAIN_MOST_ARRAYS];
+    int64_t count = attsvm_train_count(train);
+    for (int64_t k = 0; k < count; k++)
+        arrays[k] = *attsvm_train_array(train, k);
+    return attsvm_archive_write(path, arrays, count, err);
+}
+
+attsvm_status cli_train(cli_call *call, attsvm_error *err)
+{
+    const attsvm_train_settings *s = cli_settings(call, &train_table);
+    const char *path = call->arguments[0];
+    attsvm_read_settings reading;
+    attsvm_data *data = NULL;
+    attsvm_train *train = NULL;
+    live progress = { .iters = s->iters,
+                      .wanted = !call->common->quiet && isatty(STDERR_FILENO) == 1 };
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    attsvm_status status = attsvm_data_read(&data, path, &reading, err);
+    if (status != ATTSVM_OK)
+        goto done;
+    status = attsvm_train_create(&train, data, s, NULL, NULL, err);
+    if (status == ATTSVM_E_DATA)
+        base_fail_in(err, status, path);
+    if (status != ATTSVM_OK)
+        goto done;
+    status = attsvm_train_run(train, progress.wanted ? show_progress : NULL, &progress, err);
+    end_progress(&progress);
+    if (status == ATTSVM_OK && call->common->output)
+        status = write_arrays(call->common->output, train, err);
+    if (status == ATTSVM_OK && call->common->json)
+        status = print_json(path, s, train, err);
+    else if (status == ATTSVM_OK && !call->common->quiet)
+        print_text(path, call, s, train);
+done:
+    attsvm_train_free(train);
+    attsvm_data_free(data);
+    return status;
+}
