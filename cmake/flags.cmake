@@ -36,7 +36,10 @@ macro(attsvm_kernel_flags)
                                     "-mavx2;-mfma;-mf16c;-ffp-contract=fast")
         set_source_files_properties(src/la/kernels_avx512.c PROPERTIES COMPILE_OPTIONS
             "-mavx512f;-mavx512dq;-mavx512vl;-mavx512bw;-mfma;-mf16c;-ffp-contract=fast")
+        set_source_files_properties(src/la/exact_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+        set_source_files_properties(src/la/exact_avx512.c PROPERTIES COMPILE_OPTIONS
+                                    "-mavx512f;-mavx512dq;-mavx512vl;-mavx512bw;-mfma")
     else()
-        list(FILTER library_sources EXCLUDE REGEX "kernels_avx[0-9]+\\.c$")
+        list(FILTER library_sources EXCLUDE REGEX "(kernels|exact)_avx[0-9]+\\.c$")
     endif()
 endmacro()

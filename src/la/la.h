@@ -100,6 +100,21 @@ double la_norm(const double *x, int64_t count);
 float la_half_to_float(uint16_t half);
 uint16_t la_float_to_half(float value);
 
+/* --------------------------------------------- as if in twice the precision */
+
+/* Vectors in double-double are two arrays, hi and lo. */
+typedef struct la_exact {
+    dd (*dot)(const double *x, const double *hi, const double *lo, int64_t count); /* x'(hi+lo) */
+    void (*axpy)(dd a, const double *x, double *hi, double *lo, int64_t count); /* hi+lo += a x */
+} la_exact;
+
+extern const la_exact la_exact_baseline;
+#ifdef ATTSVM_X86
+extern const la_exact la_exact_avx2, la_exact_avx512;
+#endif
+
+const la_exact *la_exact_active(void);
+
 /* -------------------------------------------------------- dense, row-major */
 
 /* y = alpha op(A) x + beta y, A m x n with row stride lda. */
