@@ -438,6 +438,9 @@ ATTSVM_API attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *probl
                                                     int64_t threads, attsvm_solution **out,
                                                     attsvm_error *err);
 
+/* Fills info.rank, the singular values of W above 1e-6 of the largest; other problems have none. */
+ATTSVM_API attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err);
+
 ATTSVM_API attsvm_svm_info attsvm_solution_info(const attsvm_solution *solution);
 /* Borrows from the solution. */
 ATTSVM_API attsvm_claim attsvm_solution_claim(const attsvm_solution *solution);

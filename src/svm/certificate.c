@@ -1,0 +1,318 @@
+/*
+ * Certificates (theory 4.1): theta scaled so that every row holds, multipliers in norm form, and
+ * the numbers that follow, all evaluated in double-double.
+ */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Largest residual of a proof of infeasibility, relative to its terms. */
+static const double FARKAS = 1e-12;
+
+static dd norm_exact(const double *hi, const double *lo, int64_t count)
+{
+    dd sum = base_dd_add(la_exact_active()->dot(hi, hi, lo, count),
+                         base_dd(lo ? la_dot(lo, hi, count) : 0));
+    return base_dd_sqrt(sum);
+}
+
+static attsvm_row name_row(const svm_run *run, int64_t term, int64_t token)
+{
+    svm_term at = svm_rows_term(run->rows, term);
+    return (attsvm_row){ at.i, at.q, token };
+}
+
+/* ------------------------------------------------------------------- multipliers */
+
+static int compare_rows(const void *a, const void *b)
+{
+    const attsvm_row *x = a, *y = b;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    if (x->query != y->query)
+        return x->query < y->query ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+typedef struct entry {
+    attsvm_row row; /* first, so that entries sort as rows */
+    double value;
+} entry;
+
+/*
+ * Stores factor * coef[k] sigma as lambda (inequalities above 0) and mu (all equalities of the
+ * pool), ordered by row.  coef is by slot, in pool units.
+ */
+static attsvm_status store(svm_run *run, attsvm_solution *solution, const double *coef,
+                           double factor, attsvm_error *err)
+{
+    const svm_pool *pool = &run->pool;
+    attsvm_claim *claim = &solution->claim;
+    entry *entries;
+    size_t room = (size_t)pool->count + 1;
+    TRY(base_allocate(&entries, room, sizeof *entries, "multipliers", err));
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t count = 0;
+        for (int64_t s = 0; s < pool->count; s++) {
+            double value = factor * coef[s] * pool->sigma[s];
+            if (pool->equality[s] != pass || (!pass && !(value > 0)))
+                continue;
+            entries[count++] = (entry){ name_row(run, pool->term[s], pool->token[s]), value };
+        }
+        qsort(entries, (size_t)count, sizeof *entries, compare_rows);
+        attsvm_row **rows = pass ? &solution->equal : &solution->active;
+        double **values = pass ? &solution->mu : &solution->lambda;
+        attsvm_status status =
+            base_allocate(rows, (size_t)count + 1, sizeof **rows, "multipliers", err);
+        if (status == ATTSVM_OK)
+            status = base_allocate(values, (size_t)count + 1, sizeof **values, "multipliers", err);
+        if (status != ATTSVM_OK) {
+            free(entries);
+            return status;
+        }
+        for (int64_t k = 0; k < count; k++) {
+            (*rows)[k] = entries[k].row;
+            (*values)[k] = entries[k].value;
+        }
+        *(pass ? &claim->equal_count : &claim->active_count) = count;
+    }
+    free(entries);
+    return ATTSVM_OK;
+}
+
+/* Multipliers by slot as doubles: what is stored, so what the numbers must be computed from. */
+static void round_multipliers(const svm_run *run, double factor, double *coef)
+{
+    const svm_pool *pool = &run->pool;
+    for (int64_t s = 0; s < pool->count; s++)
+        coef[s] = pool->lambda[s] * factor;
+}
+
+/* b'lambda + e'mu, and the norm of sum lambda A + sum mu A; hi and lo (size) are scratch. */
+static dd evaluate_dual(svm_run *run, const double *coef, double *hi, double *lo, dd *norm)
+{
+    svm_pool *pool = &run->pool;
+    dd value = base_dd(0);
+    int32_t *slots = run->slots;
+    double *packed = run->packed;
+    int64_t count = 0;
+    memset(hi, 0, (size_t)pool->size * sizeof *hi);
+    memset(lo, 0, (size_t)pool->size * sizeof *lo);
+    for (int64_t s = 0; s < pool->count; s++) {
+        if (coef[s] == 0)
+            continue;
+        value = base_dd_add(value, base_dd_product(coef[s], pool->b[s]));
+        slots[count] = (int32_t)s;
+        packed[count++] = coef[s];
+    }
+    svm_pool_combine_exact(pool, slots, packed, NULL, count, hi, lo);
+    *norm = norm_exact(hi, lo, pool->size);
+    return value;
+}
+
+/* ----------------------------------------------------------------------- optimal */
+
+/* Largest |<A, theta> - e| over the equalities. */
+static double equality_violation(svm_run *run, const double *theta)
+{
+    svm_pool *pool = &run->pool;
+    double largest = 0;
+    const double *zero = run->zero;
+    for (int64_t s = 0; s < pool->count; s++) {
+        int32_t slot = (int32_t)s;
+        double residual;
+        if (!pool->equality[s])
+            continue;
+        svm_pool_residual_exact(pool, &slot, 1, theta, zero, &residual);
+        largest = fmax(largest, fabs(residual / pool->sigma[s]));
+    }
+    return largest;
+}
+
+static bool any_target(const svm_run *run)
+{
+    for (int64_t s = 0; s < run->pool.count; s++)
+        if (run->pool.equality[s] && run->pool.b[s] != 0)
+            return true;
+    return false;
+}
+
+/*
+ * theta (size) = scale * theta of the engine, rounded.  Rounding moves a row by at most
+ * 2^-53 |A| |theta|, and the scale itself is rounded too; it is made larger by as much, so that
+ * rows with b = 1 hold exactly.
+ */
+static void scale_theta(const svm_run *run, double *theta)
+{
+    const svm_engine *e = &run->engine;
+    double least = run->pass.least, norm = la_norm(e->theta, run->pool.size);
+    dd scale = base_dd(1);
+    if (isfinite(least) && least > 0 && !any_target(run)) {
+        double room = 0x1p-52 * (2 + run->pass.largest * norm / least);
+        scale = base_dd_div(base_dd(1 + room), base_dd(least));
+    }
+    for (int64_t k = 0; k < run->pool.size; k++)
+        theta[k] = base_dd_value(base_dd_mul(scale, (dd){ e->theta[k], e->theta_lo[k] }));
+}
+
+static double largest_row(const svm_run *run)
+{
+    double largest = run->pass.largest;
+    for (int64_t s = 0; s < run->pool.count; s++)
+        largest = fmax(largest, sqrt(run->pool.square[s]) / run->pool.sigma[s]);
+    return largest;
+}
+
+/* Objectives of the soft problem: P = 1/2 |theta|^2 + C sum xi, D = b'l - 1/2 |sum l A|^2. */
+static void soft_numbers(svm_run *run, attsvm_svm_info *info, dd value, dd norm)
+{
+    dd half = base_dd_mul(base_dd(0.5), base_dd_mul(base_dd(info->norm), base_dd(info->norm)));
+    dd primal = base_dd_add(half, base_dd_product(run->pool.soft, run->pass.slacks));
+    dd dual = base_dd_sub(value, base_dd_mul(base_dd(0.5), base_dd_mul(norm, norm)));
+    info->objective = base_dd_value(primal);
+    info->dual = base_dd_value(dual);
+    info->gap = primal.hi > 0 ? base_dd_value(base_dd_div(base_dd_sub(primal, dual), primal)) : 0;
+    info->violation = fmax(1 - run->pass.least, 0);
+}
+
+static void hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd value,
+                         dd dual_norm)
+{
+    dd norm = norm_exact(theta, run->zero, run->pool.size);
+    dd dual = dual_norm.hi > 1 ? base_dd_div(value, dual_norm) : value;
+    double scale = info->norm > 0 ? info->norm / la_norm(run->engine.theta, run->pool.size) : 1;
+    info->objective = info->norm;
+    info->dual = info->norm > 0 ? base_dd_value(dual) : 0;
+    info->gap = info->norm > 0 ? base_dd_value(base_dd_div(base_dd_sub(norm, dual), norm)) : 0;
+    info->violation = fmax(0, equality_violation(run, theta));
+    if (run->pass.least_zero < 0)
+        info->violation = fmax(info->violation, -run->pass.least_zero * scale);
+    if (isfinite(run->pass.least))
+        info->violation = fmax(info->violation, 1 - run->pass.least * scale);
+}
+
+attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err)
+{
+    svm_pool *pool = &run->pool;
+    attsvm_svm_info *info = &solution->info;
+    bool soft = pool->soft > 0;
+    double *coef = run->coef, *hi = run->sum, *lo = run->sum_lo, *theta = solution->theta;
+    double engine_norm = la_norm(run->engine.theta, pool->size);
+    if (soft)
+        for (int64_t k = 0; k < pool->size; k++)
+            theta[k] = run->engine.theta[k];
+    else
+        scale_theta(run, theta);
+    info->norm = base_dd_value(norm_exact(theta, run->zero, pool->size));
+    info->margin = info->norm > 0 ? 1 / info->norm : NAN;
+    double factor = soft || engine_norm == 0 ? 1 : 1 / engine_norm;
+    round_multipliers(run, factor, coef);
+    dd norm, value = evaluate_dual(run, coef, hi, lo, &norm);
+    if (soft)
+        soft_numbers(run, info, value, norm);
+    else
+        hard_numbers(run, info, theta, value, norm);
+    double floor = soft ? 0 : 0x1p-50 * largest_row(run) * info->norm;
+    *proved = info->gap <= fmax(run->tol, floor) && (soft || info->violation <= 1e-9);
+    info->floor_decided = *proved && info->gap > run->tol;
+    info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
+    info->tight = run->pass.tight;
+    if (!*proved && !run->stopped)
+        return ATTSVM_OK;
+    TRY(store(run, solution, coef, 1, err));
+    info->active = solution->claim.active_count;
+    return ATTSVM_OK;
+}
+
+/* -------------------------------------------------------------------- infeasible */
+
+/* Fills coef from the row that could not enter: +-(A_p - sum r_j A_j), inequalities at least 0. */
+static void combine_rows(svm_run *run, const double *r, double *coef)
+{
+    const svm_engine *e = &run->engine;
+    const svm_pool *pool = &run->pool;
+    memset(coef, 0, (size_t)pool->count * sizeof *coef);
+    coef[e->entering] = e->entering_sign;
+    for (int64_t j = 0; j < e->count; j++) {
+        int64_t s = e->active[j];
+        coef[s] = -e->entering_sign * r[j];
+        if (!pool->equality[s] && coef[s] < 0)
+            coef[s] = 0;
+    }
+}
+
+/* Sum of lambda |A|, in pool units. */
+static double total_size(const svm_run *run, const double *coef)
+{
+    double sum = 0;
+    for (int64_t s = 0; s < run->pool.count; s++)
+        sum += fabs(coef[s]) * sqrt(run->pool.square[s]);
+    return sum;
+}
+
+/* One step of refinement of r: the residual vector w = sum coef A should be orthogonal to S. */
+static void refine_combination(svm_run *run, double *r, const double *hi, const double *lo)
+{
+    svm_engine *e = &run->engine;
+    svm_pool *pool = &run->pool;
+    double *rhs = e->coef, *change = e->coef_lo;
+    svm_pool_residual_exact(pool, e->active, e->count, hi, lo, rhs);
+    for (int64_t j = 0; j < e->count; j++) /* <A_j, w>, up to the sign */
+        rhs[j] = e->entering_sign * (pool->b[e->active[j]] - rhs[j]);
+    svm_engine_solve_double(e, rhs, change);
+    for (int64_t j = 0; j < e->count; j++)
+        r[j] += change[j];
+}
+
+attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
+                                     attsvm_error *err)
+{
+    svm_engine *e = &run->engine;
+    attsvm_svm_info *info = &solution->info;
+    double *coef = run->coef, *hi = run->sum, *lo = run->sum_lo, *r = e->combination;
+    dd norm, value;
+    for (int round = 0;; round++) {
+        combine_rows(run, r, coef);
+        value = evaluate_dual(run, coef, hi, lo, &norm);
+        *proved = value.hi > 0 && norm.hi <= FARKAS / 2 * total_size(run, coef);
+        if (*proved || e->extended || round == 3)
+            break;
+        refine_combination(run, r, hi, lo);
+    }
+    if (!*proved)
+        return ATTSVM_OK;
+    info->outcome = ATTSVM_INFEASIBLE;
+    info->residual = norm.hi / value.hi;
+    for (int64_t k = 0; k < run->pool.size; k++)
+        solution->theta[k] = NAN;
+    TRY(store(run, solution, coef, 1 / value.hi, err));
+    info->active = solution->claim.active_count;
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, int64_t term,
+                                   int64_t token, attsvm_error *err)
+{
+    svm_term at = svm_rows_term(run->rows, term);
+    attsvm_claim *claim = &solution->claim;
+    attsvm_svm_info *info = &solution->info;
+    bool equality = svm_rows_kind(run->rows, &at, token) == SVM_EQUAL;
+    attsvm_row **rows = equality ? &solution->equal : &solution->active;
+    double **values = equality ? &solution->mu : &solution->lambda;
+    TRY(base_allocate(rows, 1, sizeof **rows, "proof", err));
+    TRY(base_allocate(values, 1, sizeof **values, "proof", err));
+    (*rows)[0] = (attsvm_row){ at.i, at.q, token };
+    (*values)[0] = 1 / svm_rows_rhs(run->rows, &at, token);
+    *(equality ? &claim->equal_count : &claim->active_count) = 1;
+    info->outcome = ATTSVM_INFEASIBLE;
+    info->conflict = true;
+    info->pair = (*rows)[0];
+    info->pair_selected = at.base;
+    info->residual = 0;
+    info->active = !equality;
+    for (int64_t k = 0; k < run->rows->size; k++)
+        solution->theta[k] = NAN;
+    return ATTSVM_OK;
+}

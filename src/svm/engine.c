@@ -1,0 +1,207 @@
+/* Memory of the engine, the change to double-double, and refinement of a solved active set. */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t number(const svm_engine *e)
+{
+    return e->extended ? sizeof(dd) : sizeof(double);
+}
+
+static void free_factor(svm_engine *e)
+{
+    free(e->L);
+    free(e->g);
+    free(e->y);
+    free(e->r);
+    free(e->rotation);
+    e->L = e->g = e->y = e->r = e->rotation = NULL;
+}
+
+/* Memory for `capacity` active rows; the factor is copied where the kind of number stays. */
+static attsvm_status grow_factor(svm_engine *e, int64_t capacity, attsvm_error *err)
+{
+    size_t n = (size_t)capacity + 2, size = number(e);
+    char *L;
+    size_t square;
+    if (!base_multiply((size_t)capacity, (size_t)capacity, &square))
+        return fail(err, ATTSVM_E_MEMORY, "a factor of %" PRId64 " active rows is too large",
+                    capacity);
+    TRY(base_allocate(&L, square, size, "factor of the active rows", err));
+    for (int64_t i = 0; i < e->count; i++)
+        memcpy(L + (size_t)(i * capacity) * size, (char *)e->L + (size_t)(i * e->capacity) * size,
+               (size_t)(i + 1) * size);
+    free_factor(e);
+    e->L = L;
+    TRY(base_allocate(&e->g, n, size, "active rows", err));
+    TRY(base_allocate(&e->y, n, size, "active rows", err));
+    TRY(base_allocate(&e->r, n, size, "active rows", err));
+    TRY(base_allocate(&e->rotation, 2 * n, size, "active rows", err));
+    double **reals[] = { &e->coef, &e->coef_lo, &e->combination };
+    for (size_t k = 0; k < 3; k++) {
+        free(*reals[k]);
+        *reals[k] = NULL;
+        TRY(base_allocate(reals[k], n, sizeof(double), "active rows", err));
+    }
+    int32_t *active;
+    TRY(base_allocate(&active, n, sizeof *active, "active rows", err));
+    if (e->count > 0)
+        memcpy(active, e->active, (size_t)e->count * sizeof *active);
+    free(e->active);
+    e->active = active;
+    e->capacity = capacity;
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_engine_create(svm_engine *e, svm_pool *pool, attsvm_error *err)
+{
+    *e = (svm_engine){ .pool = pool, .entering = -1 };
+    size_t size = (size_t)pool->size;
+    TRY(base_allocate(&e->theta, size, sizeof(double), "theta", err));
+    TRY(base_allocate(&e->theta_lo, size, sizeof(double), "theta", err));
+    return base_allocate(&e->step, size, sizeof(double), "theta", err);
+}
+
+void svm_engine_free(svm_engine *e)
+{
+    free_factor(e);
+    free(e->active);
+    free(e->coef);
+    free(e->coef_lo);
+    free(e->combination);
+    free(e->residual);
+    free(e->theta);
+    free(e->theta_lo);
+    free(e->step);
+}
+
+/* At most `size` rows are independent, and none that is not in the pool is active. */
+static attsvm_status reserve(svm_engine *e, attsvm_error *err)
+{
+    svm_pool *pool = e->pool;
+    if (pool->count > e->residual_capacity) {
+        free(e->residual);
+        e->residual = NULL;
+        e->residual_capacity = pool->capacity;
+        TRY(base_allocate(&e->residual, (size_t)pool->capacity, sizeof(double), "margins", err));
+    }
+    int64_t most = pool->count < pool->size ? pool->count : pool->size;
+    if (e->L && most <= e->capacity)
+        return ATTSVM_OK;
+    int64_t capacity = 2 * e->capacity > most ? 2 * e->capacity : most;
+    capacity = capacity < pool->size ? capacity : pool->size;
+    return grow_factor(e, capacity < 8 ? 8 : (capacity + 7) / 8 * 8, err);
+}
+
+attsvm_status svm_engine_run(svm_engine *e, svm_engine_end *end, attsvm_error *err)
+{
+    TRY(reserve(e, err));
+    *end = e->extended ? svm_engine_run_extended(e) : svm_engine_run_double(e);
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_engine_extend(svm_engine *e, attsvm_error *err)
+{
+    svm_pool *pool = e->pool;
+    e->extended = true;
+    e->count = 0;
+    for (int64_t s = 0; s < pool->count; s++) {
+        pool->place[s] = SVM_AT_ZERO;
+        pool->lambda[s] = pool->lambda_lo[s] = 0;
+    }
+    memset(e->theta, 0, (size_t)pool->size * sizeof(double));
+    memset(e->theta_lo, 0, (size_t)pool->size * sizeof(double));
+    return grow_factor(e, e->capacity, err);
+}
+
+void svm_engine_move(svm_engine *e, const int32_t *moved)
+{
+    for (int64_t k = 0; k < e->count; k++)
+        e->active[k] = moved[e->active[k]];
+}
+
+/* ---------------------------------------------------------------------- refining */
+
+/* theta = sum of all multipliers times their rows, in double-double. */
+static void sum_theta(svm_engine *e)
+{
+    svm_pool *pool = e->pool;
+    size_t bytes = (size_t)pool->size * sizeof(double);
+    memset(e->theta, 0, bytes);
+    memset(e->theta_lo, 0, bytes);
+    for (int64_t k = 0; k < e->count; k++) {
+        e->coef[k] = pool->lambda[e->active[k]];
+        e->coef_lo[k] = pool->lambda_lo[e->active[k]];
+    }
+    svm_pool_combine_exact(pool, e->active, e->coef, e->coef_lo, e->count, e->theta, e->theta_lo);
+    for (int64_t s = 0; s < pool->count; s++) {
+        int32_t slot = (int32_t)s;
+        if (pool->place[s] == SVM_AT_UPPER)
+            svm_pool_combine_exact(pool, &slot, &pool->upper[s], NULL, 1, e->theta, e->theta_lo);
+    }
+}
+
+/* Largest |residual| of S relative to what its rounding is measured by. */
+static double largest_residual(const svm_engine *e, const double *residual)
+{
+    const svm_pool *pool = e->pool;
+    double largest = 0, norm = la_norm(e->theta, pool->size);
+    for (int64_t k = 0; k < e->count; k++) {
+        int64_t s = e->active[k];
+        double scale = fabs(pool->b[s]) + sqrt(pool->square[s]) * norm;
+        if (scale > 0)
+            largest = fmax(largest, fabs(residual[k]) / scale);
+    }
+    return largest;
+}
+
+/* Rows of S whose multiplier is not inside its bounds leave it. */
+static bool drop_outside(svm_engine *e)
+{
+    svm_pool *pool = e->pool;
+    bool dropped = false;
+    for (int64_t k = e->count - 1; k >= 0; k--) {
+        int64_t s = e->active[k];
+        if (!pool->equality[s] && !(pool->lambda[s] > 0 && pool->lambda[s] < pool->upper[s])) {
+            svm_engine_leave_double(e, k);
+            dropped = true;
+        }
+    }
+    return dropped;
+}
+
+svm_engine_end svm_engine_refine(svm_engine *e, bool *again)
+{
+    enum { ROUNDS = 12 };
+    static const double converged = 1e-17;
+    svm_pool *pool = e->pool;
+    double last = INFINITY;
+    *again = false;
+    if (e->extended)
+        return SVM_SOLVED;
+    for (int round = 0; round < ROUNDS; round++) {
+        sum_theta(e);
+        double *rhs = e->combination, *change = e->coef;
+        svm_pool_residual_exact(pool, e->active, e->count, e->theta, e->theta_lo, rhs);
+        double size = largest_residual(e, rhs);
+        if (size <= converged) {
+            *again = drop_outside(e);
+            if (*again)
+                sum_theta(e);
+            return SVM_SOLVED;
+        }
+        if (!(size < last / 4))
+            return SVM_DOUBT;
+        svm_engine_solve_double(e, rhs, change);
+        for (int64_t k = 0; k < e->count; k++) {
+            int64_t s = e->active[k];
+            dd sum = base_dd_add((dd){ pool->lambda[s], pool->lambda_lo[s] }, base_dd(change[k]));
+            pool->lambda[s] = sum.hi;
+            pool->lambda_lo[s] = sum.lo;
+        }
+        last = size;
+    }
+    return SVM_DOUBT;
+}

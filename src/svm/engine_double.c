@@ -1,0 +1,117 @@
+/* The dual active set in double precision: fast, and checked afterwards. */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef double num;
+#define MAKE(hi, lo) ((hi) + (lo))
+#define NUM(a)       (a)
+#define VALUE(a)     (a)
+#define LOW(a)       (0 * (a))
+#define ADD(a, b)    ((a) + (b))
+#define SUB(a, b)    ((a) - (b))
+#define MUL(a, b)    ((a) * (b))
+#define DIV(a, b)    ((a) / (b))
+#define ROOT(a)      sqrt(a)
+#define RUN          svm_engine_run_double
+#define SCOPE
+#define ENTER svm_engine_enter_double
+#define LEAVE svm_engine_leave_double
+
+/* A pivot is the difference of numbers of size |A|^2, so its error is some units of 2^-53. */
+static const double DEPENDENT = 1e-15, VIOLATED = 1e-13, MET = 1e-12, NEGLIGIBLE = 1e-13;
+
+static void forward(svm_engine *e, const num *g, num *y)
+{
+    const num *L = e->L;
+    memcpy(y, g, (size_t)e->count * sizeof *y);
+    if (e->count > 96) {
+        la_trsv(false, e->count, L, e->capacity, y);
+        return;
+    }
+    for (int64_t i = 0; i < e->count; i++) {
+        const num *row = L + i * e->capacity;
+        y[i] = (y[i] - la_dot(row, y, i)) / row[i];
+    }
+}
+
+static void backward(svm_engine *e, const num *y, num *r)
+{
+    const num *L = e->L;
+    memcpy(r, y, (size_t)e->count * sizeof *r);
+    if (e->count > 96) {
+        la_trsv(true, e->count, L, e->capacity, r);
+        return;
+    }
+    for (int64_t i = e->count - 1; i >= 0; i--) {
+        const num *row = L + i * e->capacity;
+        r[i] /= row[i];
+        la_axpy(-r[i], row, r, i);
+    }
+}
+
+static void gram_row(svm_engine *e, int64_t p, num *g)
+{
+    svm_pool_gram(e->pool, p, e->active, e->count, g);
+}
+
+static num diagonal(svm_engine *e, int64_t p)
+{
+    return e->pool->square[p];
+}
+
+static double theta_norm(svm_engine *e)
+{
+    return sqrt(la_dot(e->theta, e->theta, e->pool->size));
+}
+
+static void price(svm_engine *e)
+{
+    svm_pool *pool = e->pool;
+    svm_pool_margins(pool, e->theta);
+    for (int64_t s = 0; s < pool->count; s++)
+        e->residual[s] = pool->b[s] - pool->margin[s];
+}
+
+/* theta += t (A_p - sum r_j A_j) */
+static void advance(svm_engine *e, int64_t p, const num *r, num t)
+{
+    e->active[e->count] = (int32_t)p;
+    for (int64_t j = 0; j < e->count; j++)
+        e->coef[j] = -t * r[j];
+    e->coef[e->count] = t;
+    svm_pool_combine(e->pool, e->active, e->coef, e->count + 1, e->step);
+    la_axpy(1, e->step, e->theta, e->pool->size);
+}
+
+#include "svm/engine.inc"
+
+/* Solves G x = residual over S. */
+void svm_engine_solve_double(svm_engine *e, const double *rhs, double *x)
+{
+    forward(e, rhs, e->y);
+    backward(e, e->y, x);
+}
+
+/* L from scratch for the present S, in order; rows that depend on earlier ones leave S. */
+void svm_engine_refactor_double(svm_engine *e)
+{
+    int64_t count = e->count;
+    double *g = e->g, *y = e->y;
+    e->count = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t p = e->active[k];
+        gram_row(e, p, g);
+        forward(e, g, y);
+        double square = diagonal(e, p), pivot = square;
+        for (int64_t j = 0; j < e->count; j++)
+            pivot -= y[j] * y[j];
+        if (pivot > DEPENDENT * (double)(e->count + 8) * square) {
+            append(e, p, y, pivot);
+        } else {
+            e->pool->place[p] = SVM_AT_ZERO;
+            set_lambda(e->pool, p, 0);
+        }
+    }
+}

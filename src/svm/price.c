@@ -1,0 +1,295 @@
+/*
+ * Pricing: one pass over the tokens tells which rows theta violates.  Margins of a term are
+ * differences of its logits X_i u, so a token is read once; rows close to their right-hand side are
+ * evaluated again in double-double, which makes the last pass the certificate of feasibility.
+ *
+ * Terms are cut into blocks by their number alone and blocks report in order: the same bytes for
+ * any number of threads.
+ */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A row is tight up to 1e-7 (theory 4); what is evaluated exactly, and never skipped, is more. */
+static const double NEAR = 1e-6, TIGHT = 1e-7;
+static const double UNIT = 0x1p-53;
+
+typedef struct svm_block {
+    svm_pass pass;
+    double tokens;
+} svm_block;
+
+/* What one call works on. */
+typedef struct job {
+    svm_pricing *pricing;
+    const svm_pass_settings *settings;
+    const double *hi, *lo;
+    const double *u, *u_hi, *u_lo; /* vector problems: one direction for all terms */
+    double norm;                   /* |theta|                                      */
+} job;
+
+typedef struct scratch {
+    double *y, *z, *u, *u_hi, *u_lo, *x, *more;
+} scratch;
+
+static scratch scratch_of(const svm_pricing *pricing, int worker)
+{
+    int64_t d = pricing->rows->d;
+    double *at = pricing->scratch + worker * pricing->scratch_each;
+    return (scratch){ at + 8 * d, at, at + d, at + 2 * d, at + 3 * d, at + 4 * d, at + 5 * d };
+}
+
+attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int threads,
+                                 attsvm_error *err)
+{
+    size_t terms = (size_t)rows->terms.count;
+    *pricing = (svm_pricing){ .rows = rows, .threads = threads, .terms = rows->terms.count };
+    pricing->blocks = base_blocks(pricing->terms, 16);
+    pricing->scratch_each = 8 * rows->d + rows->data->T_max + 8;
+    TRY(base_allocate(&pricing->slack, terms, sizeof *pricing->slack, "margins", err));
+    TRY(base_allocate(&pricing->when, terms, sizeof *pricing->when, "margins", err));
+    TRY(base_allocate(&pricing->bound, terms, sizeof *pricing->bound, "margins", err));
+    TRY(base_allocate(&pricing->worst, terms, sizeof *pricing->worst, "margins", err));
+    TRY(base_allocate(&pricing->previous, (size_t)rows->size, sizeof(double), "theta", err));
+    TRY(base_allocate(&pricing->scratch, (size_t)(threads * pricing->scratch_each + 3 * rows->d),
+                      sizeof(double), "margins", err));
+    TRY(base_allocate(&pricing->results, (size_t)pricing->blocks, sizeof *pricing->results,
+                      "margins", err));
+    for (size_t g = 0; g < terms; g++)
+        pricing->when[g] = -1;
+    return ATTSVM_OK;
+}
+
+void svm_pricing_free(svm_pricing *pricing)
+{
+    free(pricing->slack);
+    free(pricing->when);
+    free(pricing->bound);
+    free(pricing->worst);
+    free(pricing->previous);
+    free(pricing->scratch);
+    free(pricing->results);
+}
+
+bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)
+{
+    if (settings->share == UINT64_MAX)
+        return true;
+    uint64_t h = (uint64_t)term + settings->seed * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    return (h ^ h >> 31) <= settings->share;
+}
+
+/* A bound of |A| over all rows of the term: (|x_base| + max |x_t|) |z|, or |Wx| for keys. */
+static double bound_rows(const job *j, const svm_term *term, const la_rows *tokens, scratch s,
+                         const double *z)
+{
+    const svm_rows *rows = j->pricing->rows;
+    double largest = 0, base = 0;
+    for (int64_t t = 0; t < tokens->count; t++) {
+        la_row(tokens, t, s.x);
+        double size = la_norm(s.x, rows->d);
+        largest = fmax(largest, size);
+        base = t == term->base ? size : base;
+    }
+    double bound = rows->problem == ATTSVM_PROBLEM_V ? base : base + largest;
+    if (rows->keymap)
+        bound *= la_norm(rows->keymap, rows->d * rows->d);
+    return (rows->matrix ? bound * la_norm(z, rows->d) : bound) * (1 + 1e-6);
+}
+
+/* <A, theta> of one row, from logits in double-double. */
+static double exact_margin(const job *j, const svm_term *term, const la_rows *tokens, int64_t t,
+                           scratch s, bool *ready, dd *base)
+{
+    const svm_rows *rows = j->pricing->rows;
+    const la_exact *exact = la_exact_active();
+    const double *u_hi = rows->matrix ? s.u_hi : j->u_hi, *u_lo = rows->matrix ? s.u_lo : j->u_lo;
+    if (!*ready) {
+        if (rows->matrix)
+            svm_rows_direction_exact(rows, term, j->hi, j->lo, s.z, s.u_hi, s.u_lo);
+        la_row(tokens, term->base, s.x);
+        *base = exact->dot(s.x, u_hi, u_lo, rows->d);
+        *ready = true;
+    }
+    if (rows->problem == ATTSVM_PROBLEM_V)
+        return data_terms_label(&rows->terms, term->i, 0) * base_dd_value(*base);
+    la_row(tokens, t, s.x);
+    return base_dd_value(base_dd_sub(*base, exact->dot(s.x, u_hi, u_lo, rows->d)));
+}
+
+/* |A| of one row; u_hi and u_lo of the scratch stay as they are. */
+static double row_norm(const job *j, const svm_term *term, int64_t t, scratch s)
+{
+    const svm_rows *rows = j->pricing->rows;
+    svm_rows_delta(rows, term, t, s.x, s.more, s.more + rows->d);
+    double size = la_norm(s.x, rows->d);
+    return rows->matrix ? size * la_norm(s.z, rows->d) : size;
+}
+
+/* Adds a row near its b, or below it, to the report. */
+static void report_near(svm_pass *pass, double margin, double b, double size)
+{
+    pass->largest = fmax(pass->largest, size);
+    pass->tight += margin <= b + TIGHT;
+    if (b == 1)
+        pass->least = fmin(pass->least, margin);
+    else
+        pass->least_zero = fmin(pass->least_zero, margin);
+}
+
+/* A soft row at its bound may be violated: it has its slack already. */
+static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int64_t t)
+{
+    if (!settings->soft)
+        return false;
+    int64_t slot = svm_pool_find(settings->soft, term->term, t);
+    return slot >= 0 && settings->soft->place[slot] == SVM_AT_UPPER;
+}
+
+/* Reads one term. */
+static void visit(const job *j, int64_t g, scratch s, svm_block *block)
+{
+    svm_pricing *pricing = j->pricing;
+    const svm_rows *rows = pricing->rows;
+    svm_term term = svm_rows_term(rows, g);
+    bool first = pricing->when[g] < 0, ready = false, vector = rows->problem == ATTSVM_PROBLEM_V;
+    la_rows tokens = data_sequence(rows->data, term.i);
+    tokens.count = term.visible;
+    const double *u = j->u;
+    dd base = { 0, 0 };
+    if (rows->matrix) {
+        svm_rows_direction(rows, &term, j->hi, s.z, s.u);
+        u = s.u;
+    }
+    la_rows_dot(&tokens, u, s.y);
+    if (first)
+        pricing->bound[g] = nextafterf((float)bound_rows(j, &term, &tokens, s, s.z), INFINITY);
+    double bound = pricing->bound[g], b = term.slack ? 0 : 1;
+    /* logits: d products for u and d for X u, each rounded, of size |x| |theta| |z| */
+    double noise = 2 * (double)(2 * rows->d + 8) * UNIT * bound * j->norm;
+    double tolerance = j->settings->tolerance;
+    double worst = INFINITY;
+    int64_t at = -1;
+    for (int64_t t = vector ? term.base : 0; t < (vector ? term.base + 1 : term.visible); t++) {
+        if (svm_rows_kind(rows, &term, t) != SVM_AT_LEAST)
+            continue;
+        double margin =
+            vector ? data_terms_label(&rows->terms, term.i, 0) * s.y[t] : s.y[term.base] - s.y[t];
+        if (fabs(margin) <= 2 * noise + 1e-9 * bound * j->norm) {
+            svm_row_kind kind = svm_rows_resolve(rows, &term, t);
+            block->pass.merged += first && kind == SVM_NO_ROW;
+            if (kind == SVM_IMPOSSIBLE && block->pass.conflict_term < 0) {
+                block->pass.conflict_term = g;
+                block->pass.conflict_token = t;
+            }
+            if (kind != SVM_AT_LEAST)
+                continue;
+        }
+        double size = bound;
+        if (j->settings->exact && fabs(margin - b) <= NEAR + noise) {
+            margin = exact_margin(j, &term, &tokens, t, s, &ready, &base);
+            size = row_norm(j, &term, t, s);
+            report_near(&block->pass, margin, b, size);
+        } else if (margin < b) {
+            report_near(&block->pass, margin, b, size);
+        }
+        bool paid = margin < b && is_paid(j->settings, &term, t);
+        block->pass.slacks += fmax(b - margin, 0);
+        double miss = margin - b;
+        /* what rounding alone can do counts as met */
+        if (paid || (miss < 0 && miss >= -tolerance - j->settings->floor * size * j->norm))
+            miss = 0;
+        if (miss < worst) {
+            worst = miss;
+            at = t;
+        }
+    }
+    pricing->slack[g] = worst;
+    pricing->worst[g] = (int32_t)at;
+    pricing->when[g] = pricing->travelled;
+    block->pass.violated += worst < 0;
+    block->tokens += (double)term.visible;
+}
+
+/* Whether the term is certainly neither violated nor tight at the present theta. */
+static bool skippable(const svm_pricing *pricing, int64_t g)
+{
+    if (pricing->when[g] < 0)
+        return false;
+    double moved = pricing->travelled - pricing->when[g];
+    return pricing->slack[g] - (double)pricing->bound[g] * moved > 2 * NEAR;
+}
+
+static void visit_block(void *context, int64_t b, int worker)
+{
+    const job *j = context;
+    svm_pricing *pricing = j->pricing;
+    svm_block *block = &pricing->results[b];
+    scratch s = scratch_of(pricing, worker);
+    int64_t lo, hi;
+    *block = (svm_block){ .pass = { .least = INFINITY,
+                                    .least_zero = INFINITY,
+                                    .conflict_term = -1,
+                                    .conflict_token = -1 } };
+    base_block(pricing->terms, pricing->blocks, b, &lo, &hi);
+    for (int64_t g = lo; g < hi; g++)
+        if (svm_pricing_sampled(j->settings, g) && (j->settings->all || !skippable(pricing, g)))
+            visit(j, g, s, block);
+}
+
+static void add_block(svm_pass *sum, const svm_pass *part)
+{
+    sum->least = fmin(sum->least, part->least);
+    sum->least_zero = fmin(sum->least_zero, part->least_zero);
+    sum->largest = fmax(sum->largest, part->largest);
+    sum->slacks += part->slacks;
+    sum->violated += part->violated;
+    sum->tight += part->tight;
+    sum->merged += part->merged;
+    if (sum->conflict_term < 0) {
+        sum->conflict_term = part->conflict_term;
+        sum->conflict_token = part->conflict_token;
+    }
+}
+
+svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,
+                          const svm_pass_settings *settings)
+{
+    const svm_rows *rows = pricing->rows;
+    int64_t size = rows->size;
+    double moved = 0;
+    for (int64_t k = 0; k < size; k++) {
+        double step = hi[k] - pricing->previous[k];
+        moved += step * step;
+        pricing->previous[k] = hi[k];
+    }
+    /* the terms that were skipped rely on this length: round it up */
+    pricing->travelled += sqrt(moved) * (1 + 1e-9);
+    job j = { .pricing = pricing, .settings = settings, .hi = hi, .lo = lo };
+    j.norm = la_norm(hi, size);
+    if (!rows->matrix) {
+        double *u = pricing->scratch + pricing->threads * pricing->scratch_each;
+        svm_term none = { 0 };
+        svm_rows_direction(rows, &none, hi, NULL, u);
+        svm_rows_direction_exact(rows, &none, hi, lo, NULL, u + rows->d, u + 2 * rows->d);
+        j.u = u;
+        j.u_hi = u + rows->d;
+        j.u_lo = u + 2 * rows->d;
+    }
+    base_parallel(pricing->threads, pricing->blocks, visit_block, &j);
+    svm_pass pass = {
+        .least = INFINITY, .least_zero = INFINITY, .conflict_term = -1, .conflict_token = -1
+    };
+    double tokens = 0;
+    for (int64_t b = 0; b < pricing->blocks; b++) {
+        add_block(&pass, &pricing->results[b].pass);
+        tokens += pricing->results[b].tokens;
+    }
+    pricing->merged += pass.merged;
+    pass.visited = tokens / (double)rows->data->tokens;
+    return pass;
+}

@@ -1,0 +1,181 @@
+/* Problems: creating them, solving one or many, and the joint problem that needs two solves. */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+attsvm_status attsvm_problem_create(attsvm_problem **out, const attsvm_data *data,
+                                    const attsvm_selection *selection,
+                                    const attsvm_svm_settings *settings, attsvm_error *err)
+{
+    attsvm_svm_settings standard;
+    attsvm_svm_settings_init(&standard);
+    *out = NULL;
+    if (!settings)
+        settings = &standard;
+    TRY(svm_check_settings(settings, err));
+    attsvm_problem *problem;
+    TRY(base_allocate(&problem, 1, sizeof *problem, "problem", err));
+    problem->data = data;
+    problem->settings = *settings;
+    attsvm_status status = svm_rows_create(&problem->rows, data, selection, settings, err);
+    if (status != ATTSVM_OK) {
+        attsvm_problem_free(problem);
+        return status;
+    }
+    *out = problem;
+    return ATTSVM_OK;
+}
+
+void attsvm_problem_free(attsvm_problem *problem)
+{
+    if (!problem)
+        return;
+    svm_rows_free(&problem->rows);
+    free(problem);
+}
+
+/* slack[i] = 1 where the v-SVM is not tight at sequence i. */
+static attsvm_status mark_slack(attsvm_problem *problem, const attsvm_solution *head,
+                                attsvm_error *err)
+{
+    const attsvm_data *data = problem->data;
+    const double *v = head->theta;
+    double *x;
+    TRY(base_allocate(&x, (size_t)data->d, sizeof *x, "token", err));
+    if (!problem->rows.slack) {
+        attsvm_status status = base_allocate(&problem->rows.slack, (size_t)data->n, 1, "b", err);
+        if (status != ATTSVM_OK) {
+            free(x);
+            return status;
+        }
+    }
+    for (int64_t i = 0; i < data->n; i++) {
+        attsvm_data_token(data, i, problem->rows.base[i], x);
+        double margin = attsvm_data_label(data, i) * base_dd_value(base_dd_dot(x, v, data->d));
+        problem->rows.slack[i] = margin > 1 + 1e-7;
+    }
+    free(x);
+    return ATTSVM_OK;
+}
+
+/* The v-SVM first; its tight rows decide the right-hand sides of the p-SVM. */
+static attsvm_status solve_joint(attsvm_problem *problem, const attsvm_claim *warm,
+                                 attsvm_svm_observer *observer, void *context,
+                                 attsvm_solution **out, attsvm_error *err)
+{
+    attsvm_problem *head_problem = NULL;
+    attsvm_solution *head = NULL;
+    attsvm_svm_settings settings = problem->settings;
+    attsvm_selection selection = { .alpha = problem->rows.base };
+    double start = base_seconds();
+    settings.problem = ATTSVM_PROBLEM_V;
+    settings.soft = 0;
+    attsvm_status status =
+        attsvm_problem_create(&head_problem, problem->data, &selection, &settings, err);
+    if (status == ATTSVM_OK)
+        status = svm_solve(head_problem, NULL, observer, context, &head, err);
+    bool found = status == ATTSVM_OK && head->info.outcome == ATTSVM_OPTIMAL;
+    if (found)
+        status = mark_slack(problem, head, err);
+    if (status == ATTSVM_OK && found)
+        status = svm_solve(problem, warm, observer, context, out, err);
+    else if (status == ATTSVM_OK)
+        status = svm_solution_without(problem, head->info.outcome, out, err);
+    attsvm_problem_free(head_problem);
+    if (status != ATTSVM_OK) {
+        attsvm_solution_free(head);
+        return status;
+    }
+    (*out)->info.seconds = base_seconds() - start;
+    (*out)->head = head;
+    (*out)->claim.head = &head->claim;
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_problem_solve(attsvm_problem *problem, const attsvm_claim *warm,
+                                   attsvm_svm_observer *observer, void *context,
+                                   attsvm_solution **out, attsvm_error *err)
+{
+    *out = NULL;
+    if (problem->settings.problem == ATTSVM_PROBLEM_JOINT)
+        return solve_joint(problem, warm, observer, context, out, err);
+    return svm_solve(problem, warm, observer, context, out, err);
+}
+
+/* ----------------------------------------------------------------------- batches */
+
+typedef struct batch {
+    attsvm_problem *const *problems;
+    attsvm_solution **out;
+    int64_t count, blocks;
+    attsvm_error *errors; /* (blocks) */
+} batch;
+
+static void solve_block(void *context, int64_t block, int worker)
+{
+    batch *b = context;
+    int64_t lo, hi;
+    (void)worker;
+    base_block(b->count, b->blocks, block, &lo, &hi);
+    for (int64_t k = lo; k < hi && b->errors[block].status == ATTSVM_OK; k++) {
+        attsvm_problem *problem = b->problems[k];
+        int64_t threads = problem->settings.threads;
+        problem->settings.threads = 1;
+        attsvm_problem_solve(problem, NULL, NULL, NULL, &b->out[k], &b->errors[block]);
+        problem->settings.threads = threads;
+        if (b->out[k])
+            b->out[k]->claim.settings.threads = threads;
+    }
+}
+
+attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_t count,
+                                         int64_t threads, attsvm_solution **out, attsvm_error *err)
+{
+    batch b = { .problems = problems, .out = out, .count = count };
+    attsvm_status status = ATTSVM_OK;
+    memset(out, 0, (size_t)count * sizeof *out);
+    if (count == 0)
+        return ATTSVM_OK;
+    b.blocks = base_blocks(count, 1);
+    TRY(base_allocate(&b.errors, (size_t)b.blocks, sizeof *b.errors, "batch", err));
+    base_parallel(base_threads(threads), b.blocks, solve_block, &b);
+    for (int64_t k = 0; k < b.blocks && status == ATTSVM_OK; k++)
+        if (b.errors[k].status != ATTSVM_OK) {
+            status = b.errors[k].status;
+            if (err)
+                *err = b.errors[k];
+        }
+    free(b.errors);
+    for (int64_t k = 0; k < count && status != ATTSVM_OK; k++) {
+        attsvm_solution_free(out[k]);
+        out[k] = NULL;
+    }
+    return status;
+}
+
+/* --------------------------------------------------------------------------- rank */
+
+attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err)
+{
+    int64_t size = solution->claim.theta_count, d = (int64_t)(sqrt((double)size) + 0.5);
+    int32_t problem = solution->claim.settings.problem;
+    double *memory;
+    if (problem != ATTSVM_PROBLEM_W && problem != ATTSVM_PROBLEM_MULTI &&
+        problem != ATTSVM_PROBLEM_FINITE)
+        return ATTSVM_OK;
+    if (solution->info.outcome == ATTSVM_INFEASIBLE)
+        return ATTSVM_OK;
+    TRY(base_allocate(&memory, (size_t)(3 * size + d), sizeof *memory, "singular values", err));
+    memcpy(memory, solution->theta, (size_t)size * sizeof *memory);
+    double *s = memory + 3 * size;
+    attsvm_status status = la_svd(d, d, memory, d, s, memory + size, d, memory + 2 * size, d, err);
+    int64_t rank = 0;
+    while (status == ATTSVM_OK && rank < d && s[rank] > 1e-6 * s[0])
+        rank++;
+    if (status == ATTSVM_OK)
+        solution->info.rank = rank;
+    free(memory);
+    return status;
+}

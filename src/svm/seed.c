@@ -1,0 +1,198 @@
+/* Which rows get into the pool: at the start, from a previous solution, and after a pass. */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Problems with at most this many rows are gathered whole. */
+enum { SMALL_ROWS = 320 };
+
+typedef struct svm_candidate {
+    double slack;
+    int64_t term;
+} svm_candidate;
+
+/* Adds one row unless it is there, merged, or impossible (then *conflict). */
+static attsvm_status add_row(svm_run *run, const svm_term *term, int64_t t, bool *conflict,
+                             attsvm_error *err)
+{
+    svm_row_kind kind = svm_rows_resolve(run->rows, term, t);
+    *conflict = kind == SVM_IMPOSSIBLE;
+    if (kind == SVM_NO_ROW || kind == SVM_IMPOSSIBLE ||
+        svm_pool_find(&run->pool, term->term, t) >= 0)
+        return ATTSVM_OK;
+    return svm_pool_add(&run->pool, term, t, NULL, err);
+}
+
+/* All rows, or all equalities. */
+static attsvm_status add_all(svm_run *run, bool equalities, attsvm_error *err)
+{
+    for (int64_t g = 0; g < run->rows->terms.count; g++) {
+        svm_term term = svm_rows_term(run->rows, g);
+        for (int64_t t = 0; t < term.visible; t++) {
+            svm_row_kind kind = svm_rows_kind(run->rows, &term, t);
+            bool conflict = false;
+            if (kind == SVM_EQUAL || (!equalities && kind == SVM_AT_LEAST))
+                TRY(add_row(run, &term, t, &conflict, err));
+            if (conflict) {
+                run->pass.conflict_term = g;
+                run->pass.conflict_token = t;
+                return ATTSVM_OK;
+            }
+        }
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status add_warm(svm_run *run, const attsvm_claim *warm, attsvm_error *err)
+{
+    const data_terms *terms = &run->rows->terms;
+    for (int64_t k = 0; k < warm->active_count; k++) {
+        attsvm_row row = warm->active[k];
+        bool conflict;
+        if (row.sequence < 0 || row.sequence >= run->rows->data->n || row.query < 0 ||
+            row.query >= data_terms_queries(terms, row.sequence))
+            continue;
+        svm_term term = svm_rows_term(run->rows, data_terms_first(terms, row.sequence) + row.query);
+        if (row.token >= 0 && row.token < term.visible)
+            TRY(add_row(run, &term, row.token, &conflict, err));
+    }
+    return ATTSVM_OK;
+}
+
+/*
+ * A first guess of theta from the sample: the sum of A over its rows, so that most rows have a
+ * positive margin already and those that do not are worth having.
+ */
+static void guess(svm_run *run, double *theta)
+{
+    const svm_rows *rows = run->rows;
+    int64_t d = rows->d;
+    double *weight = run->pricing.scratch + 8 * d, *sum = run->pricing.scratch, *z = sum + d;
+    memset(theta, 0, (size_t)rows->size * sizeof *theta);
+    for (int64_t g = 0; g < rows->terms.count; g++) {
+        if (!svm_pricing_sampled(&run->pass_settings, g))
+            continue;
+        svm_term term = svm_rows_term(rows, g);
+        la_rows tokens = data_sequence(rows->data, term.i);
+        tokens.count = term.visible;
+        bool vector = rows->problem == ATTSVM_PROBLEM_V;
+        for (int64_t t = 0; t < term.visible; t++)
+            weight[t] = vector ? 0 : -1 / (double)term.visible;
+        weight[term.base] += vector ? data_terms_label(&rows->terms, term.i, 0) : 1;
+        memset(sum, 0, (size_t)d * sizeof *sum);
+        la_rows_sum(&tokens, weight, sum);
+        run->passes += (double)term.visible / (double)rows->data->tokens;
+        if (rows->matrix) {
+            svm_rows_query(rows, &term, z);
+            for (int64_t j = 0; j < d; j++)
+                la_axpy(sum[j], z, theta + j * d, d);
+        } else {
+            la_axpy(1, sum, theta, d);
+        }
+    }
+    if (rows->keymap) {
+        memcpy(sum, theta, (size_t)d * sizeof *sum);
+        la_gemv(false, d, d, 1, rows->keymap, d, sum, 0, theta);
+    }
+}
+
+attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    *whole = svm_rows_count(rows) <= SMALL_ROWS;
+    run->pass.conflict_term = -1;
+    if (*whole)
+        return add_all(run, false, err);
+    if (rows->sets)
+        TRY(add_all(run, true, err));
+    if (run->pass.conflict_term >= 0)
+        return ATTSVM_OK;
+    if (warm && warm->active_count > 0)
+        return add_warm(run, warm, err);
+    if (rows->problem == ATTSVM_PROBLEM_FINITE)
+        return ATTSVM_OK;
+    double *theta = run->engine.step;
+    guess(run, theta);
+    double size = la_norm(theta, rows->size);
+    if (size == 0)
+        theta[0] = size = 1;
+    for (int64_t k = 0; k < rows->size; k++)
+        theta[k] /= size;
+    svm_pass_settings settings = run->pass_settings;
+    settings.exact = false;
+    run->pass = svm_pricing_pass(&run->pricing, theta, run->engine.theta_lo, &settings);
+    run->passes += run->pass.visited;
+    if (run->pass.conflict_term >= 0)
+        return ATTSVM_OK;
+    int64_t added, forced;
+    return svm_collect(run, 2 * rows->d + 64, &added, &forced, err);
+}
+
+/* ------------------------------------------------------------- after a pass */
+
+static bool before(const svm_candidate *a, const svm_candidate *b)
+{
+    return a->slack != b->slack ? a->slack < b->slack : a->term < b->term;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return before(a, b) ? -1 : before(b, a);
+}
+
+/* Brings the `most` first of `count` candidates to the front (quickselect, then their sort). */
+static void select_first(svm_candidate *c, int64_t count, int64_t most)
+{
+    int64_t lo = 0, hi = count - 1;
+    while (lo < hi && most < count) {
+        svm_candidate pivot = c[lo + (hi - lo) / 2];
+        int64_t i = lo, j = hi;
+        while (i <= j) {
+            while (before(&c[i], &pivot))
+                i++;
+            while (before(&pivot, &c[j]))
+                j--;
+            if (i <= j) {
+                svm_candidate swap = c[i];
+                c[i++] = c[j];
+                c[j--] = swap;
+            }
+        }
+        if (most - 1 <= j)
+            hi = j;
+        else if (most - 1 >= i)
+            lo = i;
+        else
+            break;
+    }
+    qsort(c, (size_t)(most < count ? most : count), sizeof *c, compare);
+}
+
+attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
+                          attsvm_error *err)
+{
+    const svm_pricing *pricing = &run->pricing;
+    int64_t count = 0;
+    *added = 0;
+    *forced = -1;
+    if (!run->candidates)
+        TRY(base_allocate(&run->candidates, (size_t)pricing->terms, sizeof *run->candidates,
+                          "candidates", err));
+    for (int64_t g = 0; g < pricing->terms; g++)
+        if (pricing->when[g] == pricing->travelled && pricing->slack[g] < 0)
+            run->candidates[count++] = (svm_candidate){ pricing->slack[g], g };
+    select_first(run->candidates, count, most);
+    for (int64_t k = 0; k < count && k < most; k++) {
+        svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
+        int64_t t = pricing->worst[term.term], slot = svm_pool_find(&run->pool, term.term, t);
+        if (slot < 0) {
+            TRY(svm_pool_add(&run->pool, &term, t, NULL, err));
+            ++*added;
+        } else if (*forced < 0) {
+            *forced = slot;
+        }
+    }
+    return ATTSVM_OK;
+}

@@ -1,0 +1,136 @@
+/* Settings of the SVM problems: the table, and the short forms that flags use. */
+#include "svm/svm.h"
+
+#include <string.h>
+
+static const char *const problems[] = { "p", "v", "joint", "W", "multi", "finite", NULL };
+static const char *const norms[] = { "l2", "fro", "nuc", "spectral", "lq", "l1", "linf", NULL };
+static const char *const queries[] = { "given", "token", "all", "causal", NULL };
+static const char *const duplicates[] = { "merge", "strict", NULL };
+static const char *const heads[] = { "linear", "relu", "concave", NULL };
+
+#define SETTINGS attsvm_svm_settings
+static const field svm_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(problem), FIELD_CHOICE, ATTSVM_PROBLEM_P, ATTSVM_PROBLEM_FINITE, ATTSVM_PROBLEM_W,
+      "which max-margin problem", problems, 0 },
+    { F(norm), FIELD_CHOICE, ATTSVM_NORM_L2, ATTSVM_NORM_LINF, ATTSVM_NORM_FRO,
+      "norm to minimise; lq:Q for an l_q norm", norms, 0 },
+    { F(q), FIELD_DOUBLE, 1, 1e3, 2, "exponent of the l_q norm, above 1", 0, 0 },
+    { F(query), FIELD_CHOICE, ATTSVM_QUERY_GIVEN, ATTSVM_QUERY_CAUSAL, ATTSVM_QUERY_GIVEN,
+      "queries: Z of the file, one token (its number), all tokens, all with a causal mask", queries,
+      0 },
+    { F(query_token), FIELD_INT, 0, 1e15, 0, "the token that is the query, without Z", 0, 0 },
+    { F(duplicates), FIELD_CHOICE, ATTSVM_DUPLICATES_MERGE, ATTSVM_DUPLICATES_STRICT,
+      ATTSVM_DUPLICATES_MERGE, "copies of the selected token: merged with it, or rivals",
+      duplicates, 0 },
+    { F(head), FIELD_CHOICE, ATTSVM_HEAD_LINEAR, ATTSVM_HEAD_CONCAVE, ATTSVM_HEAD_LINEAR,
+      "prediction head; concave:K sets its curvature", heads, 0 },
+    { F(kappa), FIELD_DOUBLE, 0, 1e300, 1, "curvature of the concave head", 0, 0 },
+    { F(soft), FIELD_DOUBLE, 0, 1e300, 0, "C of the soft margin; 0: hard margin", 0, 0 },
+    { F(rank), FIELD_INT, 0, 1e9, 0, "largest rank of W; 0: any", 0, 0 },
+    { F(threshold), FIELD_DOUBLE, 0, 1, 1e-3,
+      "attention above which a token belongs to the set taken from a trained model", 0, 0 },
+    { F(tol), FIELD_DOUBLE, 0, 1, 0, "relative gap to stop at; 0: 1e-12 for l2, fro, else 1e-9", 0,
+      0 },
+    { F(max_iter), FIELD_INT, 1, 1e15, 1e9, "most changes of the active set", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "seconds of wall clock; 0: no limit", 0, 0 },
+    { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
+    { F(seed), FIELD_INT, 0, 9e15, 0, "of the sample that the solver starts from", 0, 0 },
+};
+#undef SETTINGS
+
+void attsvm_svm_settings_init(attsvm_svm_settings *settings)
+{
+    base_settings_init(&svm_table, settings);
+}
+
+/* Sets `name` to the text before the colon of "lq:3", and `number` to the rest. */
+static attsvm_status set_pair(attsvm_svm_settings *settings, const char *name, const char *number,
+                              const char *value, attsvm_error *err)
+{
+    char head[32];
+    const char *colon = strchr(value, ':');
+    size_t length = (size_t)(colon - value);
+    if (length >= sizeof head)
+        return fail(err, ATTSVM_E_ARG, "%s = %s is not a known %s", name, value, name);
+    memcpy(head, value, length);
+    head[length] = '\0';
+    TRY(base_settings_set(base_settings_find(&svm_table, name), settings, head, err));
+    return base_settings_set(base_settings_find(&svm_table, number), settings, colon + 1, err);
+}
+
+attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
+                                      const char *value, attsvm_error *err)
+{
+    const field *f = base_settings_find(&svm_table, name);
+    if (!f)
+        return fail(err, ATTSVM_E_ARG, "there is no SVM setting %s", name);
+    bool pair = strchr(value, ':') != NULL;
+    if (strcmp(f->name, "norm") == 0 && pair && strncmp(value, "lq:", 3) == 0)
+        return set_pair(settings, "norm", "q", value, err);
+    if (strcmp(f->name, "head") == 0 && pair && strncmp(value, "concave:", 8) == 0)
+        return set_pair(settings, "head", "kappa", value, err);
+    if (strcmp(f->name, "query") == 0 && value[0] >= '0' && value[0] <= '9') {
+        TRY(base_settings_set(base_settings_find(&svm_table, "query_token"), settings, value, err));
+        settings->query = ATTSVM_QUERY_TOKEN;
+        return ATTSVM_OK;
+    }
+    return base_settings_set(f, settings, value, err);
+}
+
+static attsvm_status set_field(void *settings, const char *name, const char *value,
+                               attsvm_error *err)
+{
+    return attsvm_svm_settings_set(settings, name, value, err);
+}
+
+const settings_table svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof *svm_fields,
+                                   sizeof(attsvm_svm_settings), set_field };
+
+attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err)
+{
+    TRY(base_settings_check(&svm_table, settings, err));
+    if (settings->norm != ATTSVM_NORM_L2 && settings->norm != ATTSVM_NORM_FRO)
+        return fail(err, ATTSVM_E_ARG, "norm %s is not solved; l2 and fro are",
+                    norms[settings->norm - 1]);
+    if (settings->rank != 0)
+        return fail(err, ATTSVM_E_ARG, "rank = %" PRId64 ": a rank limit is not solved",
+                    settings->rank);
+    return ATTSVM_OK;
+}
+
+static bool has_queries(const attsvm_svm_settings *settings)
+{
+    return settings->problem == ATTSVM_PROBLEM_W || settings->problem == ATTSVM_PROBLEM_MULTI ||
+           settings->problem == ATTSVM_PROBLEM_FINITE;
+}
+
+attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,
+                                const attsvm_svm_settings *settings, attsvm_error *err)
+{
+    TRY(base_settings_check(&svm_table, settings, err));
+    return data_terms_create(out, data, has_queries(settings) ? settings->query : 0,
+                             settings->query_token, err);
+}
+
+attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_settings *settings,
+                               int64_t *terms, attsvm_error *err)
+{
+    data_terms found;
+    TRY(svm_problem_terms(&found, data, settings, err));
+    *terms = found.count;
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_select_optimal(const attsvm_data *data, const attsvm_svm_settings *settings,
+                                    int64_t *alpha, int64_t *ties, attsvm_error *err)
+{
+    data_terms terms;
+    data_head head;
+    TRY(svm_problem_terms(&terms, data, settings, err));
+    TRY(data_head_create(&head, data, settings->head, settings->kappa, err));
+    attsvm_status status = data_select_optimal(&terms, &head, alpha, ties, err);
+    data_head_free(&head);
+    return status;
+}

@@ -1,0 +1,356 @@
+/*
+ * Constraint generation.  The engine solves the pool exactly; a pass over the data finds the rows
+ * that its theta violates; the worst of them join the pool.  The dual value rises every time, so
+ * no pool comes twice, and the method is finite.  The last pass, in which nothing is violated, is
+ * the certificate.
+ */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROUNDS = 10000, MOST_FORCED = 40 };
+
+/* ------------------------------------------------------------------------ memory */
+
+static attsvm_status open_run(svm_run *run, attsvm_problem *problem, attsvm_error *err)
+{
+    const svm_rows *rows = &problem->rows;
+    const attsvm_svm_settings *settings = &problem->settings;
+    size_t size = (size_t)rows->size;
+    *run = (svm_run){ .problem = problem, .rows = rows, .start = base_seconds() };
+    run->tol = settings->tol > 0 ? settings->tol : 1e-12;
+    run->pass_settings = (svm_pass_settings){ .seed = (uint64_t)settings->seed,
+                                              .share = UINT64_MAX,
+                                              .tolerance = run->tol / 8,
+                                              .floor = 0x1p-53 };
+    TRY(svm_pool_create(&run->pool, rows, settings->soft, 64, err));
+    TRY(svm_engine_create(&run->engine, &run->pool, err));
+    run->engine.max_iterations = settings->max_iter;
+    TRY(svm_pricing_create(&run->pricing, rows, base_threads(settings->threads), err));
+    double **vectors[] = { &run->best, &run->sum, &run->sum_lo, &run->zero };
+    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
+        TRY(base_allocate(vectors[k], size, sizeof(double), "theta", err));
+    return ATTSVM_OK;
+}
+
+static void close_run(svm_run *run)
+{
+    svm_pool_free(&run->pool);
+    svm_engine_free(&run->engine);
+    svm_pricing_free(&run->pricing);
+    free(run->best);
+    free(run->sum);
+    free(run->sum_lo);
+    free(run->zero);
+    free(run->coef);
+    free(run->packed);
+    free(run->slots);
+    free(run->candidates);
+}
+
+/* Scratch by slot for the certificates. */
+static attsvm_status reserve_slots(svm_run *run, attsvm_error *err)
+{
+    size_t count = (size_t)run->pool.count + 1;
+    free(run->coef);
+    free(run->packed);
+    free(run->slots);
+    run->coef = run->packed = NULL;
+    run->slots = NULL;
+    TRY(base_allocate(&run->coef, count, sizeof *run->coef, "multipliers", err));
+    TRY(base_allocate(&run->packed, count, sizeof *run->packed, "multipliers", err));
+    return base_allocate(&run->slots, count, sizeof *run->slots, "multipliers", err);
+}
+
+/* ---------------------------------------------------------------------- stopping */
+
+/* Tells the observer, and looks at the clock; true: stop. */
+static bool should_stop(svm_run *run)
+{
+    const attsvm_svm_settings *settings = &run->problem->settings;
+    double norm = la_norm(run->engine.theta, run->pool.size);
+    attsvm_svm_progress progress = { .rounds = run->rounds,
+                                     .iterations = run->engine.iterations,
+                                     .active = run->engine.count,
+                                     .passes = run->passes,
+                                     .seconds = base_seconds() - run->start,
+                                     .dual = norm,
+                                     .gap = NAN };
+    if (run->best_margin > 0 && norm > 0)
+        progress.gap = 1 - norm * run->best_margin;
+    if (run->observer && !run->observer(run->context, &progress))
+        run->stopped = true;
+    if (settings->time_limit > 0 && progress.seconds > settings->time_limit)
+        run->stopped = true;
+    if (run->rounds > MOST_ROUNDS)
+        run->stopped = true;
+    return run->stopped;
+}
+
+/* Keeps theta when its smallest margin is the best yet, relative to its norm. */
+static void keep_best(svm_run *run)
+{
+    double norm = la_norm(run->engine.theta, run->pool.size), least = run->pass.least;
+    if (run->pass_settings.share != UINT64_MAX || !(norm > 0) || !isfinite(least))
+        return;
+    if (least / norm > run->best_margin) {
+        run->best_margin = least / norm;
+        memcpy(run->best, run->engine.theta, (size_t)run->pool.size * sizeof(double));
+    }
+}
+
+/* After a stop: the best feasible point with the multipliers at hand, evaluated over all rows. */
+static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    svm_engine *e = &run->engine;
+    bool proved;
+    svm_pass_settings settings = run->pass_settings;
+    run->stopped = true;
+    if (run->best_margin > 0 && run->pool.soft == 0) {
+        memcpy(e->theta, run->best, (size_t)run->pool.size * sizeof(double));
+        memset(e->theta_lo, 0, (size_t)run->pool.size * sizeof(double));
+    }
+    settings.share = UINT64_MAX;
+    settings.all = settings.exact = true;
+    run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, &settings);
+    run->passes += run->pass.visited;
+    TRY(reserve_slots(run, err));
+    TRY(svm_certify(run, solution, &proved, err));
+    solution->info.outcome = proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
+    return ATTSVM_OK;
+}
+
+/* ------------------------------------------------------------------------- steps */
+
+/* Solves the pool; in double first, in double-double where that is not enough. */
+static attsvm_status solve_pool(svm_run *run, attsvm_solution *solution, bool refine, bool *done,
+                                attsvm_error *err)
+{
+    svm_engine *e = &run->engine;
+    for (int tries = 0;; tries++) {
+        svm_engine_end end;
+        bool again = false, proved = false;
+        TRY(svm_engine_run(e, &end, err));
+        if (end == SVM_INFEASIBLE) {
+            TRY(reserve_slots(run, err));
+            TRY(svm_certify_infeasible(run, solution, &proved, err));
+            *done = proved;
+            if (proved)
+                return ATTSVM_OK;
+            end = SVM_DOUBT;
+        }
+        if (end == SVM_SOLVED && refine)
+            end = svm_engine_refine(e, &again);
+        if (end == SVM_SOLVED && !again)
+            return ATTSVM_OK;
+        if (end == SVM_LIMIT || (end == SVM_DOUBT && e->extended)) {
+            *done = true;
+            return finish_stopped(run, solution, err);
+        }
+        if (end == SVM_DOUBT || tries > 20)
+            TRY(svm_engine_extend(e, err));
+    }
+}
+
+/* What to do with a pass that found violated rows. */
+static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_error *err)
+{
+    svm_engine *e = &run->engine;
+    int64_t added, forced;
+    int64_t most = run->rows->matrix ? 4096 : 3 * run->rows->d + 64;
+    TRY(svm_collect(run, most, &added, &forced, err));
+    if (added > 0)
+        return ATTSVM_OK;
+    /* only rows that the engine takes for met: their violation shows in double-double alone */
+    if (++*forced_rounds > MOST_FORCED && !e->extended)
+        return svm_engine_extend(e, err);
+    if (*forced_rounds > 2 * MOST_FORCED)
+        run->stopped = true;
+    if (!e->extended && forced >= 0 && run->pool.place[forced] == SVM_AT_ZERO) {
+        double violation = -run->pricing.slack[run->pool.term[forced]] * run->pool.sigma[forced];
+        if (svm_engine_enter_double(e, forced, violation, 1) != SVM_SOLVED)
+            return svm_engine_extend(e, err);
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    svm_engine *e = &run->engine;
+    svm_pass_settings *settings = &run->pass_settings;
+    int64_t forced_rounds = 0;
+    for (bool done = false;;) {
+        bool full = settings->share == UINT64_MAX, proved;
+        TRY(solve_pool(run, solution, full, &done, err));
+        if (done)
+            return ATTSVM_OK;
+        settings->exact = full;
+        settings->soft = run->pool.soft > 0 ? &run->pool : NULL;
+        run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, settings);
+        run->passes += run->pass.visited;
+        run->rounds++;
+        if (run->pass.conflict_term >= 0 && run->pool.soft == 0)
+            return svm_certify_conflict(run, solution, run->pass.conflict_term,
+                                        run->pass.conflict_token, err);
+        keep_best(run);
+        if (should_stop(run))
+            return finish_stopped(run, solution, err);
+        if (run->pass.violated > 0) {
+            TRY(take_violated(run, &forced_rounds, err));
+        } else if (!full) {
+            settings->share = settings->share < UINT64_MAX / 8 ? settings->share * 8 : UINT64_MAX;
+        } else {
+            TRY(reserve_slots(run, err));
+            TRY(svm_certify(run, solution, &proved, err));
+            if (proved)
+                return ATTSVM_OK;
+            if (e->extended)
+                return finish_stopped(run, solution, err);
+            TRY(svm_engine_extend(e, err));
+        }
+    }
+}
+
+/* --------------------------------------------------------------------- solutions */
+
+static attsvm_status open_solution(attsvm_solution **out, const attsvm_problem *problem,
+                                   attsvm_error *err)
+{
+    attsvm_solution *s;
+    const svm_rows *rows = &problem->rows;
+    *out = NULL;
+    TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
+    *out = s;
+    s->info = (attsvm_svm_info){ .norm = NAN,
+                                 .margin = NAN,
+                                 .dual = NAN,
+                                 .gap = NAN,
+                                 .violation = NAN,
+                                 .objective = NAN,
+                                 .residual = NAN,
+                                 .tight = -1,
+                                 .rank = -1,
+                                 .pair = { -1, -1, -1 },
+                                 .pair_selected = -1 };
+    TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
+    size_t terms = (size_t)rows->terms.count, tokens = (size_t)rows->data->tokens;
+    if (rows->sets) {
+        TRY(base_allocate(&s->sets, tokens, 1, "solution", err));
+        memcpy(s->sets, rows->sets, tokens);
+    } else {
+        TRY(base_allocate(&s->alpha, terms, sizeof *s->alpha, "solution", err));
+        memcpy(s->alpha, rows->base, terms * sizeof *s->alpha);
+    }
+    if (rows->softmax) {
+        TRY(base_allocate(&s->softmax, tokens, sizeof(double), "solution", err));
+        memcpy(s->softmax, rows->softmax, tokens * sizeof(double));
+    }
+    return ATTSVM_OK;
+}
+
+void attsvm_solution_free(attsvm_solution *solution)
+{
+    if (!solution)
+        return;
+    attsvm_solution_free(solution->head);
+    free(solution->alpha);
+    free(solution->sets);
+    free(solution->softmax);
+    free(solution->theta);
+    free(solution->lambda);
+    free(solution->mu);
+    free(solution->active);
+    free(solution->equal);
+    free(solution);
+}
+
+attsvm_svm_info attsvm_solution_info(const attsvm_solution *solution)
+{
+    return solution->info;
+}
+
+attsvm_claim attsvm_solution_claim(const attsvm_solution *solution)
+{
+    return solution->claim;
+}
+
+static void close_solution(attsvm_solution *s, const svm_run *run)
+{
+    attsvm_claim *claim = &s->claim;
+    s->info.merged = run->pricing.merged;
+    s->info.rounds = run->rounds;
+    s->info.iterations = run->engine.iterations;
+    s->info.passes = run->passes;
+    s->info.seconds = base_seconds() - run->start;
+    claim->settings = run->problem->settings;
+    claim->selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
+    claim->outcome = s->info.outcome;
+    claim->theta = s->theta;
+    claim->theta_count = run->rows->size;
+    claim->active = s->active;
+    claim->lambda = s->lambda;
+    claim->equal = s->equal;
+    claim->mu = s->mu;
+}
+
+attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome outcome,
+                                   attsvm_solution **out, attsvm_error *err)
+{
+    attsvm_status status = open_solution(out, problem, err);
+    if (status != ATTSVM_OK) {
+        attsvm_solution_free(*out);
+        *out = NULL;
+        return status;
+    }
+    svm_run run = { .problem = (attsvm_problem *)problem,
+                    .rows = &problem->rows,
+                    .start = base_seconds() };
+    (*out)->info.outcome = outcome;
+    for (int64_t k = 0; k < problem->rows.size; k++)
+        (*out)->theta[k] = NAN;
+    close_solution(*out, &run);
+    return ATTSVM_OK;
+}
+
+/* Sets the sample that a large problem starts from. */
+static void choose_sample(svm_run *run)
+{
+    double terms = (double)run->rows->terms.count, share = 1;
+    if (run->rows->problem != ATTSVM_PROBLEM_FINITE && !run->rows->matrix && terms > 2000)
+        share = fmax(0.02, 2.0 * (double)run->rows->d / terms);
+    run->pass_settings.share = share < 0.5 ? (uint64_t)(share * 0x1p64) : UINT64_MAX;
+}
+
+attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
+                        attsvm_svm_observer *observer, void *context, attsvm_solution **out,
+                        attsvm_error *err)
+{
+    svm_run run = { 0 };
+    bool whole = false;
+    attsvm_status status = open_solution(out, problem, err);
+    if (status == ATTSVM_OK)
+        status = open_run(&run, problem, err);
+    run.observer = observer;
+    run.context = context;
+    if (status == ATTSVM_OK) {
+        choose_sample(&run);
+        status = svm_seed(&run, warm, &whole, err);
+        if (whole)
+            run.pass_settings.share = UINT64_MAX;
+    }
+    if (status == ATTSVM_OK && run.pass.conflict_term >= 0 && run.pool.soft == 0)
+        status =
+            svm_certify_conflict(&run, *out, run.pass.conflict_term, run.pass.conflict_token, err);
+    else if (status == ATTSVM_OK)
+        status = generate(&run, *out, err);
+    if (status == ATTSVM_OK)
+        close_solution(*out, &run);
+    close_run(&run);
+    if (status != ATTSVM_OK) {
+        attsvm_solution_free(*out);
+        *out = NULL;
+    }
+    return status;
+}

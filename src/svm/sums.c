@@ -1,0 +1,158 @@
+/*
+ * Sums over rows of the pool.  For rank-one rows A = delta z' they run query by query:
+ *
+ *   sum c A      = sum_z (sum_{rows of z} c delta) z'
+ *   <A, theta>   = delta' (theta z)
+ *   <A_p, A_r>   = (delta_p' delta_r) (z_p' z_r)
+ */
+#include "svm/svm.h"
+
+#include <string.h>
+
+void svm_pool_combine(svm_pool *pool, const int32_t *slots, const double *coef, int64_t count,
+                      double *out)
+{
+    int64_t d = pool->d;
+    memset(out, 0, (size_t)pool->size * sizeof *out);
+    if (!pool->rows->matrix) {
+        for (int64_t k = 0; k < count; k++)
+            la_axpy(coef[k], pool->hi + slots[k] * d, out, d);
+        return;
+    }
+    memset(pool->used, 0, (size_t)pool->queries);
+    for (int64_t k = 0; k < count; k++) {
+        int32_t q = pool->query[slots[k]];
+        if (!pool->used[q])
+            memset(pool->u + q * d, 0, (size_t)d * sizeof *out);
+        pool->used[q] = 1;
+        la_axpy(coef[k], pool->hi + slots[k] * d, pool->u + q * d, d);
+    }
+    int64_t used = 0;
+    for (int64_t q = 0; q < pool->queries; q++) {
+        if (!pool->used[q])
+            memset(pool->u + q * d, 0, (size_t)d * sizeof *out);
+        used += pool->used[q];
+    }
+    if (used * d > 2048) {
+        la_gemm(true, false, d, d, pool->queries, 1, pool->u, d, pool->z, d, 0, out, d);
+        return;
+    }
+    for (int64_t q = 0; q < pool->queries; q++)
+        if (pool->used[q])
+            for (int64_t j = 0; j < d; j++)
+                la_axpy(pool->u[q * d + j], pool->z + q * d, out + j * d, d);
+}
+
+void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *coef,
+                            const double *coef_lo, int64_t count, double *hi, double *lo)
+{
+    int64_t d = pool->d;
+    const la_exact *exact = la_exact_active();
+    if (!pool->rows->matrix) {
+        for (int64_t k = 0; k < count; k++) {
+            dd c = { coef[k], coef_lo ? coef_lo[k] : 0 };
+            exact->axpy(c, pool->hi + slots[k] * d, hi, lo, d);
+            exact->axpy(base_dd(c.hi), pool->lo + slots[k] * d, hi, lo, d);
+        }
+        return;
+    }
+    memset(pool->used, 0, (size_t)pool->queries);
+    for (int64_t k = 0; k < count; k++) {
+        int32_t q = pool->query[slots[k]];
+        dd c = { coef[k], coef_lo ? coef_lo[k] : 0 };
+        double *u = pool->u + q * d, *u_lo = pool->u_lo + q * d;
+        if (!pool->used[q]) {
+            memset(u, 0, (size_t)d * sizeof *u);
+            memset(u_lo, 0, (size_t)d * sizeof *u);
+        }
+        pool->used[q] = 1;
+        exact->axpy(c, pool->hi + slots[k] * d, u, u_lo, d);
+        exact->axpy(base_dd(c.hi), pool->lo + slots[k] * d, u, u_lo, d);
+    }
+    for (int64_t q = 0; q < pool->queries; q++)
+        if (pool->used[q])
+            for (int64_t j = 0; j < d; j++)
+                exact->axpy((dd){ pool->u[q * d + j], pool->u_lo[q * d + j] }, pool->z + q * d,
+                            hi + j * d, lo + j * d, d);
+}
+
+/* u (queries,d) = z theta', so that margins are delta' u. */
+static void apply_queries(svm_pool *pool, const double *theta)
+{
+    int64_t d = pool->d;
+    if (pool->queries * d > 512) {
+        la_gemm(false, true, pool->queries, d, d, 1, pool->z, d, theta, d, 0, pool->u, d);
+        return;
+    }
+    la_rows matrix = { theta, NULL, d, d, ATTSVM_F64 };
+    for (int64_t q = 0; q < pool->queries; q++)
+        la_rows_dot(&matrix, pool->z + q * d, pool->u + q * d);
+}
+
+void svm_pool_margins(svm_pool *pool, const double *theta)
+{
+    int64_t d = pool->d;
+    if (!pool->rows->matrix) {
+        la_rows rows = { pool->hi, NULL, pool->count, d, ATTSVM_F64 };
+        la_rows_dot(&rows, theta, pool->margin);
+        return;
+    }
+    apply_queries(pool, theta);
+    for (int64_t s = 0; s < pool->count; s++)
+        pool->margin[s] = la_dot(pool->hi + s * d, pool->u + pool->query[s] * d, d);
+}
+
+void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
+                             const double *lo, double *residual)
+{
+    int64_t d = pool->d;
+    const la_exact *exact = la_exact_active();
+    if (pool->rows->matrix)
+        memset(pool->used, 0, (size_t)pool->queries);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t s = slots ? slots[k] : k;
+        const double *u = hi, *u_lo = lo;
+        if (pool->rows->matrix) {
+            int32_t q = pool->query[s];
+            double *to = pool->u + q * d, *to_lo = pool->u_lo + q * d;
+            for (int64_t j = 0; j < d && !pool->used[q]; j++) {
+                dd value = exact->dot(pool->z + q * d, hi + j * d, lo + j * d, d);
+                to[j] = value.hi;
+                to_lo[j] = value.lo;
+            }
+            pool->used[q] = 1;
+            u = to;
+            u_lo = to_lo;
+        }
+        dd margin = exact->dot(pool->hi + s * d, u, u_lo, d);
+        margin = base_dd_add(margin, base_dd(la_dot(pool->lo + s * d, u, d)));
+        residual[k] = base_dd_value(base_dd_sub(base_dd(pool->b[s]), margin));
+    }
+}
+
+void svm_pool_gram(svm_pool *pool, int64_t p, const int32_t *slots, int64_t count, double *out)
+{
+    int64_t d = pool->d;
+    const double *delta = pool->hi + p * d;
+    for (int64_t k = 0; k < count; k++)
+        out[k] = la_dot(delta, pool->hi + slots[k] * d, d);
+    if (!pool->rows->matrix)
+        return;
+    la_rows queries = { pool->z, NULL, pool->queries, d, ATTSVM_F64 };
+    la_rows_dot(&queries, pool->z + pool->query[p] * d, pool->along);
+    for (int64_t k = 0; k < count; k++)
+        out[k] *= pool->along[pool->query[slots[k]]];
+}
+
+dd svm_pool_gram_exact(const svm_pool *pool, int64_t p, int64_t r)
+{
+    int64_t d = pool->d;
+    const la_exact *exact = la_exact_active();
+    const double *a = pool->hi + p * d, *b = pool->hi + r * d;
+    dd product = exact->dot(a, b, pool->lo + r * d, d);
+    product = base_dd_add(product, exact->dot(pool->lo + p * d, b, pool->lo + r * d, d));
+    if (!pool->rows->matrix)
+        return product;
+    const double *z = pool->z + pool->query[p] * d, *w = pool->z + pool->query[r] * d;
+    return base_dd_mul(product, base_dd_dot(z, w, d));
+}

@@ -1,0 +1,332 @@
+/*
+ * svm: max-margin problems over token selections, solved to a proof (theory, section 4).
+ *
+ *   rows     what the constraints are, from the data, without ever storing them
+ *   pool     the few rows that are gathered, and sums over them
+ *   engine   exact dual active set on the pool, in double and in double-double
+ *   price    one pass over the data: which rows does theta violate?
+ *   solve    constraint generation around the engine, certificate at the end
+ *
+ * Everything here is for l2 and Frobenius norms; other norms use the same rows.
+ */
+#ifndef ATTSVM_SVM_H
+#define ATTSVM_SVM_H
+
+#include "data/data.h"
+
+extern const settings_table svm_table;
+
+/* Range checks, and problems that this build does not solve. */
+attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err);
+/* Terms of the problem: with the queries of a W problem, without queries otherwise. */
+attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,
+                                const attsvm_svm_settings *settings, attsvm_error *err);
+
+/* -------------------------------------------------------------------------- rows */
+
+typedef enum svm_row_kind {
+    SVM_NO_ROW,    /* the base token itself, or a token merged with it         */
+    SVM_AT_LEAST,  /* <A, theta> >= b                                          */
+    SVM_EQUAL,     /* <A, theta> = b                                           */
+    SVM_IMPOSSIBLE /* A = 0 and b != 0: the token has the key of the base token */
+} svm_row_kind;
+
+/*
+ * The constraint rows of a problem, by term and rival token t against the base token beta of the
+ * term (alpha, or the lowest index of the set O):
+ *
+ *   p, joint      A = W (x_beta - x_t)          theta in R^d, W the key map of the data
+ *   v             A = Y x_alpha                 theta in R^d, one row a term, named by t = alpha
+ *   W and others  A = (x_beta - x_t) z'         theta in R^{d x d}
+ *
+ * Margins of a term come from its logits, X_i u with u = W' theta or theta z.
+ */
+typedef struct svm_rows {
+    const attsvm_data *data;
+    data_terms terms;
+    int32_t problem; /* attsvm_problem_kind                          */
+    bool matrix;     /* theta is d x d and rows are rank one         */
+    bool strict;     /* duplicates of the base token are rows        */
+    bool scored;     /* duplicates must also have the same score     */
+    int64_t d, size; /* size of theta: d or d*d                      */
+    double *keymap;  /* (d,d) or NULL                                */
+    data_head head;  /* where `scored`                               */
+    int64_t *base;   /* base token, (terms)                          */
+    uint8_t *slack;  /* (terms) 1: b = 0; NULL: all b = 1            */
+    uint8_t *sets;   /* (tokens) or NULL                             */
+    double *softmax; /* (tokens) or NULL                             */
+} svm_rows;
+
+/* Copies the selection.  `slack` (terms, may be NULL) is copied too.  Frees nothing on failure:
+   call svm_rows_free either way. */
+attsvm_status svm_rows_create(svm_rows *rows, const attsvm_data *data,
+                              const attsvm_selection *selection,
+                              const attsvm_svm_settings *settings, attsvm_error *err);
+void svm_rows_free(svm_rows *rows);
+
+typedef struct svm_term {
+    int64_t term, i, q, base, visible;
+    bool slack;
+} svm_term;
+
+svm_term svm_rows_term(const svm_rows *rows, int64_t term);
+/* What token t of the term is, without looking for duplicates. */
+svm_row_kind svm_rows_kind(const svm_rows *rows, const svm_term *term, int64_t t);
+/* The same after comparing keys: SVM_NO_ROW where merged, SVM_IMPOSSIBLE where A = 0 and b != 0. */
+svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_t t);
+double svm_rows_rhs(const svm_rows *rows, const svm_term *term, int64_t t);
+/* delta of the row (d) in double-double: A, or A = delta z'; scratch (2d). */
+void svm_rows_delta(const svm_rows *rows, const svm_term *term, int64_t t, double *hi, double *lo,
+                    double *scratch);
+/* z (d) of a matrix problem. */
+void svm_rows_query(const svm_rows *rows, const svm_term *term, double *z);
+/* u (d) with logits X_i u: W' theta or theta z; z is scratch that receives the query. */
+void svm_rows_direction(const svm_rows *rows, const svm_term *term, const double *theta, double *z,
+                        double *u);
+/* The same in double-double. */
+void svm_rows_direction_exact(const svm_rows *rows, const svm_term *term, const double *hi,
+                              const double *lo, double *z, double *u_hi, double *u_lo);
+/* Number of rows (equalities included), duplicates not looked for. */
+int64_t svm_rows_count(const svm_rows *rows);
+
+/* -------------------------------------------------------------------------- pool */
+
+enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
+
+/*
+ * Gathered rows.  Each is stored as sigma A with sigma a power of two that brings |sigma A| into
+ * [1/2, 2): multipliers here are lambda / sigma.  Multipliers and theta are double-double.
+ */
+typedef struct svm_pool {
+    const svm_rows *rows;
+    int64_t count, capacity, d, size;
+    int64_t *term;
+    int32_t *token;
+    double *hi, *lo; /* sigma delta, (capacity,d)                        */
+    double *sigma;
+    double *square; /* |sigma A|^2                                      */
+    double *b;      /* sigma b                                          */
+    double *upper;  /* largest multiplier: C / sigma, infinite when hard */
+    uint8_t *equality;
+    int32_t *query; /* which z                                   */
+    int32_t *place; /* position in the active set, or SVM_AT_... */
+    double *lambda, *lambda_lo;
+    double *margin; /* scratch: sigma <A, theta>                 */
+    int64_t queries, query_capacity;
+    int64_t *query_term;
+    double *z, *u, *u_lo; /* (query_capacity,d): queries, and scratch     */
+    double *along;        /* (query_capacity): scratch, z_p' z            */
+    double soft;          /* C, 0: hard                                   */
+    int64_t *table;       /* hash of (term, token): slot + 1              */
+    int64_t table_size;
+    int32_t *query_table; /* hash of terms: number of the query + 1       */
+    int64_t query_table_size;
+    uint8_t *used;   /* (query_capacity): scratch                         */
+    double *scratch; /* (2d)                                              */
+} svm_pool;
+
+attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft, int64_t capacity,
+                              attsvm_error *err);
+void svm_pool_free(svm_pool *pool);
+/* Slot of a row, or -1. */
+int64_t svm_pool_find(const svm_pool *pool, int64_t term, int64_t token);
+/* Adds a row that svm_rows_resolve found to be one, and is not in the pool; *slot may be NULL. */
+attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, int64_t *slot,
+                           attsvm_error *err);
+/* Removes inactive rows that exceed their b by more than `most_margin` (by pool->margin);
+   moved[old slot] = new slot or -1. */
+void svm_pool_shrink(svm_pool *pool, double most_margin, int32_t *moved);
+/* out (size) = sum of coef[k] sigma A over the slots. */
+void svm_pool_combine(svm_pool *pool, const int32_t *slots, const double *coef, int64_t count,
+                      double *out);
+/* Adds the same sum in double-double. */
+void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *coef,
+                            const double *coef_lo, int64_t count, double *hi, double *lo);
+/* margin[slot] = sigma <A, theta> for all rows of the pool. */
+void svm_pool_margins(svm_pool *pool, const double *theta);
+/* residual (count) = b - sigma <A, theta>, in double-double rounded to double; slots NULL: all. */
+void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
+                             const double *lo, double *residual);
+/* out[k] = <sigma A_p, sigma A_k> */
+void svm_pool_gram(svm_pool *pool, int64_t p, const int32_t *slots, int64_t count, double *out);
+/* One entry in double-double. */
+dd svm_pool_gram_exact(const svm_pool *pool, int64_t p, int64_t r);
+
+/* ------------------------------------------------------------------------ engine */
+
+typedef enum svm_engine_end {
+    SVM_SOLVED,     /* no row of the pool is violated            */
+    SVM_INFEASIBLE, /* `entering` and `combination` prove it     */
+    SVM_LIMIT,      /* too many changes                          */
+    SVM_DOUBT       /* rounding decides: go on in double-double  */
+} svm_engine_end;
+
+/*
+ * Dual active set (Goldfarb and Idnani 1983) for
+ *
+ *   min 1/2 |theta|^2,  <A_r, theta> >= b_r,   dual: max b'l - 1/2 |sum l A|^2, 0 <= l <= upper
+ *
+ * over the rows of the pool.  theta = sum l A always; rows of the active set S are met with
+ * equality; L L' is the Gram matrix of S.  Numbers of L, g, y, r are double, or double-double
+ * once `extended`.
+ */
+typedef struct svm_engine {
+    svm_pool *pool;
+    bool extended;
+    int64_t count, capacity;
+    int32_t *active;            /* slots of S, in the order of L                  */
+    void *L;                    /* (capacity,capacity), lower                     */
+    void *g, *y, *r, *rotation; /* scratch                                        */
+    double *coef, *coef_lo;     /* scratch                                        */
+    double *combination;        /* r of an infeasible row                         */
+    double *residual;           /* (residual_capacity) b - <A, theta> by slot     */
+    int64_t residual_capacity;
+    double *theta, *theta_lo, *step; /* (size)                                   */
+    int64_t iterations, max_iterations;
+    int64_t entering;     /* slot whose row cannot be met                        */
+    double entering_sign; /* -1: an equality that had to come down               */
+} svm_engine;
+
+attsvm_status svm_engine_create(svm_engine *engine, svm_pool *pool, attsvm_error *err);
+void svm_engine_free(svm_engine *engine);
+/* Until the pool is solved; makes room first. */
+attsvm_status svm_engine_run(svm_engine *engine, svm_engine_end *end, attsvm_error *err);
+/* Starts again, in double-double. */
+attsvm_status svm_engine_extend(svm_engine *engine, attsvm_error *err);
+/*
+ * Multipliers and theta of S to full double-double accuracy, by iterative refinement.  *again: a
+ * multiplier turned out negative and its row left S, so the engine has to run again.
+ */
+svm_engine_end svm_engine_refine(svm_engine *engine, bool *again);
+/* Follows svm_pool_shrink. */
+void svm_engine_move(svm_engine *engine, const int32_t *moved);
+
+svm_engine_end svm_engine_run_double(svm_engine *engine);
+svm_engine_end svm_engine_run_extended(svm_engine *engine);
+svm_engine_end svm_engine_enter_double(svm_engine *engine, int64_t p, double violation,
+                                       double sign);
+void svm_engine_refactor_double(svm_engine *engine);
+void svm_engine_leave_double(svm_engine *engine, int64_t k);
+/* G x = rhs over S. */
+void svm_engine_solve_double(svm_engine *engine, const double *rhs, double *x);
+
+/* ----------------------------------------------------------------------- pricing */
+
+/* What one pass over the data found; the numbers are of exact evaluation where it matters. */
+typedef struct svm_pass {
+    double visited;    /* share of the tokens that was read                            */
+    double least;      /* smallest <A, theta> over rows with b = 1 (infinite: none)     */
+    double least_zero; /* smallest <A, theta> / |A| over rows with b = 0                */
+    double largest;    /* largest |A| among rows near their b                           */
+    double slacks;     /* sum of max(0, b - <A, theta>), of a soft problem              */
+    int64_t violated;  /* terms with a violated row                                     */
+    int64_t tight, merged;
+    int64_t conflict_term, conflict_token; /* A = 0 and b = 1; -1: none                    */
+} svm_pass;
+
+/*
+ * The state of terms between passes.  A term whose smallest <A, theta> - b was m when it was last
+ * read cannot be violated, or tight, while m - bound |theta - theta then| stays above a small
+ * margin, so it is not read again.
+ */
+typedef struct svm_pricing {
+    const svm_rows *rows;
+    int threads;
+    int64_t terms, blocks;
+    double *slack;    /* smallest <A, theta> - b when last read               */
+    double *when;     /* length of theta's path at that time; negative: never */
+    float *bound;     /* |A| <= bound for all rows of the term                */
+    int32_t *worst;   /* token of the smallest slack, -1: no row              */
+    double travelled; /* length of theta's path so far                        */
+    double *previous; /* theta of the last pass                               */
+    int64_t merged;   /* counted when a term is first read                    */
+    double *scratch;  /* (threads, ...)                                       */
+    int64_t scratch_each;
+    struct svm_block *results; /* (blocks)                                       */
+} svm_pricing;
+
+attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int threads,
+                                 attsvm_error *err);
+void svm_pricing_free(svm_pricing *pricing);
+
+typedef struct svm_pass_settings {
+    uint64_t seed, share; /* terms whose hash is at most `share` are read; UINT64_MAX: all */
+    bool exact;           /* evaluate rows near their b in double-double                   */
+    bool all;             /* do not skip                                                   */
+    double tolerance;     /* a row is violated when <A, theta> < b - tolerance - floor     */
+    double floor;         /* ... floor |A| |theta|                                         */
+    const svm_pool *soft; /* of a soft problem: rows at their bound may be violated        */
+} svm_pass_settings;
+
+/* Reads the terms that may be violated at theta = hi + lo. */
+svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,
+                          const svm_pass_settings *settings);
+/* Whether the sample contains the term. */
+bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
+
+/* ------------------------------------------------------------------------- solve */
+
+struct attsvm_problem {
+    const attsvm_data *data;
+    attsvm_svm_settings settings;
+    svm_rows rows;
+};
+
+struct attsvm_solution {
+    attsvm_svm_info info;
+    attsvm_claim claim;
+    attsvm_solution *head; /* of a joint problem: the v-SVM */
+    int64_t *alpha;
+    uint8_t *sets;
+    double *softmax, *theta, *lambda, *mu;
+    attsvm_row *active, *equal;
+};
+
+/* A running solve. */
+typedef struct svm_run {
+    attsvm_problem *problem;
+    const svm_rows *rows;
+    svm_pool pool;
+    svm_engine engine;
+    svm_pricing pricing;
+    svm_pass pass; /* the last one                                  */
+    svm_pass_settings pass_settings;
+    double tol, start;
+    int64_t rounds;
+    double passes;
+    double *best;                /* (size) best feasible direction so far         */
+    double best_margin;          /* its smallest margin / norm; 0: none           */
+    double *sum, *sum_lo, *zero; /* (size) scratch; all zeros             */
+    double *coef, *packed;       /* by slot: scratch                      */
+    int32_t *slots;
+    struct svm_candidate *candidates; /* (terms), on demand                    */
+    attsvm_svm_observer *observer;
+    void *context;
+    bool stopped;
+} svm_run;
+
+/* As attsvm_problem_solve, but for joint problems (whose `slack` rows must be set). */
+attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
+                        attsvm_svm_observer *observer, void *context, attsvm_solution **out,
+                        attsvm_error *err);
+/* A solution that holds an outcome and no proof of its own. */
+attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome outcome,
+                                   attsvm_solution **out, attsvm_error *err);
+
+/* Rows to start with: all of a small problem, otherwise some from a sample (theta still 0). */
+attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err);
+/* Adds the rows of the worst violated terms of the last pass; *forced is the worst slot among those
+   that the pool had already, or -1. */
+attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
+                          attsvm_error *err);
+
+/* The optimal certificate from the last, exact pass; false where its gap is too large. */
+attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err);
+/* The certificate of infeasibility from the engine; false where its residual is too large. */
+attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
+                                     attsvm_error *err);
+/* The certificate of one row with A = 0 and b = 1. */
+attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, int64_t term,
+                                   int64_t token, attsvm_error *err);
+
+#endif

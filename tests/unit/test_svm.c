@@ -1,0 +1,303 @@
+/* Max-margin problems that can be solved by hand. */
+#include "solved.h"
+
+#include "svm/svm.h"
+
+static void assert_theta(const attsvm_solution *solution, const double *theta, int64_t count)
+{
+    attsvm_claim claim = attsvm_solution_claim(solution);
+    assert_int_equal(claim.theta_count, count);
+    for (int64_t k = 0; k < count; k++)
+        assert_near(claim.theta[k], theta[k], 1e-12);
+}
+
+#define SOLVE(solution, data, problem, expected, ...)                                              \
+    attsvm_svm_settings settings_ = settings_for(problem);                                         \
+    attsvm_solution *solution =                                                                    \
+        solved(data, &settings_, &(attsvm_selection){ __VA_ARGS__ }, expected)
+
+static void two_tokens_on_a_line(void **state)
+{
+    (void)state;
+    /* keys (1,0) selected, (0,0) rival: min |p| with p_1 >= 1 is p = (1,0) */
+    double X[] = { 1, 0, 0, 0 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
+    assert_theta(solution, (double[]){ 1, 0 }, 2);
+    attsvm_svm_info info = attsvm_solution_info(solution);
+    assert_int_equal(info.tight, 1);
+    assert_int_equal(info.active, 1);
+    assert_int_equal(info.merged, 0);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void a_square_of_tokens(void **state)
+{
+    (void)state;
+    /* selected (1,1) against (1,0), (0,1), (0,0): p = (1,1); the diagonal is not tight */
+    double X[] = { 0, 0, 1, 0, 1, 1, 0, 1 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 4, .d = 2, .X = X });
+    SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 2 });
+    assert_theta(solution, (double[]){ 1, 1 }, 2);
+    assert_int_equal(attsvm_solution_info(solution).tight, 2);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void opposite_wishes_are_infeasible(void **state)
+{
+    (void)state;
+    double X[] = { 1, 0, 0, 0, 0, 0, 2, 0 };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X });
+    SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_INFEASIBLE, .alpha = (int64_t[]){ 0, 0 });
+    attsvm_claim claim = attsvm_solution_claim(solution);
+    /* l_1 (1,0) + l_2 (-2,0) = 0, l_1 + l_2 = 1 */
+    assert_int_equal(claim.active_count, 2);
+    assert_near(claim.lambda[0], 2.0 / 3, 1e-15);
+    assert_near(claim.lambda[1], 1.0 / 3, 1e-15);
+    assert_true(isnan(claim.theta[0]));
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void duplicates_are_merged_or_named(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    double X[] = { 1, 0, 1, 0, 0, 0 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
+    assert_theta(solution, (double[]){ 1, 0 }, 2);
+    assert_int_equal(attsvm_solution_info(solution).merged, 1);
+    attsvm_solution_free(solution);
+    attsvm_svm_settings strict = settings_for(ATTSVM_PROBLEM_P);
+    assert_ok(attsvm_svm_settings_set(&strict, "duplicates", "strict", &err), err);
+    solution =
+        solved(data, &strict, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_INFEASIBLE);
+    attsvm_svm_info info = attsvm_solution_info(solution);
+    assert_true(info.conflict);
+    assert_int_equal(info.pair.token, 1);
+    assert_int_equal(info.pair_selected, 0);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void same_key_other_score(void **state)
+{
+    (void)state;
+    /* the key map hides the second coordinate, in which the scores differ */
+    double X[] = { 1, 2, 1, 1, 0, 0 }, W[] = { 1, 0, 0, 0 }, v[] = { 0, 1 }, level[] = { 1, 0 };
+    int8_t Y[] = { 1 };
+    set s = { .n = 1, .T = 3, .d = 2, .X = X, .W = W, .v = v, .Y = Y };
+    attsvm_data *data = open_set(s);
+    SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_INFEASIBLE, .alpha = (int64_t[]){ 0 });
+    assert_true(attsvm_solution_info(solution).conflict);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+    /* with equal scores the two are one selection */
+    s.v = level;
+    data = open_set(s);
+    solution =
+        solved(data, &settings_, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
+    assert_theta(solution, (double[]){ 1, 0 }, 2);
+    assert_int_equal(attsvm_solution_info(solution).merged, 1);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void lone_tokens_have_no_rows(void **state)
+{
+    (void)state;
+    double X[] = { 1, 0, 0, 1 };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 1, .d = 2, .X = X });
+    SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0, 0 });
+    attsvm_svm_info info = attsvm_solution_info(solution);
+    assert_true(info.norm == 0 && info.gap == 0);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void one_query_one_rival(void **state)
+{
+    (void)state;
+    /* delta = (1,0), z = (3,4): W = delta z' / |z|^2 */
+    double X[] = { 1, 0, 0, 0 }, Z[] = { 3, 4 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
+    SOLVE(solution, data, ATTSVM_PROBLEM_W, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
+    assert_theta(solution, (double[]){ 3.0 / 25, 4.0 / 25, 0, 0 }, 4);
+    attsvm_error err;
+    assert_ok(attsvm_solution_rank(solution, &err), err);
+    assert_int_equal(attsvm_solution_info(solution).rank, 1);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void queries_of_every_kind(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    double X[] = { 2, 0, 0, 1, 1, 1 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    const char *const modes[] = { "0", "2", "all", "causal" };
+    for (int k = 0; k < 4; k++) {
+        int64_t alpha[] = { 0, 0, 0 }, terms;
+        assert_ok(attsvm_svm_settings_set(&settings, "query", modes[k], &err), err);
+        assert_ok(attsvm_svm_terms(data, &settings, &terms, &err), err);
+        assert_int_equal(terms, k < 2 ? 1 : 3);
+        attsvm_solution_free(
+            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL));
+    }
+    settings.query = ATTSVM_QUERY_TOKEN;
+    settings.query_token = 3;
+    attsvm_problem *problem;
+    assert_fails(attsvm_problem_create(&problem, data,
+                                       &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, &settings,
+                                       &err),
+                 err, ATTSVM_E_ARG, "query token 3");
+    attsvm_data_free(data);
+}
+
+static void sets_with_equalities(void **state)
+{
+    (void)state;
+    /* tokens (1,0) and (0,1) stay, (0,0) goes, z = (1,0): W z = (1,1) */
+    double X[] = { 1, 0, 0, 1, 0, 0 }, Z[] = { 1, 0 }, s[] = { 0.75, 0.25, 0 };
+    uint8_t O[] = { 1, 1, 0 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
+    SOLVE(solution, data, ATTSVM_PROBLEM_MULTI, ATTSVM_OPTIMAL, .sets = O);
+    assert_theta(solution, (double[]){ 1, 0, 1, 0 }, 4);
+    assert_int_equal(attsvm_solution_claim(solution).equal_count, 1);
+    attsvm_solution_free(solution);
+    /* (1,-1)' W z = log 3 */
+    attsvm_svm_settings finite = settings_for(ATTSVM_PROBLEM_FINITE);
+    solution =
+        solved(data, &finite, &(attsvm_selection){ .sets = O, .softmax = s }, ATTSVM_OPTIMAL);
+    assert_theta(solution, (double[]){ log(3) / 2, 0, -log(3) / 2, 0 }, 4);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void contradicting_equalities(void **state)
+{
+    (void)state;
+    /* the same tokens and query twice, with different softmax */
+    double X[] = { 1, 0, 0, 1, 1, 0, 0, 1 }, Z[] = { 1, 0, 1, 0 }, s[] = { 0.75, 0.25, 0.5, 0.5 };
+    uint8_t O[] = { 1, 1, 1, 1 };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    SOLVE(solution, data, ATTSVM_PROBLEM_FINITE, ATTSVM_INFEASIBLE, .sets = O, .softmax = s);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+/* The data of mm-joint-tight and mm-joint-slack: the third sequence decides. */
+static void joint_problems(void **state)
+{
+    (void)state;
+    double X[] = { 0, 0, 1, 1, 0, 0, 1, -1, 0, 0, 0.5, 1.5 };
+    int8_t Y[] = { 1, -1, 1 };
+    int64_t alpha[] = { 1, 1, 1 };
+    attsvm_data *data = open_set((set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
+    SOLVE(solution, data, ATTSVM_PROBLEM_JOINT, ATTSVM_OPTIMAL, .alpha = alpha);
+    /* p_1 + p_2 >= 1, p_1 - p_2 >= 1, the third only >= 0: p = (1,0) */
+    assert_theta(solution, (double[]){ 1, 0 }, 2);
+    attsvm_claim claim = attsvm_solution_claim(solution);
+    assert_non_null(claim.head);
+    assert_near(claim.head->theta[0], 0, 1e-12);
+    assert_near(claim.head->theta[1], 1, 1e-12);
+    attsvm_solution_free(solution);
+    attsvm_svm_settings p = settings_for(ATTSVM_PROBLEM_P);
+    solution = solved(data, &p, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+    assert_true(attsvm_solution_info(solution).norm > 1.05);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void soft_margin_by_hand(void **state)
+{
+    (void)state;
+    /* rows p >= 1 and -p >= 1: lambda = C each, p = 0, P = 2C */
+    double X[] = { 1, 0, 0, 1 };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 1, .X = X });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    settings.soft = 3;
+    attsvm_solution *solution = solved(
+        data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0, 0 } }, ATTSVM_OPTIMAL);
+    assert_near(attsvm_solution_info(solution).objective, 6, 1e-12);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+    /* one row p >= 1, C = 1/4: lambda = 1/4, p = 1/4; C = 2: the hard solution */
+    data = open_set((set){ .n = 1, .T = 2, .d = 1, .X = X });
+    settings.soft = 0.25;
+    solution =
+        solved(data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
+    assert_theta(solution, (double[]){ 0.25 }, 1);
+    attsvm_solution_free(solution);
+    settings.soft = 2;
+    solution =
+        solved(data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
+    assert_theta(solution, (double[]){ 1 }, 1);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void bad_problems_are_refused(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    attsvm_problem *problem;
+    double X[] = { 1, 0, 0, 0 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    attsvm_selection two = { .alpha = (int64_t[]){ 2 } }, none = { 0 };
+    assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG,
+                 "alpha[0] = 2 is not in 0..1");
+    assert_fails(attsvm_problem_create(&problem, data, &none, &settings, &err), err, ATTSVM_E_ARG,
+                 "selection");
+    settings.norm = ATTSVM_NORM_NUC;
+    assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG,
+                 "nuc");
+    settings = settings_for(ATTSVM_PROBLEM_V);
+    assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_DATA,
+                 "labels");
+    assert_fails(attsvm_svm_settings_set(&settings, "colour", "1", &err), err, ATTSVM_E_ARG,
+                 "colour");
+    attsvm_data_free(data);
+}
+
+static void short_forms_of_settings(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    attsvm_svm_settings s = settings_for(ATTSVM_PROBLEM_P);
+    assert_ok(attsvm_svm_settings_set(&s, "norm", "lq:3", &err), err);
+    assert_true(s.norm == ATTSVM_NORM_LQ && s.q == 3);
+    assert_ok(attsvm_svm_settings_set(&s, "head", "concave:0.5", &err), err);
+    assert_true(s.head == ATTSVM_HEAD_CONCAVE && s.kappa == 0.5);
+    assert_ok(attsvm_svm_settings_set(&s, "query", "4", &err), err);
+    assert_true(s.query == ATTSVM_QUERY_TOKEN && s.query_token == 4);
+    assert_ok(attsvm_svm_settings_set(&s, "problem", "W", &err), err);
+    assert_int_equal(s.problem, ATTSVM_PROBLEM_W);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_tokens_on_a_line),
+        cmocka_unit_test(a_square_of_tokens),
+        cmocka_unit_test(opposite_wishes_are_infeasible),
+        cmocka_unit_test(duplicates_are_merged_or_named),
+        cmocka_unit_test(same_key_other_score),
+        cmocka_unit_test(lone_tokens_have_no_rows),
+        cmocka_unit_test(one_query_one_rival),
+        cmocka_unit_test(queries_of_every_kind),
+        cmocka_unit_test(sets_with_equalities),
+        cmocka_unit_test(contradicting_equalities),
+        cmocka_unit_test(joint_problems),
+        cmocka_unit_test(soft_margin_by_hand),
+        cmocka_unit_test(bad_problems_are_refused),
+        cmocka_unit_test(short_forms_of_settings),
+    };
+    return cmocka_run_group_tests_name("svm", tests, NULL, NULL);
+}
