@@ -131,6 +131,24 @@ void la_syrk(bool transpose, int64_t n, int64_t k, double alpha, const double *A
 void la_trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double *x);
 /* Lower Cholesky factor in place; returns 0, or k > 0 when the leading minor k is not positive. */
 int64_t la_cholesky(int64_t n, double *A, int64_t lda);
+/* From the factor L to the full inverse of L L', in place; 0 when it worked. */
+int64_t la_cholesky_invert(int64_t n, double *L, int64_t ldl);
+/* Solves L X = B or L' X = B in place, B n x columns. */
+void la_trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl, double *B,
+             int64_t ldb);
+/* Eigenvalues, ascending, of L^-1 A L^-T (of A where L is NULL); A (lower) is lost; 0: it worked.
+ */
+int64_t la_eigenvalues_in(int64_t n, double *A, int64_t lda, const double *L, int64_t ldl,
+                          double *w);
+/*
+ * Rank-revealing Cholesky of a semidefinite A (lower, overwritten): L L' = A[order, order] up to
+ * pivots at most tol; the first *rank rows of L are the factor of the rows that were kept.
+ */
+attsvm_status la_cholesky_pivoted(int64_t n, double *A, int64_t lda, double tol, int64_t *order,
+                                  int64_t *rank, attsvm_error *err);
+/* Orthonormal rows Q (*rank x n) that span the rows of A (m x n, lost), by pivoted QR. */
+attsvm_status la_row_space(int64_t m, int64_t n, double *A, int64_t lda, double tol, double *Q,
+                           int64_t *rank, attsvm_error *err);
 /* Symmetric eigenproblem: A (lower read, overwritten by eigenvectors in columns), w ascending. */
 attsvm_status la_eigen(int64_t n, double *A, int64_t lda, double *w, attsvm_error *err);
 /* Thin SVD A = U diag(s) Vt, A m x n overwritten, r = min(m,n): U m x r, Vt r x n, s descending. */
