@@ -14,11 +14,14 @@ find_library(openblas_library NAMES openblas REQUIRED
 find_path(cblas_include NAMES cblas.h REQUIRED
           HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
                 /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
+# Linear programs of the l1 and l_infinity norms.
+find_library(clp_library NAMES Clp REQUIRED)
+find_path(clp_include NAMES coin/Clp_C_Interface.h REQUIRED)
 
 add_library(attsvm_dependencies INTERFACE)
 target_link_libraries(attsvm_dependencies INTERFACE ${openblas_library} PkgConfig::lapacke
-                      PkgConfig::zip PkgConfig::jansson Threads::Threads m)
-target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${cblas_include})
+                      ${clp_library} PkgConfig::zip PkgConfig::jansson Threads::Threads m)
+target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${cblas_include} ${clp_include})
 if(OpenMP_C_FOUND)
     target_link_libraries(attsvm_dependencies INTERFACE OpenMP::OpenMP_C)
 endif()
@@ -30,7 +33,7 @@ endif()
 # The same by bare names, for those who link the installed archive.  libzip's and lapack's own
 # .pc files would add libraries (bz2, ssl, gfortran) that their -dev packages do not bring and that
 # only a wholly static program needs.
-set(attsvm_archive_needs openblas lapacke zip jansson ${OpenMP_C_LIB_NAMES} ${MPI_C_LIB_NAMES}
+set(attsvm_archive_needs openblas lapacke Clp zip jansson ${OpenMP_C_LIB_NAMES} ${MPI_C_LIB_NAMES}
                          pthread m)
 list(REMOVE_DUPLICATES attsvm_archive_needs)
 

@@ -1,0 +1,376 @@
+/*
+ * Spectral norm over gathered rows: a primal-dual interior point method on
+ *
+ *   min t   Z = [t I, W; W', t I] >= 0,  w = A W - b >= 0,  A_e W = e          (y = (t, W))
+ *   max b'lambda + e'mu   X >= 0,  tr X = 1,  2 X_12 + sum lambda A + sum mu A = 0
+ *
+ * the last saying that |sum lambda A|_* <= 1.  Z and w are computed from y, so the primal is
+ * feasible throughout.  HKM direction with Mehrotra's corrector, as for the nuclear norm, but the
+ * unknown is y: with K_WW = (tr(B_ij X B_kl Z^-1)) + A' diag(lambda/w) A, B_ij = [0 e_i e_j'; . 0],
+ *
+ *   [ tr(Z^-1 X)  2 sym(Z^-1 X)_12' ] [ dt ]   [ sigma mu tr Z^-1 - tr E - 1                ]
+ *   [     .             K_WW        ] [ dW ] = [ 2 (sigma mu Z^-1 - E)_12 + A'(sigma mu - c)/w ]
+ *
+ * of order p q + 1.  Equalities add their multipliers on the right and are eliminated.
+ */
+#include "svm/cores.h"
+
+#include "la/la.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPECTRAL_STEPS = 80, SPECTRAL_IDLE = 4 };
+static const double SPECTRAL_BACK = 0.97; /* of the step to the boundary       */
+static const double SPECTRAL_PUSH = 1.1;  /* scale of the point that starts    */
+
+typedef struct spectral {
+    const svm_part *part;
+    svm_part unit; /* rows e_i e_j', one for each entry of W */
+    int64_t p, q, N, rows, size, equals;
+    double t, mu, best;
+    double *A;              /* rows x size: A_r as a vector                       */
+    double *W, *w, *lambda; /* size; rows; rows (multipliers of equalities too)   */
+    double *X, *Z, *Zinv, *dX, *dZ, *dXa, *dZa, *Lx, *Lz, *T1, *T2, *eig; /* N x N      */
+    double *K, *border, *small; /* (size+1)^2; equals x (size+1); equals^2            */
+    double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *norms, *nu;
+    double *best_W, *best_lambda;
+    int64_t *equal_row;
+    svm_schur schur;
+    void *memory;
+} spectral;
+
+static void layout(spectral *s, arena *a)
+{
+    size_t m = (size_t)s->rows, size = (size_t)s->size, N = (size_t)s->N, p = (size_t)s->p;
+    size_t q = (size_t)s->q, equals = (size_t)s->equals;
+    s->A = take(a, m * size);
+    s->weighted = take(a, m * size);
+    double **squares[] = { &s->X,   &s->Z,  &s->Zinv, &s->dX, &s->dZ, &s->dXa,
+                           &s->dZa, &s->Lx, &s->Lz,   &s->T1, &s->T2 };
+    for (size_t k = 0; k < sizeof squares / sizeof *squares; k++)
+        *squares[k] = take(a, N * N);
+    double **by_row[] = { &s->w,    &s->lambda,    &s->dw,    &s->dlambda,
+                          &s->dw_a, &s->dlambda_a, &s->norms, &s->best_lambda };
+    for (size_t k = 0; k < sizeof by_row / sizeof *by_row; k++)
+        *by_row[k] = take(a, m);
+    s->W = take(a, size);
+    s->best_W = take(a, size);
+    s->S = take(a, size);
+    s->dy = take(a, size + 1);
+    s->eig = take(a, N);
+    s->K = take(a, (size + 1) * (size + 1));
+    s->border = take(a, equals * (size + 1));
+    s->small = take(a, equals * equals);
+    s->nu = take(a, equals);
+    s->equal_row = take_int64(a, equals);
+    s->unit.u = take(a, size * p);
+    s->unit.v = take(a, q * q);
+    s->unit.b = take(a, 1);
+    s->unit.term = take_int64(a, size);
+    svm_schur_layout(&s->schur, a, s->size, s->q, s->p, s->q);
+}
+
+/* Z (N x N) = [t I, W; W', t I]. */
+static void lift(const spectral *s, double t, const double *W, double *Z)
+{
+    int64_t p = s->p, q = s->q, N = s->N;
+    memset(Z, 0, (size_t)(N * N) * sizeof *Z);
+    for (int64_t i = 0; i < N; i++)
+        Z[i * N + i] = t;
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < q; j++)
+            Z[i * N + p + j] = Z[(p + j) * N + i] = W[i * q + j];
+}
+
+/* x (size) = 2 M_12 */
+static void corner(const spectral *s, const double *M, double *x)
+{
+    for (int64_t i = 0; i < s->p; i++)
+        for (int64_t j = 0; j < s->q; j++)
+            x[i * s->q + j] = 2 * M[i * s->N + s->p + j];
+}
+
+static double trace(const double *M, int64_t N)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < N; i++)
+        sum += M[i * N + i];
+    return sum;
+}
+
+static double complementarity(const spectral *s)
+{
+    double sum = la_dot(s->X, s->Z, s->N * s->N);
+    for (int64_t r = 0; r < s->rows; r++)
+        if (!s->part->equal[r])
+            sum += s->w[r] * s->lambda[r];
+    return sum / (double)(s->N + s->rows - s->equals);
+}
+
+/* Unit rows are sorted by j: entry (i, j) of W is row j p + i of the unit part. */
+static void prepare_units(spectral *s)
+{
+    int64_t p = s->p, q = s->q;
+    double *u = s->unit.u, *v = s->unit.v, *b = s->unit.b;
+    int64_t *term = s->unit.term;
+    s->unit = (svm_part){
+        .rows = s->size, .terms = q, .p = p, .q = q, .u = u, .v = v, .b = b, .term = term
+    };
+    for (int64_t j = 0; j < q; j++) {
+        v[j * q + j] = 1;
+        for (int64_t i = 0; i < p; i++) {
+            u[(j * p + i) * p + i] = 1;
+            term[j * p + i] = j;
+        }
+    }
+}
+
+static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
+{
+    const svm_part *part = s->part;
+    arena a = { 0 };
+    layout(s, &a);
+    TRY(base_arena_allocate(&a, "spectral norm workspace", err));
+    s->memory = a.base;
+    layout(s, &a);
+    prepare_units(s);
+    int64_t p = s->p, q = s->q, e = 0;
+    for (int64_t r = 0; r < s->rows; r++) {
+        const double *u = part->u + r * p, *v = part->v + part->term[r] * q;
+        for (int64_t i = 0; i < p; i++)
+            for (int64_t j = 0; j < q; j++)
+                s->A[r * s->size + i * q + j] = u[i] * v[j];
+        s->norms[r] = la_norm(u, p) * la_norm(v, q);
+        if (part->equal[r])
+            s->equal_row[e++] = r;
+    }
+    bool homogeneous = true;
+    for (int64_t r = 0; r < s->rows; r++)
+        homogeneous = homogeneous && !(part->equal[r] && part->b[r] != 0);
+    for (int64_t k = 0; k < s->size; k++)
+        s->W[k] = (homogeneous ? SPECTRAL_PUSH : 1) * W0[k];
+    lift(s, 0, s->W, s->T1);
+    if (la_eigenvalues_in(s->N, s->T1, s->N, NULL, s->N, s->eig) != 0)
+        return fail(err, ATTSVM_E_ARG, "singular values of the first point");
+    s->t = 1.3 * s->eig[s->N - 1];
+    lift(s, s->t, s->W, s->Z);
+    la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->w);
+    for (int64_t r = 0; r < s->rows; r++) {
+        s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - part->b[r], 1e-2);
+        s->lambda[r] = 0;
+    }
+    /* X = I/N, and w lambda = t/N, the product of X and Z */
+    for (int64_t i = 0; i < s->N; i++)
+        s->X[i * s->N + i] = 1 / (double)s->N;
+    for (int64_t r = 0; r < s->rows; r++)
+        if (!part->equal[r])
+            s->lambda[r] = s->t / (double)s->N / s->w[r];
+    s->mu = complementarity(s);
+    s->best = INFINITY;
+    return ATTSVM_OK;
+}
+
+/* K factored: order size + 1, t last, W in the order of the unit rows (column by column). */
+static bool factor(spectral *s)
+{
+    int64_t N = s->N, size = s->size, order = size + 1, p = s->p, q = s->q;
+    size_t bytes = (size_t)(N * N) * sizeof(double);
+    memcpy(s->Lz, s->Z, bytes);
+    memcpy(s->Lx, s->X, bytes);
+    if (la_cholesky(N, s->Lz, N) != 0 || la_cholesky(N, s->Lx, N) != 0)
+        return false;
+    memcpy(s->Zinv, s->Lz, bytes);
+    if (la_cholesky_invert(N, s->Zinv, N) != 0)
+        return false;
+    svm_schur_form(&s->schur, &s->unit, s->X, s->Zinv, s->K, order);
+    int64_t used = 0;
+    for (int64_t r = 0; r < s->rows; r++)
+        if (!s->part->equal[r]) {
+            double weight = sqrt(s->lambda[r] / s->w[r]);
+            for (int64_t i = 0; i < p; i++)
+                for (int64_t j = 0; j < q; j++)
+                    s->weighted[used * size + j * p + i] = weight * s->A[r * size + i * q + j];
+            used++;
+        }
+    la_syrk(true, size, used, 1, s->weighted, size, 1, s->K, order);
+    la_gemm(false, false, N, N, N, 1, s->Zinv, N, s->X, N, 0, s->T1, N);
+    svm_symmetrise(N, s->T1);
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < q; j++)
+            s->K[size * order + j * p + i] = 2 * s->T1[i * N + p + j];
+    s->K[size * order + size] = trace(s->T1, N);
+    if (!svm_cholesky_shifted(order, s->K, s->dy))
+        return false;
+    /* border = L^-1 A_e', small = border' border */
+    for (int64_t e = 0; e < s->equals; e++) {
+        double *x = s->border + e * order;
+        for (int64_t i = 0; i < p; i++)
+            for (int64_t j = 0; j < q; j++)
+                x[j * p + i] = s->A[s->equal_row[e] * size + i * q + j];
+        x[size] = 0;
+        la_trsv(false, order, s->K, order, x);
+    }
+    la_syrk(false, s->equals, order, 1, s->border, order, 0, s->small, s->equals);
+    return s->equals == 0 || la_cholesky(s->equals, s->small, s->equals) == 0;
+}
+
+/* Direction for the target sigma mu; dW into T2's place s->dy (t last), multipliers into dlambda.
+ */
+static double direction(spectral *s, double target, bool corrector, double *dX, double *dZ,
+                        double *dw, double *dlambda)
+{
+    int64_t N = s->N, size = s->size, order = size + 1, p = s->p, q = s->q, square = N * N;
+    const svm_part *part = s->part;
+    double *base = s->T2; /* target Z^-1 - E */
+    memset(base, 0, (size_t)square * sizeof *base);
+    if (corrector) {
+        la_gemm(false, false, N, N, N, 1, s->dZa, N, s->dXa, N, 0, s->T1, N);
+        la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, base, N);
+        svm_symmetrise(N, base);
+    }
+    la_axpy(target, s->Zinv, base, square);
+    corner(s, base, s->S);
+    for (int64_t r = 0; r < s->rows; r++) {
+        double second = corrector ? s->dw_a[r] * s->dlambda_a[r] : 0;
+        dlambda[r] = part->equal[r] ? 0 : (target - second) / s->w[r];
+    }
+    la_gemv(true, s->rows, size, 1, s->A, size, dlambda, 1, s->S);
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < q; j++)
+            s->dy[j * p + i] = s->S[i * q + j];
+    s->dy[size] = trace(base, N) - 1;
+    la_trsv(false, order, s->K, order, s->dy);
+    /* equalities: A_e dW = e - A_e W, with multipliers nu on the right */
+    for (int64_t e = 0; e < s->equals; e++) {
+        int64_t r = s->equal_row[e];
+        s->nu[e] = part->b[r] - la_dot(s->A + r * size, s->W, size) -
+                   la_dot(s->border + e * order, s->dy, order);
+    }
+    la_trsv(false, s->equals, s->small, s->equals, s->nu);
+    la_trsv(true, s->equals, s->small, s->equals, s->nu);
+    for (int64_t e = 0; e < s->equals; e++)
+        la_axpy(s->nu[e], s->border + e * order, s->dy, order);
+    la_trsv(true, order, s->K, order, s->dy);
+
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < q; j++)
+            s->S[i * q + j] = s->dy[j * p + i];
+    double dt = s->dy[size];
+    lift(s, dt, s->S, dZ);
+    la_gemv(false, s->rows, size, 1, s->A, size, s->S, 0, dw);
+    for (int64_t r = 0; r < s->rows; r++)
+        dlambda[r] =
+            part->equal[r] ? 0 : dlambda[r] - s->lambda[r] - s->lambda[r] / s->w[r] * dw[r];
+    for (int64_t e = 0; e < s->equals; e++)
+        dlambda[s->equal_row[e]] = s->nu[e] - s->lambda[s->equal_row[e]];
+    la_gemm(false, false, N, N, N, 1, dZ, N, s->X, N, 0, s->T1, N);
+    la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, dX, N);
+    svm_symmetrise(N, dX);
+    for (int64_t k = 0; k < square; k++)
+        dX[k] += base[k] - s->X[k];
+    return dt;
+}
+
+static double ray(const svm_part *part, const double *x, const double *dx)
+{
+    double step = 1;
+    for (int64_t r = 0; r < part->rows; r++)
+        if (!part->equal[r] && dx[r] < 0)
+            step = fmin(step, -x[r] / dx[r]);
+    return step;
+}
+
+static bool step_once(spectral *s)
+{
+    int64_t N = s->N, square = N * N;
+    if (!factor(s))
+        return false;
+    direction(s, 0, false, s->dXa, s->dZa, s->dw_a, s->dlambda_a);
+    double ay = fmin(svm_cone_step(N, s->Lz, s->dZa, s->T1, s->eig), ray(s->part, s->w, s->dw_a));
+    double ax =
+        fmin(svm_cone_step(N, s->Lx, s->dXa, s->T1, s->eig), ray(s->part, s->lambda, s->dlambda_a));
+    double sum = 0;
+    for (int64_t k = 0; k < square; k++)
+        sum += (s->X[k] + ax * s->dXa[k]) * (s->Z[k] + ay * s->dZa[k]);
+    for (int64_t r = 0; r < s->rows; r++)
+        if (!s->part->equal[r])
+            sum += (s->w[r] + ay * s->dw_a[r]) * (s->lambda[r] + ax * s->dlambda_a[r]);
+    double ratio = fmax(sum, 0) / (double)(N + s->rows - s->equals) / s->mu;
+    double sigma = fmin(1, fmax(ratio * ratio * ratio, 1e-6));
+    double dt = direction(s, sigma * s->mu, true, s->dX, s->dZ, s->dw, s->dlambda);
+    ay = SPECTRAL_BACK *
+         fmin(svm_cone_step(N, s->Lz, s->dZ, s->T1, s->eig), ray(s->part, s->w, s->dw));
+    ax = SPECTRAL_BACK *
+         fmin(svm_cone_step(N, s->Lx, s->dX, s->T1, s->eig), ray(s->part, s->lambda, s->dlambda));
+    s->t += ay * dt;
+    la_axpy(ay, s->S, s->W, s->size); /* S still holds dW */
+    lift(s, s->t, s->W, s->Z);
+    la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->dw_a);
+    for (int64_t r = 0; r < s->rows; r++)
+        if (!s->part->equal[r])
+            s->w[r] = fmax(s->dw_a[r] - s->part->b[r], s->w[r] * (1 - SPECTRAL_BACK));
+    la_axpy(ax, s->dX, s->X, square);
+    la_axpy(ax, s->dlambda, s->lambda, s->rows);
+    s->mu = complementarity(s);
+    return ax > 1e-8 || ay > 1e-8;
+}
+
+/* The relative gap that W and lambda prove after scaling; keeps the best. */
+static attsvm_status certify(spectral *s, double *gap, attsvm_error *err)
+{
+    int64_t p = s->p, q = s->q, n = p < q ? p : q;
+    double *U = s->T1, *Vt = s->T2, *sigma = s->eig, primal, dual = 0, ball = 0;
+    *gap = INFINITY;
+    la_gemv(true, s->rows, s->size, 1, s->A, s->size, s->lambda, 0, s->S);
+    TRY(la_svd(p, q, s->S, q, sigma, U, n, Vt, q, err));
+    for (int64_t k = 0; k < n; k++)
+        ball += sigma[k];
+    memcpy(s->S, s->W, (size_t)s->size * sizeof *s->S);
+    TRY(la_svd(p, q, s->S, q, sigma, U, n, Vt, q, err));
+    primal = sigma[0];
+    la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->dw);
+    double scale = svm_part_scale(s->part, s->dw, s->norms, primal);
+    for (int64_t r = 0; r < s->rows; r++)
+        dual += s->part->b[r] * s->lambda[r];
+    if (scale > 0 && ball > 0)
+        *gap = (scale * primal - dual / ball) / (scale * primal);
+    if (*gap < s->best) {
+        s->best = *gap;
+        memcpy(s->best_W, s->W, (size_t)s->size * sizeof *s->W);
+        for (int64_t r = 0; r < s->rows; r++)
+            s->best_lambda[r] = s->lambda[r] / ball;
+    }
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double tol, double *W,
+                                double *lambda, double *gap, int64_t *iterations, attsvm_error *err)
+{
+    spectral s = { .part = part,
+                   .p = part->p,
+                   .q = part->q,
+                   .N = part->p + part->q,
+                   .rows = part->rows,
+                   .size = part->p * part->q };
+    for (int64_t r = 0; r < part->rows; r++)
+        s.equals += part->equal[r] != 0;
+    attsvm_status status = prepare(&s, W0, err);
+    int64_t k = 0, idle = 0;
+    for (bool going = true; status == ATTSVM_OK && going && k < SPECTRAL_STEPS; k++) {
+        double before = s.best, now;
+        going = step_once(&s);
+        status = certify(&s, &now, err);
+        idle = s.best < 0.7 * before || !isfinite(before) ? 0 : idle + 1;
+        going = going && s.best > tol && idle < SPECTRAL_IDLE;
+    }
+    *gap = s.best;
+    if (status == ATTSVM_OK && isfinite(s.best)) {
+        memcpy(W, s.best_W, (size_t)s.size * sizeof *W);
+        memcpy(lambda, s.best_lambda, (size_t)s.rows * sizeof *lambda);
+    }
+    *iterations += k;
+    free(s.memory);
+    return status;
+}
