@@ -19,8 +19,12 @@ typedef double num;
 #define ENTER svm_engine_enter_double
 #define LEAVE svm_engine_leave_double
 
-/* A pivot is the difference of numbers of size |A|^2, so its error is some units of 2^-53. */
-static const double DEPENDENT = 1e-15, VIOLATED = 1e-13, MET = 1e-12, NEGLIGIBLE = 1e-13;
+/*
+ * A pivot is the difference of numbers of size |A|^2, so its error is some units of 2^-53, and more
+ * where the rows of S are nearly dependent themselves.
+ */
+static const double DEPENDENT = 1e-15, DOUBTFUL = 1e-10, VIOLATED = 1e-13, MET = 1e-12,
+                    NEGLIGIBLE = 1e-13;
 
 static void forward(svm_engine *e, const num *g, num *y)
 {

@@ -23,7 +23,8 @@ typedef dd num;
  * Rows of doubles that are rounded at 2^-53 cannot be told apart from dependent ones when the
  * distance to their span is below that; 1e-28 is the square of some 1e-14.
  */
-static const double DEPENDENT = 1e-28, VIOLATED = 1e-17, MET = 1e-13, NEGLIGIBLE = 1e-25;
+static const double DEPENDENT = 1e-28, DOUBTFUL = 0, VIOLATED = 1e-17, MET = 1e-13,
+                    NEGLIGIBLE = 1e-25;
 
 static void forward(svm_engine *e, const num *g, num *y)
 {

@@ -1,0 +1,336 @@
+/*
+ * The solutions and feasibility verdicts of ../shared/reference, to 1e-9 relative (1e-7 where the
+ * norm exceeds 1000), each proved to the checker.  Skipped where the folder is absent.
+ */
+#include "solved.h"
+
+#include <unistd.h>
+
+/* The folder may lie elsewhere: the environment names it. */
+static const char *folder(void)
+{
+    const char *named = getenv("ATTSVM_REFERENCE_DIR");
+    return named ? named : ATTSVM_REFERENCE;
+}
+
+static attsvm_archive *open_reference(const char *name)
+{
+    char path[1024];
+    attsvm_error err;
+    attsvm_archive *archive;
+    snprintf(path, sizeof path, "%s/%s.npz", folder(), name);
+    if (access(path, R_OK) != 0) {
+        print_message("%s is not there\n", path);
+        skip();
+    }
+    assert_ok(attsvm_archive_open(&archive, path, NULL, &err), err);
+    return archive;
+}
+
+/* A whole array, or instance k of an array whose first axis counts instances (k >= 0). */
+static attsvm_array array_of(const attsvm_archive *archive, const char *prefix, const char *name,
+                             int64_t k)
+{
+    char full[96];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const attsvm_array *found = attsvm_archive_find(archive, full);
+    if (!found)
+        fail_msg("no array %s", full);
+    attsvm_array view = *found;
+    if (k < 0)
+        return view;
+    int64_t each = attsvm_array_count(found) / found->shape[0];
+    view.ndim--;
+    memmove(view.shape, view.shape + 1, (size_t)view.ndim * sizeof *view.shape);
+    view.data = (const char *)found->data + (size_t)(k * each) * attsvm_dtype_size(found->dtype);
+    return view;
+}
+
+static void integers_of(const attsvm_array *array, int64_t *out)
+{
+    for (int64_t k = 0; k < attsvm_array_count(array); k++)
+        out[k] = (int64_t)attsvm_array_get(array, k);
+}
+
+/* theta agrees with the reference relative to its norm. */
+static double assert_agrees(const attsvm_solution *solution, const attsvm_array *reference,
+                            const char *what, int64_t k)
+{
+    attsvm_claim claim = attsvm_solution_claim(solution);
+    double norm = attsvm_solution_info(solution).norm, error = 0;
+    assert_int_equal(claim.theta_count, attsvm_array_count(reference));
+    for (int64_t j = 0; j < claim.theta_count; j++) {
+        double difference = claim.theta[j] - attsvm_array_get(reference, j);
+        error += difference * difference;
+    }
+    error = norm > 0 ? sqrt(error) / norm : sqrt(error);
+    if (!(error <= (norm > 1000 ? 1e-7 : 1e-9)))
+        fail_msg("%s of instance %d: relative error %.2e at norm %g", what, (int)k, error, norm);
+    return error;
+}
+
+/* Data set of an instance: X and Z with that index (or whole), others shared by all. */
+static attsvm_data *data_of(const attsvm_archive *archive, const char *prefix, int64_t k,
+                            const char *const *own, const char *const *shared)
+{
+    attsvm_named_array arrays[8];
+    int64_t count = 0;
+    attsvm_error err;
+    attsvm_data *data;
+    for (; *own; own++)
+        arrays[count++] = (attsvm_named_array){ *own, array_of(archive, prefix, *own, k) };
+    for (; *shared; shared++)
+        arrays[count++] = (attsvm_named_array){ *shared, array_of(archive, prefix, *shared, -1) };
+    assert_ok(attsvm_data_create(&data, arrays, count, NULL, &err), err);
+    return data;
+}
+
+static const char *const none[] = { NULL };
+static const char *const tokens_queries[] = { "X", "Z", NULL };
+
+/* ---------------------------------------------------------------- p, v and joint */
+
+static void check_p(const attsvm_archive *archive, int64_t k, attsvm_problem_kind kind,
+                    const char *const *arrays, const char *solution_name, int64_t solution_index)
+{
+    attsvm_data *data = data_of(archive, "", k, arrays, none);
+    int64_t alpha[64];
+    attsvm_array ids = array_of(archive, "", "svm_ids", -1);
+    attsvm_array wanted = array_of(archive, "", solution_name, solution_index);
+    integers_of(&ids, alpha);
+    attsvm_svm_settings settings = settings_for(kind);
+    attsvm_selection selection = { .alpha = solution_index >= 0 ? alpha + solution_index : alpha };
+    attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+    assert_agrees(solution, &wanted, solution_name, k);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static const char *const with_map[] = { "X", "Y", "v", "W", NULL };
+static const char *const without_map[] = { "X", "Y", "v", NULL };
+static const char *const joint_arrays[] = { "X", "Y", "W", NULL };
+
+static void prompt_problems(void **state)
+{
+    (void)state;
+    const char *const single[] = { "single_input_global", "single_input_local" };
+    for (int f = 0; f < 2; f++) {
+        attsvm_archive *archive = open_reference(single[f]);
+        for (int64_t token = 0; token < 2; token++)
+            check_p(archive, -1, ATTSVM_PROBLEM_P, with_map, "p_svm", token);
+        attsvm_archive_free(archive);
+    }
+    attsvm_archive *archive = open_reference("multi_input");
+    check_p(archive, -1, ATTSVM_PROBLEM_P, with_map, "p_svm", -1);
+    check_p(archive, -1, ATTSVM_PROBLEM_P, without_map, "p_svm_nomask", -1);
+    attsvm_archive_free(archive);
+    archive = open_reference("diff_loss");
+    attsvm_array X = array_of(archive, "", "X", -1);
+    for (int64_t k = 0; k < X.shape[0]; k++) {
+        attsvm_named_array arrays[] = { { "X", array_of(archive, "", "X", k) },
+                                        { "Y", array_of(archive, "", "Y", -1) },
+                                        { "v", array_of(archive, "", "v", -1) },
+                                        { "W", array_of(archive, "", "W", -1) } };
+        attsvm_error err;
+        attsvm_data *data;
+        int64_t alpha[2];
+        attsvm_array ids = array_of(archive, "", "svm_ids", -1);
+        attsvm_array wanted = array_of(archive, "", "p_svm", -1);
+        integers_of(&ids, alpha);
+        assert_ok(attsvm_data_create(&data, arrays, 4, NULL, &err), err);
+        attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+        attsvm_solution *solution =
+            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+        assert_agrees(solution, &wanted, "p_svm", k);
+        attsvm_solution_free(solution);
+        attsvm_data_free(data);
+    }
+    attsvm_archive_free(archive);
+}
+
+static void joint_problems(void **state)
+{
+    (void)state;
+    attsvm_archive *archive = open_reference("joint_relaxed");
+    check_p(archive, -1, ATTSVM_PROBLEM_P, joint_arrays, "p_svm", -1);
+    check_p(archive, -1, ATTSVM_PROBLEM_V, joint_arrays, "v_svm", -1);
+    check_p(archive, -1, ATTSVM_PROBLEM_JOINT, joint_arrays, "p_svm_relaxed", -1);
+    attsvm_archive_free(archive);
+    /* the third sequence is tight here, so the joint problem is the p problem */
+    archive = open_reference("joint_tight");
+    check_p(archive, -1, ATTSVM_PROBLEM_P, joint_arrays, "p_svm", -1);
+    check_p(archive, -1, ATTSVM_PROBLEM_V, joint_arrays, "v_svm", -1);
+    check_p(archive, -1, ATTSVM_PROBLEM_JOINT, joint_arrays, "p_svm", -1);
+    attsvm_archive_free(archive);
+}
+
+/* --------------------------------------------------------------------- W problems */
+
+static void check_W(const attsvm_archive *archive, const char *prefix, int64_t k, const char *ids,
+                    const char *solution_name)
+{
+    attsvm_data *data = data_of(archive, prefix, k, tokens_queries, none);
+    int64_t alpha[64];
+    attsvm_array selected = array_of(archive, prefix, ids, k);
+    attsvm_array wanted = array_of(archive, prefix, solution_name, k);
+    integers_of(&selected, alpha);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    attsvm_solution *solution =
+        solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+    assert_agrees(solution, &wanted, solution_name, k);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+static void cross_attention(void **state)
+{
+    (void)state;
+    attsvm_archive *archive = open_reference("local_converge");
+    for (int64_t k = 0; k < 10; k++) {
+        check_W(archive, "", k, "selected_W", "svmW_fro");
+        check_W(archive, "", k, "selected_KQ", "svmKQ_fro");
+        check_W(archive, "", k, "best_ids", "svmbest_fro");
+        check_W(archive, "", k, "selected_W_ngd", "svmWngd_fro");
+    }
+    attsvm_archive_free(archive);
+    archive = open_reference("visualization");
+    check_W(archive, "", -1, "best_ids", "svmbest_fro");
+    attsvm_archive_free(archive);
+}
+
+/* "n5_T5_d4_" of row k of configs. */
+static void config_prefix(const attsvm_archive *archive, int64_t k, char *out, size_t size)
+{
+    attsvm_array row = array_of(archive, "", "configs", k);
+    snprintf(out, size, "n%d_T%d_d%d_", (int)attsvm_array_get(&row, 0),
+             (int)attsvm_array_get(&row, 1), (int)attsvm_array_get(&row, 2));
+}
+
+/* opt from the scores, which must be the reference's own. */
+static void check_selection(const attsvm_archive *archive, const char *prefix, int64_t k)
+{
+    static const char *const scored[] = { "X", "Z", "Y", "v", NULL };
+    attsvm_error err;
+    attsvm_data *data = data_of(archive, prefix, k, scored, none);
+    int64_t alpha[64], wanted[64];
+    attsvm_array ids = array_of(archive, prefix, "best_ids", k);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    integers_of(&ids, wanted);
+    assert_ok(attsvm_select_optimal(data, &settings, alpha, NULL, &err), err);
+    for (int64_t i = 0; i < attsvm_array_count(&ids); i++)
+        assert_int_equal(alpha[i], wanted[i]);
+    attsvm_data_free(data);
+}
+
+static void ranks(void **state)
+{
+    (void)state;
+    attsvm_archive *archive = open_reference("svm_rank");
+    attsvm_array configs = array_of(archive, "", "configs", -1);
+    for (int64_t c = 0; c < configs.shape[0]; c++) {
+        char prefix[64];
+        config_prefix(archive, c, prefix, sizeof prefix);
+        attsvm_array X = array_of(archive, prefix, "X", -1);
+        for (int64_t k = 0; k < X.shape[0]; k++) {
+            check_W(archive, prefix, k, "best_ids", "fro");
+            check_selection(archive, prefix, k);
+        }
+    }
+    attsvm_archive_free(archive);
+}
+
+static void feasibility(void **state)
+{
+    (void)state;
+    attsvm_archive *archive = open_reference("svm_feasibility");
+    attsvm_array configs = array_of(archive, "", "configs", -1);
+    int feasible = 0, infeasible = 0;
+    for (int64_t c = 0; c < configs.shape[0]; c++) {
+        char prefix[64];
+        config_prefix(archive, c, prefix, sizeof prefix);
+        attsvm_array verdicts = array_of(archive, prefix, "feasible", -1);
+        for (int64_t k = 0; k < verdicts.shape[0]; k++) {
+            attsvm_data *data = data_of(archive, prefix, k, tokens_queries, none);
+            int64_t alpha[64];
+            attsvm_array ids = array_of(archive, prefix, "best_ids", k);
+            attsvm_array wanted = array_of(archive, prefix, "fro", k);
+            bool expected = attsvm_array_get(&verdicts, k) != 0;
+            integers_of(&ids, alpha);
+            attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+            settings.duplicates = ATTSVM_DUPLICATES_STRICT;
+            attsvm_solution *solution =
+                solved(data, &settings, &(attsvm_selection){ .alpha = alpha },
+                       expected ? ATTSVM_OPTIMAL : ATTSVM_INFEASIBLE);
+            if (expected)
+                assert_agrees(solution, &wanted, prefix, k);
+            feasible += expected;
+            infeasible += !expected;
+            attsvm_solution_free(solution);
+            attsvm_data_free(data);
+        }
+    }
+    print_message("%d feasible and %d infeasible verdicts proved\n", feasible, infeasible);
+    attsvm_archive_free(archive);
+}
+
+/* ----------------------------------------------------------------- several tokens */
+
+static void check_sets(const attsvm_archive *archive, const char *prefix, int64_t k)
+{
+    attsvm_data *data = data_of(archive, prefix, k, tokens_queries, none);
+    uint8_t O[64];
+    double s[64];
+    int64_t top[16];
+    attsvm_array relevant = array_of(archive, prefix, "relevant", k);
+    attsvm_array softmax = array_of(archive, prefix, "W_eps_s", k);
+    int64_t n = relevant.shape[0], T = relevant.shape[1];
+    /* sets and softmax are those after 2000 steps */
+    attsvm_array steps = array_of(archive, "", "k", -1);
+    int64_t at = 0;
+    while (attsvm_array_get(&steps, at) != 2000)
+        at++;
+    for (int64_t j = 0; j < n * T; j++) {
+        O[j] = attsvm_array_get(&relevant, j) != 0;
+        s[j] = attsvm_array_get(&softmax, at * n * T + j);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        top[i] = 0;
+        for (int64_t t = 1; t < T; t++)
+            top[i] = s[i * T + t] > s[i * T + top[i]] ? t : top[i];
+    }
+    attsvm_selection selection = { top, O, s };
+    const attsvm_problem_kind kinds[] = { ATTSVM_PROBLEM_MULTI, ATTSVM_PROBLEM_FINITE,
+                                          ATTSVM_PROBLEM_W };
+    const char *const names[] = { "svm_dir", "svm_fin", "svm_single" };
+    for (int p = 0; p < 3; p++) {
+        attsvm_array wanted = array_of(archive, prefix, names[p], k);
+        attsvm_svm_settings settings = settings_for(kinds[p]);
+        attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+        assert_agrees(solution, &wanted, names[p], k);
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
+static void several_tokens(void **state)
+{
+    (void)state;
+    attsvm_archive *archive = open_reference("multi_token");
+    const char *const prefixes[] = { "d4_", "d6_", "d8_", "d10_" };
+    for (int p = 0; p < 4; p++) {
+        attsvm_array X = array_of(archive, prefixes[p], "X", -1);
+        for (int64_t k = 0; k < X.shape[0]; k++)
+            check_sets(archive, prefixes[p], k);
+    }
+    attsvm_archive_free(archive);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prompt_problems), cmocka_unit_test(joint_problems),
+        cmocka_unit_test(cross_attention), cmocka_unit_test(ranks),
+        cmocka_unit_test(feasibility),     cmocka_unit_test(several_tokens),
+    };
+    return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
+}
