@@ -50,8 +50,9 @@ extern const cli_verb cli_verbs[]; /* ends with name == NULL */
 /* An unknown name is an error that suggests the nearest verb. */
 attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err);
 
-cli_run cli_generate, cli_info, cli_train, cli_help, cli_completion, cli_version;
-extern const settings_table cli_generate_table, cli_help_table;
+cli_run cli_generate, cli_info, cli_train, cli_svm, cli_check, cli_help, cli_completion,
+    cli_version;
+extern const settings_table cli_generate_table, cli_svm_table, cli_check_table, cli_help_table;
 
 /* The struct that the flags of `table` filled in. */
 const void *cli_settings(const cli_call *call, const settings_table *table);
@@ -128,8 +129,53 @@ void cli_progress_end(cli_progress *progress);
 /* "316 kB": three digits and a unit. */
 void cli_bytes(double bytes, char *out, size_t size);
 
+/* The same line with other words. */
+void cli_progress_line(cli_progress *progress, const char *text);
+
 int64_t cli_array_bytes(const attsvm_array *array);
 /* {"dtype": "float32", "shape": [3, 7]} */
 io_json *cli_array_json(const attsvm_array *array);
+/* null for -1: not counted. */
+io_json *cli_count_json(int64_t count);
+
+/* ------------------------------------------------------------------------ SVM results */
+
+const char *cli_outcome_name(attsvm_outcome outcome);
+
+/* A selection as --select says: "opt", "ids", "sets" or a result file; NULL: the usual one. */
+typedef struct cli_selection {
+    attsvm_selection selection; /* what the problem takes     */
+    const char *source;         /* where it is from, borrowed */
+    int64_t ties;               /* terms in which a tie of scores decided */
+    int64_t *alpha;
+    uint8_t *sets;
+    double *softmax;
+} cli_selection;
+attsvm_status cli_select(cli_selection *out, const attsvm_data *data,
+                         const attsvm_svm_settings *settings, const char *source,
+                         attsvm_error *err);
+void cli_selection_free(cli_selection *selection);
+
+/* A claim read from a result file, and what is behind its pointers. */
+typedef struct cli_claim {
+    attsvm_claim claim, head;
+    void *memory[16];
+    int pieces;
+} cli_claim;
+attsvm_status cli_claim_write(const char *path, const attsvm_data *data, const attsvm_claim *claim,
+                              attsvm_error *err);
+attsvm_status cli_claim_read(cli_claim *out, const char *path, const attsvm_data *data,
+                             attsvm_error *err);
+void cli_claim_free(cli_claim *claim);
+
+/* A solved problem, to be shown. */
+typedef struct cli_solved {
+    const char *file, *select;
+    const attsvm_data *data;
+    attsvm_svm_info info;
+    attsvm_claim claim;
+    int64_t ties;
+} cli_solved;
+void cli_solved_print(const cli_solved *solved, const char *output);
 
 #endif

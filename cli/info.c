@@ -30,6 +30,11 @@ io_json *cli_array_json(const attsvm_array *array)
     return json;
 }
 
+io_json *cli_count_json(int64_t count)
+{
+    return count < 0 ? io_json_number(NAN) : io_json_integer(count);
+}
+
 static attsvm_status open_report(report *r, attsvm_error *err)
 {
     TRY(attsvm_archive_open(&r->archive, r->path, r->reading, err));

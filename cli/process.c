@@ -86,6 +86,16 @@ void cli_progress_show(void *progress, int64_t done, int64_t total)
     p->shown = now;
 }
 
+void cli_progress_line(cli_progress *p, const char *text)
+{
+    double now = p->wanted ? base_seconds() : 0, elapsed = now - p->start;
+    if (!p->wanted || elapsed < FIRST_SHOWN || now - p->shown < SHOWN_EVERY)
+        return;
+    fprintf(stderr, "\r%s: %s, %.0f s \033[K", p->what, text, elapsed);
+    fflush(stderr);
+    p->shown = now;
+}
+
 void cli_progress_end(cli_progress *p)
 {
     if (p->shown > 0)

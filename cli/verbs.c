@@ -1,5 +1,6 @@
 /* The verbs, an entry each, and what they have in common. */
 #include "cli.h"
+#include "svm/svm.h"
 #include "train/train.h"
 
 #include <string.h>
@@ -34,6 +35,25 @@ const cli_verb cli_verbs[] = {
       "keys: iters, seconds, loss, loss_excess, norm, grad_log_scale, selected, softmax_min, "
       "entropy, accuracy; also file, model, step, predicted_norm, outcome, loss_limit, log_excess, "
       "softmax_mean, effective_tokens, margin, nuclear, effective_rank, direction_change." },
+    { "svm", "solve a max-margin problem, with proof", "FILE",
+      TABLES(&svm_table, &cli_svm_table, NULL),
+      "attsvm svm planted.npz --problem p --select ids -o result.npz", cli_svm,
+      "Finds the theta of least norm (p, v or W) for which every selected token beats the others "
+      "of its sequence by a margin of 1, or proves that there is none. The result holds theta, the "
+      "rows active (sequence, token; with several queries sequence, query, token) and their "
+      "multipliers lambda, equal and mu where there are equalities, the selection ids (or O and "
+      "s), and the settings; attsvm check needs no more. An infeasible problem has exit status 1 "
+      "and its proof in the result. Ctrl-C ends with the best so far. JSON keys: status, norm, "
+      "margin, dual, gap, violation, tight, active, merged, rank, passes, iterations, seconds, "
+      "rounds, problem, geometry, select, ties, objective, residual, floor_decided, and pair where "
+      "one pair of tokens cannot be separated." },
+    { "check", "verify the proof in a result", "FILE RESULT", TABLES(&cli_check_table, NULL),
+      "attsvm check planted.npz result.npz", cli_check,
+      "Recomputes, from the data and the result alone and in double-double arithmetic, every "
+      "margin, the norm, the weighted sum of the rows and the gap, and says whether what RESULT "
+      "claims is proved: exit status 0 where it is (infeasible included), 1 where it is not. JSON "
+      "keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, tight, "
+      "active, merged." },
     { "help", "explain a verb, or print the manual", "[VERB]", TABLES(&cli_help_table, NULL),
       "attsvm help generate", cli_help,
       "Without VERB: the list of verbs. The manual page and docs/reference.md are made from the "

@@ -1,0 +1,96 @@
+/* attsvm check: is what a result claims about a data set proved? */
+#include "cli.h"
+
+#include <math.h>
+
+#define SETTINGS check_options
+typedef struct check_options {
+    double tol;
+} check_options;
+static const field check_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(tol), FIELD_DOUBLE, 0, 1, 0, "relative gap that counts as optimal; 0: as the result says",
+      0, 0 },
+};
+const settings_table cli_check_table = { "check options", check_fields,
+                                         sizeof check_fields / sizeof *check_fields,
+                                         sizeof(check_options), NULL };
+#undef SETTINGS
+
+static attsvm_status print_json(const attsvm_report *report, attsvm_error *err)
+{
+    io_json *json = io_json_object();
+    io_json_set(json, "valid", io_json_bool(report->valid));
+    io_json_set(json, "status", io_json_text(cli_outcome_name(report->outcome)));
+    io_json_set(json, "min_margin", io_json_number(report->min_margin));
+    io_json_set(json, "gap", io_json_number(report->gap));
+    io_json_set(json, "dual_norm", io_json_number(report->dual_norm));
+    io_json_set(json, "reason", io_json_text(report->reason));
+    io_json_set(json, "norm", io_json_number(report->norm));
+    io_json_set(json, "dual", io_json_number(report->dual));
+    io_json_set(json, "violation", io_json_number(report->violation));
+    io_json_set(json, "tight", cli_count_json(report->tight));
+    io_json_set(json, "active", cli_count_json(report->active));
+    io_json_set(json, "merged", cli_count_json(report->merged));
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* A figure and what it is, where it was computed. */
+static void print_figure(const char *name, double value, const char *meaning)
+{
+    if (!isnan(value))
+        printf("  %-11s %-24.17g %s\n", name, value, meaning);
+}
+
+static void print_text(const cli_call *call, const attsvm_report *report)
+{
+    bool infeasible = report->outcome == ATTSVM_INFEASIBLE;
+    printf("%s: %s\n\n", call->arguments[1], report->valid ? "valid" : "NOT VALID");
+    printf("  %-11s %s\n", "claimed", cli_outcome_name(report->outcome));
+    print_figure("norm", report->norm, "|theta|");
+    print_figure("dual value", report->dual, "no solution can be below it");
+    print_figure("gap", report->gap, "how far theta may be from the least, relative");
+    print_figure("min margin", report->min_margin, "least <A,theta> of the rows that ask for 1");
+    print_figure("violation", report->violation, "largest shortfall of any row");
+    print_figure("dual norm", report->dual_norm,
+                 infeasible ? "what the weighted rows leave; 0 is a contradiction"
+                            : "of the weighted rows; 1 at an optimum");
+    if (report->tight >= 0)
+        printf("  %-11s %" PRId64 " rows, %" PRId64 " copies of selected tokens merged\n", "tight",
+               report->tight, report->merged);
+    if (report->active >= 0)
+        printf("  %-11s %" PRId64 " rows with a positive multiplier\n", "active", report->active);
+    printf("\n%s: %s.\n", report->valid ? "Proved" : "Not proved", report->reason);
+}
+
+attsvm_status cli_check(cli_call *call, attsvm_error *err)
+{
+    const check_options *options = cli_settings(call, &cli_check_table);
+    attsvm_read_settings reading;
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    attsvm_data *data;
+    cli_claim result;
+    attsvm_report report;
+    TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
+    attsvm_status status = cli_claim_read(&result, call->arguments[1], data, err);
+    if (status == ATTSVM_OK) {
+        result.claim.settings.threads = result.head.settings.threads = call->common->threads;
+        if (options->tol > 0)
+            result.claim.settings.tol = result.head.settings.tol = options->tol;
+        status = attsvm_check(&report, data, &result.claim, err);
+        if (status != ATTSVM_OK)
+            status = base_fail_in(err, status, call->arguments[0]);
+        cli_claim_free(&result);
+    }
+    attsvm_data_free(data);
+    TRY(status);
+    call->negative = !report.valid;
+    if (call->common->json)
+        return print_json(&report, err);
+    if (!call->common->quiet)
+        print_text(call, &report);
+    return ATTSVM_OK;
+}

@@ -1,0 +1,390 @@
+/*
+ * Claims in result files: theta, active, lambda, equal, mu, the selection (ids, or O and s), the
+ * v-SVM of a joint problem under head_..., and `settings`, the problem as JSON text in uint8.  So
+ * a result and its data set are all that a check needs.
+ */
+#include "cli.h"
+#include "svm/svm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a result records of the settings; the rest does not change the problem. */
+static const char *const recorded[] = { "problem",     "norm",       "q",    "query",
+                                        "query_token", "duplicates", "head", "kappa",
+                                        "soft",        "rank",       "tol",  NULL };
+
+static const char *const outcomes[] = { "not run", "optimal",    "infeasible",
+                                        "stalled", "stationary", NULL };
+
+const char *cli_outcome_name(attsvm_outcome outcome)
+{
+    return outcomes[outcome];
+}
+
+static bool has_sets(const attsvm_svm_settings *s)
+{
+    return s->problem == ATTSVM_PROBLEM_MULTI || s->problem == ATTSVM_PROBLEM_FINITE;
+}
+
+static bool is_matrix(const attsvm_svm_settings *s)
+{
+    return has_sets(s) || s->problem == ATTSVM_PROBLEM_W;
+}
+
+/* Columns of `active`: sequence, query where there may be several, token. */
+static int64_t row_columns(const attsvm_data *data, const attsvm_svm_settings *s)
+{
+    if (!is_matrix(s))
+        return 2;
+    bool tokens = s->query == ATTSVM_QUERY_ALL || s->query == ATTSVM_QUERY_CAUSAL;
+    return tokens || (s->query == ATTSVM_QUERY_GIVEN && data->queries > 1) ? 3 : 2;
+}
+
+/* ------------------------------------------------------------------------- writing */
+
+static io_json *field_json(const field *f, const attsvm_svm_settings *s)
+{
+    const char *at = (const char *)s + f->offset;
+    if (f->kind == FIELD_INT) {
+        int64_t value;
+        memcpy(&value, at, sizeof value);
+        return io_json_integer(value);
+    }
+    if (f->kind == FIELD_DOUBLE) {
+        double value;
+        memcpy(&value, at, sizeof value);
+        return io_json_number(value);
+    }
+    char text[64];
+    base_settings_print(f, s, text, sizeof text);
+    return io_json_text(text);
+}
+
+/* The settings as one line of JSON; *out is to be freed. */
+static attsvm_status settings_text(const attsvm_claim *claim, char **out, size_t *size,
+                                   attsvm_error *err)
+{
+    *out = NULL;
+    io_json *json = io_json_object();
+    io_json_set(json, "status", io_json_text(cli_outcome_name(claim->outcome)));
+    if (claim->head)
+        io_json_set(json, "head_status", io_json_text(cli_outcome_name(claim->head->outcome)));
+    for (const char *const *name = recorded; *name; name++)
+        io_json_set(json, *name,
+                    field_json(base_settings_find(&svm_table, *name), &claim->settings));
+    FILE *stream = open_memstream(out, size);
+    attsvm_status status = stream ? io_json_print(json, stream, false, err)
+                                  : fail(err, ATTSVM_E_MEMORY, "no memory for settings");
+    if (stream && fclose(stream) != 0 && status == ATTSVM_OK)
+        status = fail(err, ATTSVM_E_MEMORY, "no memory for settings");
+    io_json_free(json);
+    return status;
+}
+
+/* Rows as a table of `columns` numbers; *out is to be freed. */
+static attsvm_status rows_table(const attsvm_row *rows, int64_t count, int64_t columns,
+                                int64_t **out, attsvm_error *err)
+{
+    TRY(base_allocate(out, (size_t)(count * columns + 1), sizeof **out, "rows", err));
+    for (int64_t k = 0; k < count; k++) {
+        int64_t *to = *out + k * columns;
+        to[0] = rows[k].sequence;
+        if (columns == 3)
+            to[1] = rows[k].query;
+        to[columns - 1] = rows[k].token;
+    }
+    return ATTSVM_OK;
+}
+
+enum { MOST_ARRAYS = 12 };
+
+/* A list of arrays to write, and the memory behind some of them. */
+typedef struct list {
+    attsvm_named_array arrays[MOST_ARRAYS];
+    int64_t count;
+    void *owned[MOST_ARRAYS];
+} list;
+
+static void put(list *l, const char *name, const void *values, attsvm_dtype dtype, int64_t rows,
+                int64_t columns)
+{
+    attsvm_array array = { values, { rows, columns }, columns > 0 ? 2 : 1, dtype };
+    l->arrays[l->count++] = (attsvm_named_array){ name, array };
+}
+
+static attsvm_status put_rows(list *l, const char *name, const attsvm_row *rows, int64_t count,
+                              int64_t columns, attsvm_error *err)
+{
+    int64_t *table;
+    TRY(rows_table(rows, count, columns, &table, err));
+    l->owned[l->count] = table;
+    put(l, name, table, ATTSVM_I64, count, columns);
+    return ATTSVM_OK;
+}
+
+static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_claim *claim,
+                               attsvm_error *err)
+{
+    const attsvm_svm_settings *s = &claim->settings;
+    int64_t d = data->d, columns = row_columns(data, s), terms;
+    put(l, "theta", claim->theta, ATTSVM_F64, d, is_matrix(s) ? d : 0);
+    TRY(put_rows(l, "active", claim->active, claim->active_count, columns, err));
+    put(l, "lambda", claim->lambda, ATTSVM_F64, claim->active_count, 0);
+    if (has_sets(s)) {
+        TRY(put_rows(l, "equal", claim->equal, claim->equal_count, columns, err));
+        put(l, "mu", claim->mu, ATTSVM_F64, claim->equal_count, 0);
+        put(l, "O", claim->selection.sets, ATTSVM_U8, data->tokens, 0);
+    } else {
+        TRY(attsvm_svm_terms(data, s, &terms, err));
+        put(l, "ids", claim->selection.alpha, ATTSVM_I64, terms, 0);
+    }
+    if (s->problem == ATTSVM_PROBLEM_FINITE)
+        put(l, "s", claim->selection.softmax, ATTSVM_F64, data->tokens, 0);
+    if (claim->head) {
+        put(l, "head_theta", claim->head->theta, ATTSVM_F64, d, 0);
+        TRY(put_rows(l, "head_active", claim->head->active, claim->head->active_count, 2, err));
+        put(l, "head_lambda", claim->head->lambda, ATTSVM_F64, claim->head->active_count, 0);
+    }
+    char *text;
+    size_t size;
+    TRY(settings_text(claim, &text, &size, err));
+    l->owned[l->count] = text;
+    put(l, "settings", text, ATTSVM_U8, (int64_t)size, 0);
+    return ATTSVM_OK;
+}
+
+attsvm_status cli_claim_write(const char *path, const attsvm_data *data, const attsvm_claim *claim,
+                              attsvm_error *err)
+{
+    list l = { .count = 0 };
+    attsvm_status status = put_claim(&l, data, claim, err);
+    if (status == ATTSVM_OK)
+        status = attsvm_archive_write(path, l.arrays, l.count, err);
+    for (int64_t k = 0; k < MOST_ARRAYS; k++)
+        free(l.owned[k]);
+    return status;
+}
+
+/* ------------------------------------------------------------------------- reading */
+
+typedef struct reader {
+    const attsvm_archive *archive;
+    const attsvm_data *data;
+    cli_claim *out;
+    attsvm_error *err;
+} reader;
+
+/* Memory that the claim owns. */
+static attsvm_status keep(reader *r, size_t count, size_t size, const char *what, void *pointer)
+{
+    void **memory = &r->out->memory[r->out->pieces++];
+    TRY(base_allocate(memory, count + 1, size, what, r->err));
+    memcpy(pointer, memory, sizeof *memory);
+    return ATTSVM_OK;
+}
+
+static attsvm_status need(const reader *r, const char *name, const attsvm_array **out)
+{
+    *out = attsvm_archive_find(r->archive, name);
+    if (*out)
+        return ATTSVM_OK;
+    return fail(r->err, ATTSVM_E_DATA, "%s is not there; this is no result of attsvm svm", name);
+}
+
+static attsvm_status wrong_count(const reader *r, const attsvm_array *array, const char *name,
+                                 int64_t expected)
+{
+    char shape[160];
+    data_shape_text(array, shape, sizeof shape);
+    return fail(r->err, ATTSVM_E_DATA, "%s has shape %s; expected %" PRId64 " values", name, shape,
+                expected);
+}
+
+/* `count` (-1: any number of) values as doubles. */
+static attsvm_status read_doubles(reader *r, const char *name, int64_t count, const double **out,
+                                  int64_t *found)
+{
+    const attsvm_array *array;
+    double *values;
+    TRY(need(r, name, &array));
+    int64_t have = attsvm_array_count(array);
+    if (count >= 0 && have != count)
+        return wrong_count(r, array, name, count);
+    TRY(keep(r, (size_t)have, sizeof *values, name, &values));
+    for (int64_t k = 0; k < have; k++)
+        values[k] = attsvm_array_get(array, k);
+    *out = values;
+    if (found)
+        *found = have;
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_rows(reader *r, const char *name, int64_t columns, const attsvm_row **out,
+                               int64_t *count)
+{
+    const attsvm_array *array;
+    attsvm_row *rows;
+    TRY(need(r, name, &array));
+    if (array->ndim != 2 || array->shape[1] != columns) {
+        char shape[160];
+        data_shape_text(array, shape, sizeof shape);
+        return fail(r->err, ATTSVM_E_DATA, "%s has shape %s; expected (m,%" PRId64 ")", name, shape,
+                    columns);
+    }
+    *count = array->shape[0];
+    TRY(keep(r, (size_t)*count, sizeof *rows, name, &rows));
+    for (int64_t k = 0; k < *count; k++) {
+        TRY(data_integer(array, name, k * columns, &rows[k].sequence, r->err));
+        if (columns == 3)
+            TRY(data_integer(array, name, k * columns + 1, &rows[k].query, r->err));
+        TRY(data_integer(array, name, k * columns + columns - 1, &rows[k].token, r->err));
+    }
+    *out = rows;
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_ids(reader *r, const attsvm_svm_settings *s, const int64_t **out)
+{
+    const attsvm_array *array;
+    int64_t terms, *ids;
+    TRY(need(r, "ids", &array));
+    TRY(attsvm_svm_terms(r->data, s, &terms, r->err));
+    if (attsvm_array_count(array) != terms)
+        return wrong_count(r, array, "ids", terms);
+    TRY(keep(r, (size_t)terms, sizeof *ids, "ids", &ids));
+    for (int64_t k = 0; k < terms; k++)
+        TRY(data_integer(array, "ids", k, &ids[k], r->err));
+    *out = ids;
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_sets(reader *r, attsvm_claim *claim)
+{
+    const double *members;
+    uint8_t *sets;
+    TRY(read_doubles(r, "O", r->data->tokens, &members, NULL));
+    TRY(keep(r, (size_t)r->data->tokens, 1, "sets", &sets));
+    for (int64_t k = 0; k < r->data->tokens; k++) {
+        if (members[k] != 0 && members[k] != 1)
+            return fail(r->err, ATTSVM_E_DATA, "O[%" PRId64 "] = %g is neither 0 nor 1", k,
+                        members[k]);
+        sets[k] = members[k] == 1;
+    }
+    claim->selection.sets = sets;
+    if (claim->settings.problem == ATTSVM_PROBLEM_FINITE)
+        TRY(read_doubles(r, "s", r->data->tokens, &claim->selection.softmax, NULL));
+    return ATTSVM_OK;
+}
+
+static attsvm_status read_outcome(const io_json *json, const char *key, attsvm_outcome *out,
+                                  attsvm_error *err)
+{
+    const char *text = io_json_as_text(io_json_get(json, key));
+    for (int k = 0; text && outcomes[k]; k++)
+        if (strcmp(text, outcomes[k]) == 0) {
+            *out = (attsvm_outcome)k;
+            return ATTSVM_OK;
+        }
+    return fail(err, ATTSVM_E_DATA, "settings: %s = %s is no outcome", key,
+                text ? text : "nothing");
+}
+
+static attsvm_status read_field(const io_json *json, const char *name, attsvm_svm_settings *s,
+                                attsvm_error *err)
+{
+    const field *f = base_settings_find(&svm_table, name);
+    const io_json *value = io_json_get(json, name);
+    const char *text = io_json_as_text(value);
+    int64_t integer;
+    double number;
+    bool read = false;
+    if (f->kind == FIELD_CHOICE && text) {
+        read = base_settings_set(f, s, text, err) == ATTSVM_OK;
+    } else if (f->kind == FIELD_INT && io_json_as_integer(value, &integer)) {
+        memcpy((char *)s + f->offset, &integer, sizeof integer);
+        read = true;
+    } else if (f->kind == FIELD_DOUBLE && io_json_as_number(value, &number)) {
+        memcpy((char *)s + f->offset, &number, sizeof number);
+        read = true;
+    }
+    return read ? ATTSVM_OK : fail(err, ATTSVM_E_DATA, "settings: %s is missing or no value", name);
+}
+
+/* The settings array into claim->settings and the outcomes. */
+static attsvm_status read_settings(reader *r, attsvm_claim *claim, attsvm_outcome *head)
+{
+    const attsvm_array *array;
+    io_json *json;
+    TRY(need(r, "settings", &array));
+    if (array->dtype != ATTSVM_U8 || array->ndim != 1)
+        return fail(r->err, ATTSVM_E_DATA, "settings is not text (uint8)");
+    TRY(io_json_parse(&json, array->data, (size_t)array->shape[0], "settings", r->err));
+    attsvm_svm_settings_init(&claim->settings);
+    attsvm_status status = read_outcome(json, "status", &claim->outcome, r->err);
+    for (const char *const *name = recorded; *name && status == ATTSVM_OK; name++)
+        status = read_field(json, *name, &claim->settings, r->err);
+    if (status == ATTSVM_OK)
+        status = base_settings_check(&svm_table, &claim->settings, r->err);
+    if (status == ATTSVM_OK && claim->settings.problem == ATTSVM_PROBLEM_JOINT)
+        status = read_outcome(json, "head_status", head, r->err);
+    io_json_free(json);
+    return status;
+}
+
+static attsvm_status read_multipliers(reader *r, attsvm_claim *claim, const char *rows,
+                                      const char *lambda)
+{
+    int64_t columns = row_columns(r->data, &claim->settings);
+    TRY(read_rows(r, rows, columns, &claim->active, &claim->active_count));
+    return read_doubles(r, lambda, claim->active_count, &claim->lambda, NULL);
+}
+
+static attsvm_status read_claim(reader *r)
+{
+    attsvm_claim *claim = &r->out->claim, *head = &r->out->head;
+    attsvm_outcome head_outcome = ATTSVM_NOT_RUN;
+    TRY(read_settings(r, claim, &head_outcome));
+    TRY(read_doubles(r, "theta", -1, &claim->theta, &claim->theta_count));
+    TRY(read_multipliers(r, claim, "active", "lambda"));
+    if (has_sets(&claim->settings)) {
+        int64_t columns = row_columns(r->data, &claim->settings);
+        TRY(read_rows(r, "equal", columns, &claim->equal, &claim->equal_count));
+        TRY(read_doubles(r, "mu", claim->equal_count, &claim->mu, NULL));
+        return read_sets(r, claim);
+    }
+    TRY(read_ids(r, &claim->settings, &claim->selection.alpha));
+    if (claim->settings.problem != ATTSVM_PROBLEM_JOINT)
+        return ATTSVM_OK;
+    *head = (attsvm_claim){ .settings = claim->settings,
+                            .selection = claim->selection,
+                            .outcome = head_outcome };
+    head->settings.problem = ATTSVM_PROBLEM_V;
+    head->settings.soft = 0;
+    claim->head = head;
+    TRY(read_doubles(r, "head_theta", -1, &head->theta, &head->theta_count));
+    return read_multipliers(r, head, "head_active", "head_lambda");
+}
+
+attsvm_status cli_claim_read(cli_claim *out, const char *path, const attsvm_data *data,
+                             attsvm_error *err)
+{
+    attsvm_archive *archive;
+    *out = (cli_claim){ .pieces = 0 };
+    TRY(attsvm_archive_open(&archive, path, NULL, err));
+    reader r = { archive, data, out, err };
+    attsvm_status status = read_claim(&r);
+    attsvm_archive_free(archive);
+    if (status != ATTSVM_OK) {
+        cli_claim_free(out);
+        return base_fail_in(err, status, path);
+    }
+    return ATTSVM_OK;
+}
+
+void cli_claim_free(cli_claim *claim)
+{
+    for (int k = 0; k < claim->pieces; k++)
+        free(claim->memory[k]);
+    *claim = (cli_claim){ .pieces = 0 };
+}

@@ -1,0 +1,161 @@
+/* attsvm svm: solves a max-margin problem and writes the solution with its proof. */
+#include "svm/svm.h"
+#include "cli.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTINGS svm_options
+typedef struct svm_options {
+    const char *select;
+} svm_options;
+static const field svm_option_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(select), FIELD_TEXT, 0, 0, 0,
+      "which tokens: opt (best score), ids or sets (arrays of FILE), or a result file; opt by "
+      "default, sets for multi and finite",
+      0, NULL },
+};
+const settings_table cli_svm_table = { "svm options", svm_option_fields,
+                                       sizeof svm_option_fields / sizeof *svm_option_fields,
+                                       sizeof(svm_options), NULL };
+#undef SETTINGS
+
+/* ------------------------------------------------------------------------ solving */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* The first Ctrl-C asks for the best so far, the second ends the process. */
+static void catch_interrupt(void)
+{
+    struct sigaction action = { .sa_handler = on_interrupt };
+    action.sa_flags = (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+static bool observe(void *context, const attsvm_svm_progress *p)
+{
+    char text[128];
+    snprintf(text, sizeof text, "round %" PRId64 ", %" PRId64 " active rows, norm above %.6g",
+             p->rounds, p->active, p->dual);
+    cli_progress_line(context, text);
+    return !interrupted;
+}
+
+static attsvm_status solve(const cli_call *call, const attsvm_data *data,
+                           const attsvm_selection *selection, const attsvm_svm_settings *settings,
+                           attsvm_solution **out, attsvm_error *err)
+{
+    attsvm_problem *problem;
+    TRY(attsvm_problem_create(&problem, data, selection, settings, err));
+    cli_progress progress = cli_progress_start(call, "svm");
+    catch_interrupt();
+    attsvm_status status = attsvm_problem_solve(problem, NULL, observe, &progress, out, err);
+    cli_progress_end(&progress);
+    attsvm_problem_free(problem);
+    return status;
+}
+
+/* --------------------------------------------------------------------------- JSON */
+
+static io_json *pair_json(const attsvm_svm_info *info)
+{
+    io_json *pair = io_json_object();
+    io_json_set(pair, "sequence", io_json_integer(info->pair.sequence));
+    io_json_set(pair, "query", io_json_integer(info->pair.query));
+    io_json_set(pair, "selected", io_json_integer(info->pair_selected));
+    io_json_set(pair, "token", io_json_integer(info->pair.token));
+    return pair;
+}
+
+static attsvm_status print_json(const cli_solved *s, attsvm_error *err)
+{
+    const attsvm_svm_info *info = &s->info;
+    io_json *json = io_json_object();
+    char problem[16], norm[16];
+    base_settings_print(base_settings_find(&svm_table, "problem"), &s->claim.settings, problem,
+                        sizeof problem);
+    base_settings_print(base_settings_find(&svm_table, "norm"), &s->claim.settings, norm,
+                        sizeof norm);
+    io_json_set(json, "status", io_json_text(cli_outcome_name(info->outcome)));
+    io_json_set(json, "norm", io_json_number(info->norm));
+    io_json_set(json, "margin", io_json_number(info->margin));
+    io_json_set(json, "dual", io_json_number(info->dual));
+    io_json_set(json, "gap", io_json_number(info->gap));
+    io_json_set(json, "violation", io_json_number(info->violation));
+    io_json_set(json, "tight", cli_count_json(info->tight));
+    io_json_set(json, "active", cli_count_json(info->active));
+    io_json_set(json, "merged", cli_count_json(info->merged));
+    io_json_set(json, "rank", cli_count_json(info->rank));
+    io_json_set(json, "passes", io_json_number(info->passes));
+    io_json_set(json, "iterations", cli_count_json(info->iterations));
+    io_json_set(json, "seconds", io_json_number(info->seconds));
+    io_json_set(json, "rounds", cli_count_json(info->rounds));
+    io_json_set(json, "problem", io_json_text(problem));
+    io_json_set(json, "geometry", io_json_text(norm));
+    io_json_set(json, "select", io_json_text(s->select));
+    io_json_set(json, "ties", io_json_integer(s->ties));
+    io_json_set(json, "objective", io_json_number(info->objective));
+    io_json_set(json, "residual", io_json_number(info->residual));
+    io_json_set(json, "floor_decided", io_json_bool(info->floor_decided));
+    if (info->conflict)
+        io_json_set(json, "pair", pair_json(info));
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* ------------------------------------------------------------------------ the verb */
+
+static attsvm_status show(cli_call *call, const attsvm_data *data, const cli_selection *selection,
+                          const attsvm_solution *solution, attsvm_error *err)
+{
+    cli_solved s = { .file = call->arguments[0],
+                     .data = data,
+                     .info = attsvm_solution_info(solution),
+                     .claim = attsvm_solution_claim(solution),
+                     .select = selection->source,
+                     .ties = selection->ties };
+    if (call->common->output)
+        TRY(cli_claim_write(call->common->output, data, &s.claim, err));
+    call->negative = s.info.outcome == ATTSVM_INFEASIBLE || s.info.outcome == ATTSVM_STALLED;
+    if (call->common->json)
+        return print_json(&s, err);
+    if (!call->common->quiet)
+        cli_solved_print(&s, call->common->output);
+    return ATTSVM_OK;
+}
+
+attsvm_status cli_svm(cli_call *call, attsvm_error *err)
+{
+    const attsvm_svm_settings *settings = cli_settings(call, &svm_table);
+    const svm_options *options = cli_settings(call, &cli_svm_table);
+    attsvm_read_settings reading;
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    attsvm_data *data;
+    cli_selection selection = { 0 };
+    attsvm_solution *solution = NULL;
+    TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
+    attsvm_status status = cli_select(&selection, data, settings, options->select, err);
+    if (status == ATTSVM_OK)
+        status = solve(call, data, &selection.selection, settings, &solution, err);
+    /* a message about the data set names its file; one about another file already has a name */
+    if (status == ATTSVM_E_DATA && !strstr(err->message, ": "))
+        base_fail_in(err, status, call->arguments[0]);
+    if (status == ATTSVM_OK)
+        status = show(call, data, &selection, solution, err);
+    attsvm_solution_free(solution);
+    cli_selection_free(&selection);
+    attsvm_data_free(data);
+    return status;
+}

@@ -1,0 +1,227 @@
+/* What attsvm svm says to a reader: the figures, and in a sentence what they mean. */
+#include "cli.h"
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_SHOWN = 5, WIDTH = 80 };
+
+static const char *setting(const cli_solved *s, const char *name, char *out, size_t size)
+{
+    base_settings_print(base_settings_find(&svm_table, name), &s->claim.settings, out, size);
+    return out;
+}
+
+/* "p", "v" or "W": the letter of theta. */
+static const char *letter(const cli_solved *s)
+{
+    switch (s->claim.settings.problem) {
+    case ATTSVM_PROBLEM_P:
+    case ATTSVM_PROBLEM_JOINT: return "p";
+    case ATTSVM_PROBLEM_V: return "v";
+    default: return "W";
+    }
+}
+
+/* Norms have one name for vectors and another for matrices. */
+static void norm_text(const cli_solved *s, char *out, size_t size)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    char name[16];
+    bool euclidean = set->norm == ATTSVM_NORM_L2 || set->norm == ATTSVM_NORM_FRO;
+    if (euclidean)
+        snprintf(out, size, "%s norm", letter(s)[0] == 'W' ? "Frobenius" : "l2");
+    else if (set->norm == ATTSVM_NORM_LQ)
+        snprintf(out, size, "l_%g norm", set->q);
+    else
+        snprintf(out, size, "%s norm", setting(s, "norm", name, sizeof name));
+}
+
+static void print_title(const cli_solved *s)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    char problem[16], norm[32];
+    norm_text(s, norm, sizeof norm);
+    printf("%s: %s-SVM in the %s", s->file, setting(s, "problem", problem, sizeof problem), norm);
+    if (set->soft > 0)
+        printf(", soft margin with C = %g", set->soft);
+    printf(", selection %s\n", s->select);
+    if (s->ties > 0)
+        printf("(in %" PRId64 " of the sequences or queries the best score is tied; the first "
+               "token is taken)\n",
+               s->ties);
+    putchar('\n');
+}
+
+static void print_line(const char *name, const char *value, const char *meaning)
+{
+    printf("  %-10s %-14s %s\n", name, value, meaning);
+}
+
+static void print_number(const char *name, double value, const char *meaning)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.10g", value);
+    if (!isnan(value))
+        print_line(name, text, meaning);
+}
+
+static void print_count(const char *name, int64_t value, const char *meaning)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    if (value >= 0)
+        print_line(name, text, meaning);
+}
+
+static void print_figures(const cli_solved *s)
+{
+    const attsvm_svm_info *info = &s->info;
+    bool found = info->outcome != ATTSVM_INFEASIBLE, soft = s->claim.settings.soft > 0;
+    char text[32], work[96];
+    print_line("status", cli_outcome_name(info->outcome), "");
+    if (found) {
+        print_number("norm", info->norm, "");
+        print_number("margin", info->margin, "1/norm: distance of the nearest rivals");
+        if (soft)
+            print_number("objective", info->objective, "1/2 norm^2 + C times the shortfalls");
+        snprintf(text, sizeof text, "%.2g", info->gap);
+        if (!isnan(info->gap))
+            print_line("gap", text, "how far from the least it may be, relative; proved");
+        snprintf(text, sizeof text, "%.2g", info->violation);
+        print_line("violation", text, soft ? "largest shortfall" : "largest of any row");
+        print_count("tight", info->tight, "support tokens: rivals at the margin");
+    }
+    print_count("active", info->active,
+                found ? "rows with a positive multiplier" : "rows in the proof");
+    print_count("merged", info->merged, "copies of selected tokens, which are no rivals");
+    print_count("rank", info->rank, "of W");
+    snprintf(text, sizeof text, "%.3g s", info->seconds);
+    snprintf(work, sizeof work, "%.3g reads of the data, %" PRId64 " changes of the active set",
+             info->passes, info->iterations);
+    print_line("solved in", text, work);
+    putchar('\n');
+}
+
+/* ----------------------------------------------------------------- in a sentence */
+
+static void say(const char *text)
+{
+    cli_wrap(stdout, text, 0, 0, WIDTH);
+    putchar('\n');
+}
+
+static void say_optimal(const cli_solved *s)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    char text[512];
+    const char *theta = letter(s);
+    if (set->soft > 0)
+        snprintf(text, sizeof text,
+                 "This %s is the best compromise between a short %s and rivals that come too near: "
+                 "no other has an objective lower by more than a fraction of %.1e.",
+                 theta, theta, fmax(s->info.gap, 0));
+    else if (set->problem == ATTSVM_PROBLEM_FINITE)
+        snprintf(text, sizeof text,
+                 "This W reproduces the attention ratios inside the selected sets, and none of "
+                 "smaller norm does.");
+    else if (set->problem == ATTSVM_PROBLEM_V)
+        snprintf(text, sizeof text,
+                 "Along this v every selected token has score at least 1 on the side of its label, "
+                 "and no shorter v does that.");
+    else if (set->problem == ATTSVM_PROBLEM_JOINT)
+        snprintf(text, sizeof text,
+                 "Where the v-SVM is tight the selected token beats all others by at least 1, "
+                 "elsewhere by at least 0, and no shorter p does that.");
+    else
+        snprintf(
+            text, sizeof text,
+            "With this %s every selected token beats all others of its sequence by at least 1%s, "
+            "and no %s of smaller norm does that.",
+            theta, set->problem == ATTSVM_PROBLEM_MULTI ? " (tokens of one set are level)" : "",
+            theta);
+    say(text);
+    if (s->info.floor_decided)
+        say("The gap is at the floor that rounding the numbers of the solution sets, not below the "
+            "tolerance.");
+}
+
+static void say_infeasible(const cli_solved *s)
+{
+    const attsvm_svm_info *info = &s->info;
+    char text[640];
+    if (info->conflict)
+        snprintf(text, sizeof text,
+                 "No %s separates the selection: token %" PRId64 " of sequence %" PRId64
+                 " has the same key as the selected token %" PRId64
+                 ", so whatever %s is, their logits are equal.",
+                 letter(s), info->pair.token, info->pair.sequence, info->pair_selected, letter(s));
+    else
+        snprintf(
+            text, sizeof text,
+            "No %s separates the selection. The proof: every row asks for a margin of at least "
+            "its right-hand side, but %" PRId64 " rows with positive weights cancel (their sum "
+            "has norm %.1e), while their right-hand sides add up to 1. The rows with the "
+            "largest weights are below.",
+            letter(s), info->active, info->residual);
+    say(text);
+    if (s->claim.head && s->claim.head->outcome == ATTSVM_INFEASIBLE)
+        say("It is the v-SVM that has no solution, so the joint problem is not defined.");
+}
+
+typedef struct weight {
+    double lambda;
+    int64_t index;
+} weight;
+
+static int by_lambda(const void *a, const void *b)
+{
+    const weight *x = a, *y = b;
+    if (x->lambda != y->lambda)
+        return x->lambda > y->lambda ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The rows with the largest multipliers. */
+static void print_rows(const cli_solved *s)
+{
+    const attsvm_claim *claim = &s->claim;
+    int64_t count = claim->active_count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
+    weight *weights;
+    if (count == 0 ||
+        base_allocate(&weights, (size_t)count, sizeof *weights, "", NULL) != ATTSVM_OK)
+        return;
+    for (int64_t k = 0; k < count; k++)
+        weights[k] = (weight){ claim->lambda[k], k };
+    qsort(weights, (size_t)count, sizeof *weights, by_lambda);
+    printf("\n  %-12s%8s%8s%8s\n", "multiplier", "sequence", "query", "token");
+    for (int64_t k = 0; k < shown; k++) {
+        attsvm_row row = claim->active[weights[k].index];
+        printf("  %-12.5g%8" PRId64 "%8" PRId64 "%8" PRId64 "\n", weights[k].lambda, row.sequence,
+               row.query, row.token);
+    }
+    if (count > shown)
+        printf("  and %" PRId64 " more\n", count - shown);
+    free(weights);
+}
+
+void cli_solved_print(const cli_solved *s, const char *output)
+{
+    print_title(s);
+    print_figures(s);
+    switch (s->info.outcome) {
+    case ATTSVM_OPTIMAL: say_optimal(s); break;
+    case ATTSVM_INFEASIBLE: say_infeasible(s); break;
+    case ATTSVM_STATIONARY:
+        say("With a limit on the rank there is no proof of optimality: this point is stationary.");
+        break;
+    default:
+        say("Stopped before there was a proof; this is the best point so far. The gap says how far "
+            "from the least it can be.");
+    }
+    print_rows(s);
+    if (output)
+        printf("\n%s holds the solution and its proof; `attsvm check %s %s` verifies them.\n",
+               output, s->file, output);
+}
