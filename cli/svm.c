@@ -153,6 +153,8 @@ attsvm_status cli_svm(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_E_DATA && !strstr(err->message, ": "))
         base_fail_in(err, status, call->arguments[0]);
     if (status == ATTSVM_OK)
+        status = attsvm_solution_rank(solution, err);
+    if (status == ATTSVM_OK)
         status = show(call, data, &selection, solution, err);
     attsvm_solution_free(solution);
     cli_selection_free(&selection);

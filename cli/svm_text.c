@@ -56,7 +56,7 @@ static void print_title(const cli_solved *s)
 
 static void print_line(const char *name, const char *value, const char *meaning)
 {
-    printf("  %-10s %-14s %s\n", name, value, meaning);
+    printf("  %-10s %-*s%s\n", name, meaning[0] ? 15 : 0, value, meaning);
 }
 
 static void print_number(const char *name, double value, const char *meaning)
@@ -109,7 +109,6 @@ static void print_figures(const cli_solved *s)
 static void say(const char *text)
 {
     cli_wrap(stdout, text, 0, 0, WIDTH);
-    putchar('\n');
 }
 
 static void say_optimal(const cli_solved *s)
@@ -183,6 +182,21 @@ static int by_lambda(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* The token that a row is about: alpha of its term, or -1 for sets. */
+static int64_t selected(const cli_solved *s, attsvm_row row)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    const int64_t *alpha = s->claim.selection.alpha;
+    if (!alpha)
+        return -1;
+    if (set->problem != ATTSVM_PROBLEM_W)
+        return alpha[row.sequence];
+    if (set->query == ATTSVM_QUERY_ALL || set->query == ATTSVM_QUERY_CAUSAL)
+        return alpha[data_first(s->data, row.sequence) + row.query];
+    bool given = set->query == ATTSVM_QUERY_GIVEN && s->data->queries > 0;
+    return alpha[given ? row.sequence * s->data->queries + row.query : row.sequence];
+}
+
 /* The rows with the largest multipliers. */
 static void print_rows(const cli_solved *s)
 {
@@ -195,11 +209,19 @@ static void print_rows(const cli_solved *s)
     for (int64_t k = 0; k < count; k++)
         weights[k] = (weight){ claim->lambda[k], k };
     qsort(weights, (size_t)count, sizeof *weights, by_lambda);
-    printf("\n  %-12s%8s%8s%8s\n", "multiplier", "sequence", "query", "token");
+    bool queries = claim->settings.query != ATTSVM_QUERY_TOKEN &&
+                   (claim->settings.query != ATTSVM_QUERY_GIVEN || s->data->queries > 1);
+    bool rivals = claim->selection.alpha && claim->settings.problem != ATTSVM_PROBLEM_V;
+    printf("\n  %-10s  %10s%s%s%10s\n", "multiplier", "sequence", queries ? "     query" : "",
+           rivals ? "  selected" : "", rivals ? "rival" : "token");
     for (int64_t k = 0; k < shown; k++) {
         attsvm_row row = claim->active[weights[k].index];
-        printf("  %-12.5g%8" PRId64 "%8" PRId64 "%8" PRId64 "\n", weights[k].lambda, row.sequence,
-               row.query, row.token);
+        printf("  %-10.4g  %10" PRId64, weights[k].lambda, row.sequence);
+        if (queries)
+            printf("%10" PRId64, row.query);
+        if (rivals)
+            printf("%10" PRId64, selected(s, row));
+        printf("%10" PRId64 "\n", row.token);
     }
     if (count > shown)
         printf("  and %" PRId64 " more\n", count - shown);
