@@ -10,15 +10,15 @@
 #include <limits.h>
 
 /*
- * Up to these sizes our loops are faster, measured by `bench_la dense` (AVX2, OpenBLAS 0.3.21).
+ * Up to these sizes our loops are at least as fast; `bench_la dense` measures them (here: AVX2
+ * kernels, OpenBLAS 0.3.21, square matrices).
  */
 enum {
-    GEMV_OWN = 65536,           /* m n                                  */
-    GEMM_OWN = 12 * 12 * 12,    /* m n k                                */
-    GEMM_TWICE_OWN = 4 * 4 * 4, /* m n k, both factors transposed      */
-    SYRK_OWN = 20 * 20 * 20,    /* n n k                                */
-    TRSV_OWN = 64,              /* n                                    */
-    CHOLESKY_OWN = 64,          /* n                                    */
+    GEMV_OWN = 512 * 512,    /* m n                           */
+    GEMM_OWN = 12 * 12 * 12, /* m n k, also with transposes   */
+    SYRK_OWN = 24 * 24 * 24, /* n n k                         */
+    TRSV_OWN = 256,          /* n                             */
+    CHOLESKY_OWN = 96,       /* n                             */
 };
 
 /* At least one, and no more than BLAS's int can say. */
@@ -46,8 +46,7 @@ void la_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
              const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
              int64_t ldc)
 {
-    const int64_t own = transpose_a && transpose_b ? GEMM_TWICE_OWN : GEMM_OWN;
-    if (!fits(m, n, k) || !fits(lda, ldb, ldc) || m <= own / n / k)
+    if (!fits(m, n, k) || !fits(lda, ldb, ldc) || m <= GEMM_OWN / n / k)
         la_active()->gemm(transpose_a, transpose_b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     else
         cblas_dgemm(CblasRowMajor, op(transpose_a), op(transpose_b), (int)m, (int)n, (int)k, alpha,

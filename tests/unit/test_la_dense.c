@@ -152,17 +152,16 @@ static void one_syrk(const la_kernels *kernels, base_random *random)
 }
 
 /* op(L) x = b: the residual is small against |op(L)| |x|. */
-static void one_trsv(const la_kernels *kernels, base_random *random)
+static void one_trsv(const la_kernels *kernels, int64_t n, base_random *random)
 {
     const bool transpose = base_random_below(random, 2);
-    const int64_t n = some_size(random);
     matrix L = make_matrix(n, n, random);
-    double b[71], x[71];
+    double b[300], x[300];
     for (int64_t i = 0; i < n; i++) {
         b[i] = x[i] = base_random_gauss(random);
         for (int64_t j = i + 1; j < n; j++)
             L.entry[i * L.stride + j] = NAN; /* not to be read */
-        L.entry[i * L.stride + i] += i % 2 ? 8 : -8;
+        L.entry[i * L.stride + i] += i % 2 ? 40 : -40;
     }
     (kernels ? kernels->trsv : la_trsv)(transpose, n, L.entry, L.stride, x);
     for (int64_t i = 0; i < n; i++) {
@@ -184,7 +183,7 @@ static void products_of(const la_kernels *kernels)
         one_gemv(kernels, some_size(&random), some_size(&random), &random);
         one_gemm(kernels, &random);
         one_syrk(kernels, &random);
-        one_trsv(kernels, &random);
+        one_trsv(kernels, some_size(&random), &random);
     }
 }
 
@@ -193,8 +192,10 @@ static void seam_of(const la_kernels *kernels)
     (void)kernels; /* selected: the seam uses it below the crossover */
     base_random random = base_random_stream(44, 0);
     products_of(NULL);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         one_gemv(NULL, 1201 - i, 1103 + i, &random);
+        one_trsv(NULL, 294 + i, &random);
+    }
 }
 
 static void loops_against_long_double(void **state)
@@ -231,7 +232,7 @@ static matrix make_definite(int64_t n, base_random *random)
 static void cholesky_both(int64_t (*factor)(int64_t n, double *A, int64_t lda))
 {
     base_random random = base_random_stream(41, 0);
-    for (int64_t n = 0; n <= 90; n += n < 20 ? 1 : 7) {
+    for (int64_t n = 0; n <= 140; n += n < 20 ? 1 : 17) {
         matrix A = make_definite(n, &random);
         for (int64_t bad = 0; bad <= n; bad += n < 20 ? 1 : 11) {
             matrix L = copy_matrix(&A);
