@@ -23,6 +23,29 @@ typedef struct la_rows {
     attsvm_dtype dtype; /* ATTSVM_F16, F32 or F64 */
 } la_rows;
 
+/* --------------------------------------------- small problems side by side */
+
+enum { LA_LANES = 8 }; /* doubles in the widest vector: `count` and `stride` are multiples */
+
+/*
+ * `problems` softmax problems of T tokens in d dimensions, one a lane; lanes beyond them are zero.
+ * Logits are X[t] . B with B = map Z' (queries, map d x d) or B = map (no queries, map d).
+ */
+typedef struct la_lanes {
+    int64_t problems, count, T, d, stride;
+    bool queries;
+    const double *X;     /* T x d x count: tokens                                     */
+    const double *score; /* T x count: scores c, different within a problem, T > 1    */
+    const double *Zt;    /* d x count: queries                                        */
+    const double *Z;     /* problems x stride: the same, row by row                   */
+    double *B;           /* d x count                                                 */
+    double *w;           /* T x count: weights (model.h, model_weights)               */
+    double *M, *Z_sum;   /* count: largest exponent, sum of exp(-m)                   */
+    double *output;      /* count: sum_t s_t c_t                                      */
+    double *U;           /* d x count                                                 */
+    double *G;           /* d x stride                                                */
+} la_lanes;
+
 /* ------------------------------------------------- kernels by instruction set */
 
 typedef struct la_kernels {
@@ -50,6 +73,11 @@ typedef struct la_kernels {
                  double beta, double *C, int64_t ldc);
     void (*trsv)(bool transpose, int64_t n, const double *L, int64_t ldl, double *x);
     int64_t (*cholesky)(int64_t n, double *A, int64_t lda);
+    /* w, M, Z_sum and output at `map` */
+    void (*lanes_forward)(const la_lanes *lanes, const double *map);
+    /* gradient = sum over problems of factor (sum_t w_t x_t) z' (d x d), without queries (d);
+       w is multiplied by factor */
+    void (*lanes_backward)(const la_lanes *lanes, const double *factor, double *gradient);
 } la_kernels;
 
 extern const la_kernels la_baseline;

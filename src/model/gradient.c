@@ -28,15 +28,14 @@ static void set_logit_map(model *m, const double *theta)
 {
     const int64_t d = m->d;
     const double *p = block_at(m, theta, 'p'), *W = block_at(m, theta, 'W');
+    m->logit_map = m->map_memory;
     if (m->factored)
         la_gemm(false, true, d, d, m->rank, 1, block_at(m, theta, 'K'), m->rank,
-                block_at(m, theta, 'Q'), m->rank, 0, m->logit_map, d);
-    else if (!m->prompt)
-        memcpy(m->logit_map, W, (size_t)(d * d) * sizeof *W);
-    else if (W)
-        la_gemv(true, d, d, 1, W, d, p ? p : m->p, 0, m->logit_map);
+                block_at(m, theta, 'Q'), m->rank, 0, m->map_memory, d);
+    else if (m->prompt && W)
+        la_gemv(true, d, d, 1, W, d, p ? p : m->p, 0, m->map_memory);
     else
-        memcpy(m->logit_map, p, (size_t)d * sizeof *p);
+        m->logit_map = m->prompt ? p : W;
 }
 
 /* Adds up the blocks in units of the largest exponent, which it returns. */
@@ -57,12 +56,6 @@ static double combine(const model *m, bool head, int64_t count, double *out)
     return largest;
 }
 
-static double log_norm(const double *x, int64_t count, double exponent)
-{
-    double norm = exponent == -INFINITY ? 0 : la_norm(x, count);
-    return norm > 0 ? exponent + log(norm) : -INFINITY;
-}
-
 static void outer(int64_t d, const double *p, const double *g, double *W)
 {
     for (int64_t i = 0; i < d; i++)
@@ -70,19 +63,18 @@ static void outer(int64_t d, const double *p, const double *g, double *W)
             W[i * d + j] = p[i] * g[j];
 }
 
+/* From G or g, in units of exp(m->gradient_log), to the trained blocks. */
 static void attention_gradient(model *m, const double *theta, model_gradient *gradient)
 {
     const int64_t d = m->d;
-    double *G = m->attention_gradient;
+    const double *G = m->attention_gradient;
     const double *p = block_at(m, theta, 'p'), *W = block_at(m, theta, 'W');
-    double exponent = combine(m, false, m->part_size, G);
-    gradient->attention_log = log_norm(G, m->part_size, exponent);
     for (int b = 0; b < m->blocks; b++) {
         const model_block *block = &m->block[b];
         double *out = gradient->x + block->offset;
         if (block->head)
             continue;
-        gradient->log[b] = exponent;
+        gradient->log[b] = m->gradient_log;
         if (block->name[0] == 'K')
             la_gemm(false, false, d, m->rank, d, 1, G, d, block_at(m, theta, 'Q'), m->rank, 0, out,
                     m->rank);
@@ -96,15 +88,23 @@ static void attention_gradient(model *m, const double *theta, model_gradient *gr
         else
             memcpy(out, G, (size_t)block->count * sizeof *G);
     }
-    if (m->prompt && m->trains_W) {
-        /* |grad| of all that is trained there */
-        double square = 0;
-        for (int b = 0; b < m->blocks; b++)
-            if (!m->block[b].head)
-                square =
-                    hypot(square, la_norm(gradient->x + m->block[b].offset, m->block[b].count));
-        gradient->attention_log = square > 0 ? exponent + log(square) : -INFINITY;
+}
+
+double model_gradient_log(const model *m, const double *theta)
+{
+    const int64_t d = m->d;
+    const double *G = m->attention_gradient, *p = block_at(m, theta, 'p');
+    const double *W = block_at(m, theta, 'W');
+    if (m->gradient_log == -INFINITY)
+        return -INFINITY;
+    double norm = la_norm(G, m->part_size);
+    if (m->prompt && W) { /* |p g'| = |p| |g|, and |W g| where p is trained too */
+        double square = norm * la_norm(p ? p : m->p, d), by_p = 0;
+        for (int64_t j = 0; p && j < d; j++)
+            by_p = hypot(by_p, la_dot(W + j * d, G, d));
+        norm = hypot(square, by_p);
     }
+    return norm > 0 ? m->gradient_log + log(norm) : -INFINITY;
 }
 
 /* Sums that need all terms: L, its limit, and how far it is above the best of all. */
@@ -164,14 +164,18 @@ void model_evaluate(model *m, const double *theta, const int64_t *sequences, int
                     model_gradient *gradient, model_value *value)
 {
     set_logit_map(m, theta);
-    model_sum_terms(m, theta, sequences, count, gradient != NULL, value != NULL);
-    if (gradient) {
+    bool lanes = m->lanes && gradient && !sequences;
+    if (lanes)
+        m->gradient_log = model_lanes_gradient(m);
+    if (!lanes || value)
+        model_sum_terms(m, theta, sequences, count, gradient && !lanes, value != NULL);
+    if (gradient && !lanes)
+        m->gradient_log = combine(m, false, m->part_size, m->attention_gradient);
+    if (gradient)
         attention_gradient(m, theta, gradient);
-        if (m->trains_v) {
-            int last = m->blocks - 1;
-            gradient->log[last] =
-                combine(m, true, m->head.size, gradient->x + m->block[last].offset);
-        }
+    if (gradient && m->trains_v) {
+        int last = m->blocks - 1;
+        gradient->log[last] = combine(m, true, m->head.size, gradient->x + m->block[last].offset);
     }
     if (value)
         *value = sum_values(m, sequences, sequences ? count : m->n);

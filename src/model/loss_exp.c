@@ -23,9 +23,18 @@ static double change(const model_loss *loss, double u, double delta)
     return exp(-u) * expm1(-delta);
 }
 
+static void slopes(const double *u, double *out, double *log, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        out[k] = 1;
+        log[k] = -u[k];
+    }
+}
+
 const model_loss model_loss_exp = { .flag = "exp",
                                     .help = "exp(-u)",
                                     .value = value,
                                     .slope = slope,
+                                    .slopes = slopes,
                                     .change = change,
                                     .magnitude = slope };

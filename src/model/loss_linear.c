@@ -21,6 +21,18 @@ static double change(const model_loss *loss, double u, double delta)
     return -delta;
 }
 
-const model_loss model_loss_linear = {
-    .flag = "linear", .help = "-u", .value = value, .slope = slope, .change = change
-};
+static void slopes(const double *u, double *out, double *log, int64_t count)
+{
+    (void)u;
+    for (int64_t k = 0; k < count; k++) {
+        out[k] = 1;
+        log[k] = 0;
+    }
+}
+
+const model_loss model_loss_linear = { .flag = "linear",
+                                       .help = "-u",
+                                       .value = value,
+                                       .slope = slope,
+                                       .slopes = slopes,
+                                       .change = change };

@@ -30,9 +30,20 @@ static model_scaled magnitude(const model_loss *loss, double u)
     return u > far ? (model_scaled){ 1, -u } : model_scaled_of(value(loss, u));
 }
 
+/* 1/(1 + e^u) */
+static void slopes(const double *u, double *out, double *log, int64_t count)
+{
+    la_exp(u, out, count);
+    for (int64_t k = 0; k < count; k++) {
+        out[k] = u[k] > far ? 1 : 1 / (1 + out[k]);
+        log[k] = u[k] > far ? -u[k] : 0;
+    }
+}
+
 const model_loss model_loss_logistic = { .flag = "logistic",
                                          .help = "log(1 + exp(-u))",
                                          .value = value,
                                          .slope = slope,
+                                         .slopes = slopes,
                                          .change = change,
                                          .magnitude = magnitude };

@@ -260,7 +260,7 @@ static void layout(model *m, arena *a)
     m->loss_best = take(a, terms);
     m->loss_excess = base_take(a, terms, sizeof *m->loss_excess);
     m->part_first = take_int64(a, (size_t)m->parts + 1);
-    m->logit_map = take(a, part);
+    m->map_memory = take(a, part);
     m->attention_gradient = take(a, part);
     model_worker *worker = base_take(a, (size_t)m->threads, sizeof *worker);
     model_partial *partial = base_take(a, (size_t)m->parts, sizeof *partial);
@@ -314,7 +314,8 @@ static attsvm_status build(model *m, const model_options *options, attsvm_error 
     TRY(set_keys(m, err));
     TRY(set_scores(m, err));
     TRY(set_repeats(m, err));
-    return set_memory(m, err);
+    TRY(set_memory(m, err));
+    return model_lanes_create(m, err);
 }
 
 attsvm_status model_create(model **out, const attsvm_data *data, const model_options *options,
@@ -355,5 +356,6 @@ void model_free(model *m)
     free(m->same_key);
     free(m->repeats);
     free(m->memory);
+    free(m->lanes_memory);
     free(m);
 }

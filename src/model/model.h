@@ -35,6 +35,8 @@ typedef struct model_loss {
     double (*value)(const struct model_loss *loss, double u);
     model_scaled (*slope)(const struct model_loss *loss, double u);
     double (*change)(const struct model_loss *loss, double u, double delta);
+    /* slope of count values at once; NULL: one by one */
+    void (*slopes)(const double *u, double *value, double *log, int64_t count);
     model_scaled (*magnitude)(const struct model_loss *loss, double u);
     attsvm_loss_callback callback;
 } model_loss;
@@ -182,9 +184,13 @@ typedef struct model {
     int64_t *part_first;             /* parts + 1                                          */
     model_worker *worker;
     model_partial *partial;
-    double *logit_map;          /* W of the logits X W z (KQ: K Q'), or W'p of the prompt models */
+    double *map_memory;
+    const double *logit_map;    /* W of the logits X W z (KQ: K Q'), or W'p of the prompt models */
     double *attention_gradient; /* d x d or d */
-    void *memory, *keys_memory, *fixed[4];
+    double gradient_log;        /* its exponent, after the last gradient         */
+    la_lanes *lanes;            /* small problems side by side; NULL: term by term */
+    double *lane_slope, *lane_log, *lane_factor;
+    void *memory, *keys_memory, *lanes_memory, *fixed[4];
 } model;
 
 attsvm_status model_create(model **out, const attsvm_data *data, const model_options *options,
@@ -209,8 +215,10 @@ void model_split_by_score(const attsvm_data *data, const int32_t *same_key, cons
 typedef struct model_gradient {
     double *x; /* size */
     double log[MODEL_MOST_BLOCKS];
-    double attention_log; /* ln |grad| of the attention parameters (for K,Q: of W = KQ') */
 } model_gradient;
+
+/* ln |grad| of the attention parameters (for K,Q: of W = KQ') at the last gradient; p as there. */
+double model_gradient_log(const model *m, const double *theta);
 
 /* Sums over terms. */
 typedef struct model_value {
@@ -231,6 +239,14 @@ void model_evaluate(model *m, const double *theta, const int64_t *sequences, int
 /* The part of it that reads the tokens: sums over terms into m->partial and the arrays of terms. */
 void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
                      bool gradient, bool value);
+
+/*
+ * Small problems: equal lengths, one head that is linear and fixed, no equal scores.  Sets m->lanes
+ * where this applies.
+ */
+attsvm_status model_lanes_create(model *m, attsvm_error *err);
+/* The gradient in W or W'p over all terms into m->attention_gradient; returns its exponent. */
+double model_lanes_gradient(model *m);
 
 /* Softmax of every term, rows of length T_i one after another (hidden tokens 0). */
 void model_softmax(model *m, const double *theta, double *softmax);

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLOCK_STEPS = 64 }; /* the clock is read so often, and at every slow step */
-
-static const double observer_seconds = 0.25;
+static const double observer_seconds = 0.25, clock_seconds = 0.01; /* between readings */
 
 static double seconds_so_far(const attsvm_train *t)
 {
@@ -55,8 +53,8 @@ static void add_ridge(const attsvm_train *t, model_gradient *g)
     }
 }
 
-/* All numbers about the present state. */
-static attsvm_status measure(attsvm_train *t, const model_gradient *full, attsvm_error *err)
+/* All numbers about the present state, whose full gradient was the last. */
+static void measure(attsvm_train *t)
 {
     model *m = t->m;
     model_value v;
@@ -70,7 +68,7 @@ static attsvm_status measure(attsvm_train *t, const model_gradient *full, attsvm
     info->loss_excess = isnan(v.excess.value) ? NAN : model_scaled_value(v.excess);
     info->log_excess = v.excess.value > 0 ? model_scaled_log(v.excess) : NAN;
     info->norm = model_norm(m, t->theta);
-    info->grad_log_scale = full->attention_log;
+    info->grad_log_scale = model_gradient_log(m, t->theta);
     info->softmax_min = v.attention_min;
     info->softmax_mean = v.attention_mean;
     info->entropy = v.entropy;
@@ -79,8 +77,6 @@ static attsvm_status measure(attsvm_train *t, const model_gradient *full, attsvm
     info->margin = v.gap;
     info->nuclear = info->effective_rank = NAN;
     info->direction_change = t->direction_change;
-    (void)err;
-    return ATTSVM_OK;
 }
 
 /* Nuclear norm and exp of the entropy of the singular values, at the end. */
@@ -191,23 +187,40 @@ static void evaluate(attsvm_train *t, model_gradient *g, model_value *v)
 typedef struct watch {
     attsvm_train_observer *observer;
     void *context;
-    double shown; /* when the observer was called last */
+    double shown;       /* when the observer was called last                  */
+    double now;         /* of the last reading of the clock                   */
+    int64_t read, next; /* steps at the last reading and before the next one  */
 } watch;
 
-/* Records and reports; true where the observer ends the run. */
+/* Reads the clock about every clock_seconds, however long a step takes; true where it did. */
+static bool read_clock(watch *w, int64_t iter)
+{
+    const double most = 1e5;
+    if (iter < w->next)
+        return false;
+    double before = w->now, steps = (double)(iter - w->read);
+    w->now = base_seconds();
+    double stride = steps * clock_seconds / fmax(w->now - before, 1e-9);
+    w->read = iter;
+    w->next = iter + 1 + (int64_t)fmin(stride, most);
+    return true;
+}
+
+/* Records and reports; *stop where the observer ends the run. */
 static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool last, bool *stop,
                             attsvm_error *err)
 {
     const int64_t every = t->settings.observe;
     bool record = t->trace.every != 0 && (last || train_trace_wanted(&t->trace, t->iter));
-    bool show = w->observer && (last || (every > 0 && t->iter % every == 0));
-    if (w->observer && every == 0 && !show && t->iter % CLOCK_STEPS == 0)
-        show = base_seconds() - w->shown > observer_seconds;
+    bool show = w->observer && !*stop && (last || (every > 0 && t->iter % every == 0));
+    if (w->observer && every == 0 && !show && !last)
+        show = w->now - w->shown > observer_seconds;
+    record &= t->trace.count == 0 || t->trace.iter[t->trace.count - 1] != t->iter;
     if (!record && !show && !last)
         return ATTSVM_OK;
     if (t->settings.batch > 0) /* the numbers are those of the whole data set */
         model_evaluate(t->m, t->theta, NULL, 0, g, NULL);
-    TRY(measure(t, g, err));
+    measure(t);
     if (last)
         TRY(measure_rank(t, err));
     if (record)
@@ -228,7 +241,7 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
     model_value v = { .gap = 0 };
     attsvm_train_outcome reason = stop_reason(t);
     for (;;) {
-        bool last = reason != ATTSVM_TRAIN_NOT_RUN, stop = false;
+        bool last = reason != ATTSVM_TRAIN_NOT_RUN, stop = reason == ATTSVM_TRAIN_OBSERVER;
         evaluate(t, &g, &v);
         TRY(report(t, &g, w, last, &stop, err));
         if (last)
@@ -242,8 +255,8 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
         if (t->iter % TRAIN_DIRECTION_STEPS == 0)
             follow_direction(t);
         reason = stop_reason(t);
-        if (s->time_limit > 0 && reason == ATTSVM_TRAIN_NOT_RUN && t->iter % CLOCK_STEPS == 0 &&
-            seconds_so_far(t) > s->time_limit)
+        if (read_clock(w, t->iter) && s->time_limit > 0 && reason == ATTSVM_TRAIN_NOT_RUN &&
+            t->earlier_seconds + w->now - t->start > s->time_limit)
             reason = ATTSVM_TRAIN_TIME;
         if (*s->checkpoint && (t->iter % s->every == 0 || reason != ATTSVM_TRAIN_NOT_RUN))
             TRY(train_checkpoint_write(t, err));
@@ -255,13 +268,15 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
 attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer, void *context,
                                attsvm_error *err)
 {
-    watch w = { observer, context, base_seconds() };
-    train->start = base_seconds();
+    double now = base_seconds();
+    watch w = { observer, context, now, now, 0, 0 };
+    train->start = now;
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run is over; a run can be run once");
     start_state(train);
     if (train->settings.resume)
         TRY(train_checkpoint_read(train, err));
+    w.read = w.next = train->iter;
     TRY(loop(train, &w, err));
     train->info.seconds = seconds_so_far(train);
     train_results(train);
