@@ -1,26 +1,30 @@
 # Warnings, sanitizers, and the instruction sets of the kernel files.
+set(attsvm_warnings -Wall -Wextra -Wshadow -Wconversion)
+if(ATTSVM_WERROR)
+    list(APPEND attsvm_warnings -Werror)
+endif()
+
+add_library(attsvm_instruments INTERFACE)
+if(ATTSVM_SANITIZE)
+    target_compile_options(attsvm_instruments INTERFACE -fsanitize=address,undefined
+                           -fno-sanitize-recover=all)
+    target_link_options(attsvm_instruments INTERFACE -fsanitize=address,undefined)
+endif()
+if(ATTSVM_COVERAGE)
+    target_compile_options(attsvm_instruments INTERFACE --coverage -O0)
+    target_link_options(attsvm_instruments INTERFACE --coverage)
+endif()
+
 add_library(attsvm_flags INTERFACE)
+target_link_libraries(attsvm_flags INTERFACE attsvm_instruments)
 target_include_directories(attsvm_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
                            ${PROJECT_SOURCE_DIR}/src)
 # No contraction outside the kernels: what is written is what is computed, on every platform.
-target_compile_options(attsvm_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion
-                       -ffp-contract=off -fno-math-errno)
+target_compile_options(attsvm_flags INTERFACE ${attsvm_warnings} -ffp-contract=off -fno-math-errno)
 target_compile_definitions(attsvm_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
                            _GNU_SOURCE _FILE_OFFSET_BITS=64)
-if(ATTSVM_SANITIZE)
-    target_compile_options(attsvm_flags INTERFACE -fsanitize=address,undefined
-                           -fno-sanitize-recover=all)
-    target_link_options(attsvm_flags INTERFACE -fsanitize=address,undefined)
-endif()
-if(ATTSVM_COVERAGE)
-    target_compile_options(attsvm_flags INTERFACE --coverage -O0)
-    target_link_options(attsvm_flags INTERFACE --coverage)
-endif()
 if(ATTSVM_MPI)
     target_compile_definitions(attsvm_flags INTERFACE ATTSVM_WITH_MPI)
-endif()
-if(ATTSVM_WERROR)
-    target_compile_options(attsvm_flags INTERFACE -Werror)
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ATTSVM_PLAIN)
     set(attsvm_x86 ON)
