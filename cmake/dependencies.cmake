@@ -4,24 +4,28 @@ find_package(Threads REQUIRED)
 find_package(OpenMP COMPONENTS C)
 pkg_check_modules(zip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
-pkg_check_modules(lapacke REQUIRED IMPORTED_TARGET lapacke)
 
 # Our own blocks are the parallelism, so BLAS is called from several threads at once and must stay
 # on the calling one (la sets its thread count to 1).  The pthread flavour of OpenBLAS can do that.
 # The serial flavour cannot: its buffers have no lock, and two calls at a time give wrong products.
+# LAPACKE comes as an archive, whose calls end in the LAPACK of that same OpenBLAS; the shared
+# liblapacke would load the system's default liblapack beside it, maybe of another flavour.
 find_library(openblas_library NAMES openblas REQUIRED
              HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread)
+find_library(lapacke_library NAMES liblapacke.a lapacke REQUIRED)
 find_path(cblas_include NAMES cblas.h REQUIRED
           HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
                 /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
+find_path(lapacke_include NAMES lapacke.h REQUIRED)
 # Linear programs of the l1 and l_infinity norms.
 find_library(clp_library NAMES Clp REQUIRED)
 find_path(clp_include NAMES coin/Clp_C_Interface.h REQUIRED)
 
 add_library(attsvm_dependencies INTERFACE)
-target_link_libraries(attsvm_dependencies INTERFACE ${openblas_library} PkgConfig::lapacke
+target_link_libraries(attsvm_dependencies INTERFACE ${lapacke_library} ${openblas_library}
                       ${clp_library} PkgConfig::zip PkgConfig::jansson Threads::Threads m)
-target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${cblas_include} ${clp_include})
+target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${cblas_include}
+                           ${lapacke_include} ${clp_include})
 if(OpenMP_C_FOUND)
     target_link_libraries(attsvm_dependencies INTERFACE OpenMP::OpenMP_C)
 endif()
@@ -33,12 +37,10 @@ endif()
 # The same by bare names, for those who link the installed archive.  libzip's and lapack's own
 # .pc files would add libraries (bz2, ssl, gfortran) that their -dev packages do not bring and that
 # only a wholly static program needs.
-set(attsvm_archive_needs openblas lapacke Clp zip jansson ${OpenMP_C_LIB_NAMES} ${MPI_C_LIB_NAMES}
+set(attsvm_archive_needs lapacke openblas Clp zip jansson ${OpenMP_C_LIB_NAMES} ${MPI_C_LIB_NAMES}
                          pthread m)
 list(REMOVE_DUPLICATES attsvm_archive_needs)
 
-# Debian lets an administrator swap libopenblas.so.0 for another flavour.  Ours stay with the one
-# they were built with, where it exists: an rpath, of the old kind, which also holds for the
-# libraries that liblapacke loads in its turn.
+# Debian lets an administrator swap libopenblas.so.0 for another flavour.  What we install looks
+# first for the one that it was built with.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
-add_link_options(LINKER:--disable-new-dtags)
