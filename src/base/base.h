@@ -25,7 +25,8 @@
 attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *format, ...)
     BASE_PRINTF(3, 4);
 #ifndef BASE_LONG_NAMES /* for programs that have a `fail` of their own, like cmocka's */
-#define fail base_fail
+/* The status is repeated so that compilers see that a failed call does not return ATTSVM_OK. */
+#define fail(err, status, ...) (base_fail(err, status, __VA_ARGS__), (status))
 #endif
 
 /* Puts "context: " before the message of a failed call, and returns its status. */

@@ -158,7 +158,7 @@ static attsvm_status take_type(cursor *c, io_npy *npy, attsvm_error *err)
     skip_spaces(c);
     if (c->at < c->end && (*c->at == '[' || *c->at == '{' || *c->at == '('))
         return fail(err, ATTSVM_E_FORMAT, "its elements are structured records, not numbers");
-    char descr[16];
+    char descr[16] = "";
     if (!take_string(c, descr, sizeof descr))
         return bad_header("has no type that can be read", err);
     return parse_descr(descr, npy, err);

@@ -35,7 +35,7 @@ static bool looks_like_safetensors(const unsigned char *bytes, size_t size)
 attsvm_status io_bytes_read(attsvm_archive *archive, const char *path, const void *bytes,
                             size_t size, const attsvm_read_settings *settings, attsvm_error *err)
 {
-    if (size == 0)
+    if (!bytes || size == 0)
         return fail(err, ATTSVM_E_FORMAT, "the file is empty");
     bool known = size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
     if (known)

@@ -6,7 +6,7 @@ static attsvm_generate_settings settings_of(attsvm_generate_kind kind)
 {
     attsvm_generate_settings s;
     attsvm_generate_settings_init(&s);
-    s.kind = kind;
+    s.kind = (int32_t)kind;
     s.n = 37;
     s.T = 9;
     s.d = 7;
