@@ -10,22 +10,27 @@ pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 # The serial flavour cannot: its buffers have no lock, and two calls at a time give wrong products.
 # LAPACKE comes as an archive, whose calls end in the LAPACK of that same OpenBLAS; the shared
 # liblapacke would load the system's default liblapack beside it, maybe of another flavour.
-find_library(openblas_library NAMES openblas REQUIRED
+find_library(ATTSVM_OPENBLAS NAMES openblas REQUIRED
              HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread)
-find_library(lapacke_library NAMES liblapacke.a lapacke REQUIRED)
-find_path(cblas_include NAMES cblas.h REQUIRED
+find_library(ATTSVM_LAPACKE NAMES liblapacke.a lapacke REQUIRED)
+file(REAL_PATH ${ATTSVM_OPENBLAS} openblas_path)
+if(openblas_path MATCHES "openblas-serial")
+    message(FATAL_ERROR "${ATTSVM_OPENBLAS} is the serial OpenBLAS, which gives wrong products when "
+                        "called from two threads; install libopenblas-pthread-dev")
+endif()
+find_path(ATTSVM_CBLAS_INCLUDE NAMES cblas.h REQUIRED
           HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
                 /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
-find_path(lapacke_include NAMES lapacke.h REQUIRED)
+find_path(ATTSVM_LAPACKE_INCLUDE NAMES lapacke.h REQUIRED)
 # Linear programs of the l1 and l_infinity norms.
-find_library(clp_library NAMES Clp REQUIRED)
-find_path(clp_include NAMES coin/Clp_C_Interface.h REQUIRED)
+find_library(ATTSVM_CLP NAMES Clp REQUIRED)
+find_path(ATTSVM_CLP_INCLUDE NAMES coin/Clp_C_Interface.h REQUIRED)
 
 add_library(attsvm_dependencies INTERFACE)
-target_link_libraries(attsvm_dependencies INTERFACE ${lapacke_library} ${openblas_library}
-                      ${clp_library} PkgConfig::zip PkgConfig::jansson Threads::Threads m)
-target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${cblas_include}
-                           ${lapacke_include} ${clp_include})
+target_link_libraries(attsvm_dependencies INTERFACE ${ATTSVM_LAPACKE} ${ATTSVM_OPENBLAS}
+                      ${ATTSVM_CLP} PkgConfig::zip PkgConfig::jansson Threads::Threads m)
+target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${ATTSVM_CBLAS_INCLUDE}
+                           ${ATTSVM_LAPACKE_INCLUDE} ${ATTSVM_CLP_INCLUDE})
 if(OpenMP_C_FOUND)
     target_link_libraries(attsvm_dependencies INTERFACE OpenMP::OpenMP_C)
 endif()
