@@ -45,7 +45,7 @@ static const field *find_field(const cli_verb *verb, const char *name, int *tabl
 
 bool cli_is_shown(const cli_verb *verb, int k, const field *f)
 {
-    int first;
+    int first = 0;
     find_field(verb, f->name, &first);
     return first == k;
 }
