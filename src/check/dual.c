@@ -71,17 +71,18 @@ static bool check_place(const check_problem *p, const entry *e, attsvm_report *r
 
 static bool check_multiplier(const check_problem *p, const entry *e, attsvm_report *report)
 {
+    double C = p->claim->settings.soft;
+    bool above = !e->equal && C > 0 && e->value > C;
+    if (isfinite(e->value) && (e->equal || e->value >= 0) && !above)
+        return true;
     char name[96];
     check_row_name(p, e->row, name, sizeof name);
-    double C = p->claim->settings.soft;
     if (!isfinite(e->value))
         return check_reject(report, "%s of %s is not a finite number", e->equal ? "mu" : "lambda",
                             name);
-    if (!e->equal && e->value < 0)
-        return check_reject(report, "lambda of %s is negative: %.17g", name, e->value);
-    if (!e->equal && C > 0 && e->value > C)
+    if (above)
         return check_reject(report, "lambda of %s is %.17g, above C = %.17g", name, e->value, C);
-    return true;
+    return check_reject(report, "lambda of %s is negative: %.17g", name, e->value);
 }
 
 static bool gather(combination *c, attsvm_report *report)

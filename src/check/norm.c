@@ -47,17 +47,17 @@ static dd scaled(dd a, int k)
 
 static dd sum_of_squares(const dd *A, int64_t count, int k)
 {
-    dd sum = base_dd(0);
+    check_sum sum = { 0, 0 };
     if (k > -256 && k < 256) { /* squares are safe as they are */
         for (int64_t j = 0; j < count; j++)
-            sum = base_dd_add(sum, base_dd_mul(A[j], A[j]));
-        return scaled(sum, -2 * k);
+            check_sum_add(&sum, A[j], A[j]);
+        return scaled(check_sum_value(sum), -2 * k);
     }
     for (int64_t j = 0; j < count; j++) {
         dd a = scaled(A[j], -k);
-        sum = base_dd_add(sum, base_dd_mul(a, a));
+        check_sum_add(&sum, a, a);
     }
-    return sum;
+    return check_sum_value(sum);
 }
 
 static dd absolute(dd a)
@@ -105,7 +105,7 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
     if (zero)
         return ATTSVM_OK;
     bool vector = rows == 1 || columns == 1;
-    double relative = (double)(count + 4) * CHECK_DD_UNIT;
+    double relative = check_sum_error(count);
     dd size;
     switch (norm) {
     case ATTSVM_NORM_L1: size = sum_of_sizes(A, count, k); break;
