@@ -1,6 +1,6 @@
 /* What the cores share: sums and products over rank-one rows, their Schur matrix, steps in cones.
  */
-#include "svm/cores.h"
+#include "svm/svm.h"
 
 #include "la/la.h"
 

@@ -8,7 +8,7 @@
  * returns is only a proposal: the gap is recomputed from W and lambda, and the basis is solved
  * again to full accuracy where Clp's tolerances leave something to gain.
  */
-#include "svm/cores.h"
+#include "svm/svm.h"
 
 #include "la/la.h"
 

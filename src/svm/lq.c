@@ -15,7 +15,7 @@
  *
  * The result is scaled and certified by the caller, from theta and lambda alone.
  */
-#include "svm/cores.h"
+#include "svm/svm.h"
 
 #include "la/la.h"
 

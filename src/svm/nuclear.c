@@ -2,7 +2,7 @@
  * Nuclear norm over gathered rows: interior point steps until Newton on the rank-r system takes
  * over, usually after five or six.
  */
-#include "svm/cores.h"
+#include "svm/svm.h"
 
 #include "la/la.h"
 

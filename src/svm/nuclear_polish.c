@@ -16,7 +16,7 @@
  * of size rows + r(r+1)/2.  It converges quadratically where the optimum is not degenerate; where
  * rows depend on each other (one-hot tokens), a pivoted Cholesky factor keeps an independent part.
  */
-#include "svm/cores.h"
+#include "svm/svm.h"
 
 #include "la/la.h"
 

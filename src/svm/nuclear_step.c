@@ -14,7 +14,7 @@
  *   (H + diag(w/lambda)) dlambda = b - sigma mu <B, Z^-1> + sigma mu / lambda + corrector
  *   H_rs = tr(B_r X B_s Z^-1)
  */
-#include "svm/cores.h"
+#include "svm/svm.h"
 
 #include "la/la.h"
 

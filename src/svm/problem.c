@@ -75,12 +75,12 @@ static attsvm_status solve_joint(attsvm_problem *problem, const attsvm_claim *wa
     attsvm_status status =
         attsvm_problem_create(&head_problem, problem->data, &selection, &settings, err);
     if (status == ATTSVM_OK)
-        status = svm_solve(head_problem, NULL, observer, context, &head, err);
+        status = svm_norm_solve(head_problem, NULL, observer, context, &head, err);
     bool found = status == ATTSVM_OK && head->info.outcome == ATTSVM_OPTIMAL;
     if (found)
         status = mark_slack(problem, head, err);
     if (status == ATTSVM_OK && found)
-        status = svm_solve(problem, warm, observer, context, out, err);
+        status = svm_norm_solve(problem, warm, observer, context, out, err);
     else if (status == ATTSVM_OK)
         status = svm_solution_without(problem, head->info.outcome, out, err);
     attsvm_problem_free(head_problem);
@@ -101,7 +101,7 @@ attsvm_status attsvm_problem_solve(attsvm_problem *problem, const attsvm_claim *
     *out = NULL;
     if (problem->settings.problem == ATTSVM_PROBLEM_JOINT)
         return solve_joint(problem, warm, observer, context, out, err);
-    return svm_solve(problem, warm, observer, context, out, err);
+    return svm_norm_solve(problem, warm, observer, context, out, err);
 }
 
 /* ----------------------------------------------------------------------- batches */

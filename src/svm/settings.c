@@ -91,9 +91,12 @@ const settings_table svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err)
 {
     TRY(base_settings_check(&svm_table, settings, err));
-    if (settings->norm != ATTSVM_NORM_L2 && settings->norm != ATTSVM_NORM_FRO)
-        return fail(err, ATTSVM_E_ARG, "norm %s is not solved; l2 and fro are",
-                    norms[settings->norm - 1]);
+    bool euclidean = settings->norm == ATTSVM_NORM_L2 || settings->norm == ATTSVM_NORM_FRO;
+    if (settings->norm == ATTSVM_NORM_LQ && !(settings->q > 1))
+        return fail(err, ATTSVM_E_ARG, "q = %g: an l_q norm has q above 1", settings->q);
+    if (settings->soft > 0 && !euclidean)
+        return fail(err, ATTSVM_E_ARG, "soft = %g with norm %s: soft margins are solved in l2, fro",
+                    settings->soft, norms[settings->norm - 1]);
     if (settings->rank != 0)
         return fail(err, ATTSVM_E_ARG, "rank = %" PRId64 ": a rank limit is not solved",
                     settings->rank);

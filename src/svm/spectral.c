@@ -13,7 +13,7 @@
  *
  * of order p q + 1.  Equalities add their multipliers on the right and are eliminated.
  */
-#include "svm/cores.h"
+#include "svm/svm.h"
 
 #include "la/la.h"
 

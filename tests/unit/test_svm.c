@@ -256,6 +256,7 @@ static void bad_problems_are_refused(void **state)
     assert_fails(attsvm_problem_create(&problem, data, &none, &settings, &err), err, ATTSVM_E_ARG,
                  "selection");
     settings.norm = ATTSVM_NORM_NUC;
+    settings.soft = 1;
     assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG,
                  "nuc");
     settings = settings_for(ATTSVM_PROBLEM_V);

@@ -1,0 +1,234 @@
+/*
+ * Problems in other norms than l2 and Frobenius: nuclear, spectral, l_q, l1, linf.
+ *
+ * Feasibility is the same question in every norm, so the Frobenius solver answers it first, with
+ * its proof; its solution is the feasible point where the core of the norm starts.  The core solves
+ * a working set of rows; a pass over the data finds the rows that its theta violates; they join.
+ */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NORM_WHOLE = 500, NORM_ROUNDS = 200 };
+static const double VIOLATED = 0.05; /* of the tolerance: a row below b by that much joins  */
+static const double CORE_TOL = 0.05; /* of the tolerance: the gap that the core is asked for */
+static const double WORTH = 1e-12;   /* the gap that is asked for where it costs little      */
+
+static bool is_singular(const attsvm_svm_settings *settings)
+{
+    return settings->norm == ATTSVM_NORM_NUC || settings->norm == ATTSVM_NORM_SPECTRAL;
+}
+
+/* l2 in another dress: vectors have one singular value, and l_2 is l2. */
+static bool is_euclidean(const attsvm_problem *problem)
+{
+    const attsvm_svm_settings *s = &problem->settings;
+    return s->norm == ATTSVM_NORM_L2 || s->norm == ATTSVM_NORM_FRO ||
+           (s->norm == ATTSVM_NORM_LQ && s->q == 2) || (is_singular(s) && !problem->rows.matrix);
+}
+
+/* ------------------------------------------------------------------------- the cores */
+
+/* Solves the part: W (p x q), lambda (rows) from the feasible W0. */
+static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, double *lambda,
+                                attsvm_error *err)
+{
+    const attsvm_svm_settings *s = &run->problem->settings;
+    const svm_part *part = &run->part;
+    double goal = fmin(WORTH, CORE_TOL * run->tol), gap;
+    svm_nuclear_point point = { .W = W, .lambda = lambda };
+    bool solved;
+    switch (s->norm) {
+    case ATTSVM_NORM_NUC: return svm_nuclear_core(part, W0, &point, &run->iterations, err);
+    case ATTSVM_NORM_SPECTRAL:
+        return svm_spectral_core(part, W0, goal, W, lambda, &gap, &run->iterations, err);
+    case ATTSVM_NORM_LQ: return svm_lq_core(part, s->q, W0, goal, W, lambda, &run->iterations, err);
+    default:
+        TRY(svm_lp_core(part, s->norm == ATTSVM_NORM_L1, W, lambda, &solved, &run->iterations,
+                        err));
+        if (!solved) { /* the start, without a bound, is what is left */
+            memcpy(W, W0, (size_t)(part->p * part->q) * sizeof *W);
+            memset(lambda, 0, (size_t)part->rows * sizeof *lambda);
+            run->stopped = true;
+        }
+        return ATTSVM_OK;
+    }
+}
+
+/*
+ * Brings W onto the equalities: W += sum c A with <A_e, W> = e, c from the Gram matrix of the
+ * independent ones.  The cores leave residuals of rounding size; this halves their digits away.
+ */
+static attsvm_status settle(const svm_part *part, double *W, attsvm_error *err)
+{
+    int64_t equals = 0, p = part->p, q = part->q;
+    for (int64_t r = 0; r < part->rows; r++)
+        equals += part->equal[r];
+    if (equals == 0)
+        return ATTSVM_OK;
+    arena a = { 0 };
+    double *G, *c, *y, *scratch;
+    int64_t *row;
+    for (int pass = 0; pass < 2; pass++) {
+        G = take(&a, (size_t)equals * (size_t)equals);
+        c = take(&a, (size_t)equals);
+        y = take(&a, (size_t)part->rows);
+        scratch = take(&a, (size_t)(part->terms * p));
+        row = take_int64(&a, (size_t)equals);
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "equalities", err));
+    }
+    for (int64_t r = 0, e = 0; r < part->rows; r++)
+        if (part->equal[r])
+            row[e++] = r;
+    svm_part_apply(part, W, q, y, scratch);
+    for (int64_t i = 0; i < equals; i++) {
+        const double *u = part->u + row[i] * p, *v = part->v + part->term[row[i]] * q;
+        for (int64_t j = 0; j <= i; j++)
+            G[i * equals + j] =
+                la_dot(u, part->u + row[j] * p, p) * la_dot(v, part->v + part->term[row[j]] * q, q);
+        c[i] = part->b[row[i]] - y[row[i]];
+    }
+    if (la_cholesky(equals, G, equals) == 0) {
+        la_trsv(false, equals, G, equals, c);
+        la_trsv(true, equals, G, equals, c);
+        for (int64_t i = 0; i < equals; i++)
+            for (int64_t k = 0; k < p; k++)
+                la_axpy(c[i] * part->u[row[i] * p + k], part->v + part->term[row[i]] * q, W + k * q,
+                        q);
+    }
+    free(a.base);
+    return ATTSVM_OK;
+}
+
+/* One round: the working set in coordinates, its core, theta and multipliers back in the list. */
+static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    TRY(svm_norm_gather(run, is_singular(&run->problem->settings), err));
+    const svm_part *part = &run->part;
+    arena a = { 0 };
+    double *W0, *W, *lambda, *scratch;
+    for (int pass = 0; pass < 2; pass++) {
+        W0 = take(&a, (size_t)(part->p * part->q + part->p * rows->d));
+        W = take(&a, (size_t)(part->p * part->q));
+        lambda = take(&a, (size_t)part->rows);
+        scratch = take(&a, (size_t)(part->p * rows->d));
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "working set", err));
+    }
+    svm_norm_project(run, run->fro->theta, W0);
+    attsvm_status status = solve_part(run, W0, W, lambda, err);
+    if (status == ATTSVM_OK)
+        status = settle(part, W, err);
+    if (status == ATTSVM_OK) {
+        svm_norm_expand(run, W, run->theta, scratch);
+        for (int64_t k = 0; k < run->count; k++)
+            run->list[k].lambda = 0;
+        for (int64_t r = 0; r < part->rows; r++)
+            run->list[run->at[r]].lambda = lambda[r];
+    }
+    free(a.base);
+    return status;
+}
+
+/* ------------------------------------------------------------------------- the rounds */
+
+static bool should_stop(svm_norm_run *run)
+{
+    const attsvm_svm_settings *settings = &run->problem->settings;
+    attsvm_svm_progress progress = { .rounds = run->rounds,
+                                     .iterations = run->iterations,
+                                     .active = run->count,
+                                     .passes = run->passes,
+                                     .seconds = base_seconds() - run->start,
+                                     .dual = NAN,
+                                     .gap = NAN };
+    if (run->observer && !run->observer(run->context, &progress))
+        run->stopped = true;
+    if (settings->time_limit > 0 && progress.seconds > settings->time_limit)
+        run->stopped = true;
+    if (run->rounds >= NORM_ROUNDS)
+        run->stopped = true;
+    return run->stopped;
+}
+
+static attsvm_status generate(svm_norm_run *run, attsvm_error *err)
+{
+    int64_t added;
+    TRY(svm_norm_collect(run, run->fro->theta, INFINITY, NORM_WHOLE, &added, err));
+    for (;;) {
+        TRY(solve_list(run, err));
+        run->rounds++;
+        if (should_stop(run))
+            return ATTSVM_OK;
+        TRY(svm_norm_collect(run, run->theta, -VIOLATED * fmin(run->tol, 1e-9),
+                             run->count / 2 + NORM_WHOLE / 2, &added, err));
+        if (added == 0)
+            return ATTSVM_OK;
+    }
+}
+
+/* The point of norm 0 needs no solver. */
+static void copy_zero(attsvm_solution *solution, const attsvm_solution *fro,
+                      const attsvm_problem *problem)
+{
+    memcpy(solution->theta, fro->theta, (size_t)problem->rows.size * sizeof(double));
+    attsvm_svm_info info = fro->info;
+    solution->info = info;
+    solution->claim.outcome = info.outcome;
+}
+
+static attsvm_status solve_feasible(svm_norm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    if (run->fro->info.norm == 0) {
+        copy_zero(solution, run->fro, run->problem);
+        return ATTSVM_OK;
+    }
+    TRY(base_allocate(&run->theta, (size_t)rows->size, sizeof(double), "theta", err));
+    TRY(generate(run, err));
+    TRY(svm_norm_certify(run, solution, err));
+    return rows->matrix ? attsvm_solution_rank(solution, err) : ATTSVM_OK;
+}
+
+attsvm_status svm_norm_solve(attsvm_problem *problem, const attsvm_claim *warm,
+                             attsvm_svm_observer *observer, void *context, attsvm_solution **out,
+                             attsvm_error *err)
+{
+    if (is_euclidean(problem))
+        return svm_solve(problem, warm, observer, context, out, err);
+    attsvm_problem fro = *problem; /* the same rows */
+    fro.settings.norm = ATTSVM_NORM_FRO;
+    fro.settings.tol = 0;
+    svm_norm_run run = { .problem = problem,
+                         .rows = &problem->rows,
+                         .start = base_seconds(),
+                         .tol = problem->settings.tol > 0 ? problem->settings.tol : 1e-9,
+                         .observer = observer,
+                         .context = context };
+    *out = NULL;
+    TRY(svm_solve(&fro, warm, observer, context, &run.fro, err));
+    if (run.fro->info.outcome != ATTSVM_OPTIMAL) {
+        attsvm_status status = svm_norm_infeasible(problem, run.fro, err);
+        if (status == ATTSVM_OK)
+            *out = run.fro;
+        else
+            attsvm_solution_free(run.fro);
+        return status;
+    }
+    attsvm_status status = svm_solution_without(problem, ATTSVM_STALLED, out, err);
+    if (status == ATTSVM_OK)
+        status = solve_feasible(&run, *out, err);
+    attsvm_solution_free(run.fro);
+    free(run.part_memory);
+    free(run.list);
+    free(run.theta);
+    if (status != ATTSVM_OK) {
+        attsvm_solution_free(*out);
+        *out = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,309 @@
+/*
+ * Certificates in the other norms (theory 4.1): theta scaled so that every row holds in exact
+ * evaluation, multipliers scaled to dual norm 1, and the gap between them.
+ */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double FARKAS = 1e-12; /* largest residual of a proof, relative to its terms */
+
+/* --------------------------------------------------------------------------- norms */
+
+static attsvm_status singular_norm(bool nuclear, const double *x, int64_t rows, int64_t columns,
+                                   double *out, attsvm_error *err)
+{
+    int64_t n = rows < columns ? rows : columns;
+    size_t size = (size_t)(rows * columns);
+    double *work;
+    TRY(base_allocate(&work, 3 * size + (size_t)n, sizeof *work, "singular values", err));
+    double *s = work + 3 * size;
+    memcpy(work, x, size * sizeof *work);
+    attsvm_status status =
+        la_svd(rows, columns, work, columns, s, work + size, n, work + 2 * size, columns, err);
+    *out = 0;
+    for (int64_t k = 0; k < n && status == ATTSVM_OK; k++)
+        *out = nuclear ? *out + s[k] : fmax(*out, s[k]);
+    free(work);
+    return status;
+}
+
+attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const double *x,
+                          int64_t rows, int64_t columns, double *out, attsvm_error *err)
+{
+    int32_t norm = settings->norm;
+    double q = dual ? settings->q / (settings->q - 1) : settings->q;
+    int64_t count = rows * columns;
+    if (norm == ATTSVM_NORM_NUC || norm == ATTSVM_NORM_SPECTRAL)
+        return singular_norm((norm == ATTSVM_NORM_NUC) != dual, x, rows, columns, out, err);
+    *out = 0;
+    if (norm == ATTSVM_NORM_LQ) {
+        *out = svm_norm_q(x, count, q);
+    } else if (norm == ATTSVM_NORM_L1 || norm == ATTSVM_NORM_LINF) {
+        bool sum = (norm == ATTSVM_NORM_L1) != dual;
+        for (int64_t k = 0; k < count; k++)
+            *out = sum ? *out + fabs(x[k]) : fmax(*out, fabs(x[k]));
+    } else {
+        *out = la_norm(x, count);
+    }
+    return ATTSVM_OK;
+}
+
+/* Dual norm of the rank-one A = delta z' is the product of the vectors' norms, in all of them. */
+static double row_norm(const attsvm_svm_settings *settings, const double *delta, const double *z,
+                       int64_t d)
+{
+    attsvm_svm_settings own = *settings;
+    double left, right = 1;
+    if (own.norm == ATTSVM_NORM_NUC || own.norm == ATTSVM_NORM_SPECTRAL)
+        own.norm = ATTSVM_NORM_L2;
+    svm_norm_of(&own, true, delta, d, 1, &left, NULL);
+    if (z)
+        svm_norm_of(&own, true, z, d, 1, &right, NULL);
+    return left * right;
+}
+
+/* ----------------------------------------------------------------------------- rows */
+
+/* A named row with its multiplier, for sums over claims and lists alike. */
+typedef struct summand {
+    svm_term term;
+    int64_t token;
+    double factor;
+} summand;
+
+typedef struct totals {
+    double *S;      /* (size) sum of factor A        */
+    double weight;  /* sum of |factor| |A|_dual      */
+    double largest; /* |A|_dual                      */
+    double *delta, *lo, *z;
+    void *memory;
+} totals;
+
+static attsvm_status totals_create(totals *t, const svm_rows *rows, attsvm_error *err)
+{
+    size_t d = (size_t)rows->d;
+    *t = (totals){ 0 };
+    TRY(base_allocate(&t->S, (size_t)rows->size + 4 * d, sizeof *t->S, "sum of rows", err));
+    t->delta = t->S + rows->size;
+    t->lo = t->delta + d;
+    t->z = t->lo + 2 * d;
+    return ATTSVM_OK;
+}
+
+/* Sums in double; both parts of delta are used, so that cancelling rows cancel. */
+static void totals_add(totals *t, const svm_rows *rows, const attsvm_svm_settings *settings,
+                       summand s)
+{
+    int64_t d = rows->d;
+    svm_rows_delta(rows, &s.term, s.token, t->delta, t->lo, t->lo + d);
+    if (rows->matrix)
+        svm_rows_query(rows, &s.term, t->z);
+    double size = row_norm(settings, t->delta, rows->matrix ? t->z : NULL, d);
+    t->weight += fabs(s.factor) * size;
+    t->largest = fmax(t->largest, size);
+    if (!rows->matrix) {
+        la_axpy(s.factor, t->delta, t->S, d);
+        return;
+    }
+    for (int64_t i = 0; i < d; i++)
+        if (t->delta[i] != 0)
+            la_axpy(s.factor * t->delta[i], t->z, t->S + i * d, d);
+}
+
+static double dot_exact(const double *hi, const double *lo, const double *x, int64_t d)
+{
+    dd sum = base_dd(0);
+    for (int64_t j = 0; j < d; j++)
+        sum = base_dd_add(
+            sum, base_dd_add(base_dd_product(hi[j], x[j]), base_dd(lo ? lo[j] * x[j] : 0)));
+    return base_dd_value(sum);
+}
+
+/* Largest |<A, theta> - e| over the equalities, in exact evaluation. */
+static attsvm_status equality_violation(const svm_norm_run *run, const double *theta, double *out,
+                                        attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    int64_t d = rows->d;
+    double *work;
+    *out = 0;
+    TRY(base_allocate(&work, (size_t)(6 * d), sizeof *work, "row", err));
+    double *delta = work, *lo = work + d, *z = work + 3 * d, *u = work + 4 * d, *u_lo = u + d;
+    for (int64_t k = 0; k < run->count; k++) {
+        const svm_gathered *g = &run->list[k];
+        if (!g->equal)
+            continue;
+        svm_term term = svm_rows_term(rows, g->term);
+        svm_rows_delta(rows, &term, g->token, delta, lo, lo + d);
+        svm_rows_query(rows, &term, z);
+        for (int64_t i = 0; i < d; i++) {
+            dd sum = base_dd_dot(theta + i * d, z, d);
+            u[i] = sum.hi;
+            u_lo[i] = sum.lo;
+        }
+        double value = dot_exact(delta, lo, u, d) + la_dot(delta, u_lo, d);
+        *out = fmax(*out, fabs(value - g->b));
+    }
+    free(work);
+    return ATTSVM_OK;
+}
+
+/* -------------------------------------------------------------------------- optimal */
+
+static bool has_target(const svm_norm_run *run)
+{
+    for (int64_t k = 0; k < run->count; k++)
+        if (run->list[k].equal && run->list[k].b != 0)
+            return true;
+    return false;
+}
+
+/*
+ * Scales theta until its least margin, in exact evaluation, is at least 1: rounding the product
+ * moves a row by up to 2^-53 |A| |theta|, so the factor is made larger by as much.
+ */
+static attsvm_status scale_theta(svm_norm_run *run, double *theta, svm_pass *pass, int64_t *merged,
+                                 attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    svm_pricing pricing;
+    double *zero = NULL;
+    bool fixed = has_target(run);
+    svm_pass_settings settings = {
+        .share = UINT64_MAX, .exact = true, .all = true, .floor = 0x1p-53
+    };
+    attsvm_status status =
+        svm_pricing_create(&pricing, rows, base_threads(run->problem->settings.threads), err);
+    if (status == ATTSVM_OK)
+        status = base_allocate(&zero, (size_t)rows->size, sizeof *zero, "theta", err);
+    for (int tries = 0; tries < 5 && status == ATTSVM_OK; tries++) {
+        *pass = svm_pricing_pass(&pricing, theta, zero, &settings);
+        run->passes += pass->visited;
+        bool enough = pass->least >= 1 && pass->least < 1 + 1e-9;
+        if (fixed || !isfinite(pass->least) || !(pass->least > 0) || (tries > 0 && enough))
+            break;
+        double room = 0x1p-52 * (2 + pass->largest * la_norm(theta, rows->size) / pass->least);
+        double factor = (1 + room) / pass->least;
+        for (int64_t k = 0; k < rows->size; k++)
+            theta[k] *= factor;
+    }
+    *merged = pricing.merged;
+    svm_pricing_free(&pricing);
+    free(zero);
+    return status;
+}
+
+/* lambda and mu of the list, divided by `ball`, into the solution; both are in order already. */
+static attsvm_status store(const svm_norm_run *run, attsvm_solution *solution, double ball,
+                           attsvm_error *err)
+{
+    attsvm_claim *claim = &solution->claim;
+    size_t room = (size_t)run->count + 1;
+    TRY(base_allocate(&solution->active, room, sizeof *solution->active, "multipliers", err));
+    TRY(base_allocate(&solution->lambda, room, sizeof *solution->lambda, "multipliers", err));
+    TRY(base_allocate(&solution->equal, room, sizeof *solution->equal, "multipliers", err));
+    TRY(base_allocate(&solution->mu, room, sizeof *solution->mu, "multipliers", err));
+    claim->active_count = claim->equal_count = 0;
+    for (int64_t k = 0; k < run->count; k++) {
+        const svm_gathered *g = &run->list[k];
+        svm_term term = svm_rows_term(run->rows, g->term);
+        attsvm_row row = { term.i, term.q, g->token };
+        if (g->equal) {
+            solution->equal[claim->equal_count] = row;
+            solution->mu[claim->equal_count++] = g->lambda / ball;
+        } else if (g->lambda > 0) {
+            solution->active[claim->active_count] = row;
+            solution->lambda[claim->active_count++] = g->lambda / ball;
+        }
+    }
+    claim->active = solution->active;
+    claim->lambda = solution->lambda;
+    claim->equal = solution->equal;
+    claim->mu = solution->mu;
+    solution->info.active = claim->active_count;
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    const attsvm_svm_settings *settings = &run->problem->settings;
+    attsvm_svm_info *info = &solution->info;
+    int64_t lines = rows->matrix ? rows->d : 1;
+    double *theta = solution->theta, ball, value = 0, off;
+    svm_pass pass;
+    memcpy(theta, run->theta, (size_t)rows->size * sizeof *theta);
+    TRY(scale_theta(run, theta, &pass, &info->merged, err));
+    TRY(equality_violation(run, theta, &off, err));
+    TRY(svm_norm_of(settings, false, theta, lines, rows->d, &info->norm, err));
+    totals sum;
+    TRY(totals_create(&sum, rows, err));
+    for (int64_t k = 0; k < run->count; k++) {
+        const svm_gathered *g = &run->list[k];
+        if (g->lambda != 0)
+            totals_add(&sum, rows, settings,
+                       (summand){ svm_rows_term(rows, g->term), g->token, g->lambda });
+        value += g->b * g->lambda;
+    }
+    attsvm_status status = svm_norm_of(settings, true, sum.S, lines, rows->d, &ball, err);
+    double largest = sum.largest;
+    free(sum.S);
+    TRY(status);
+    ball = ball > 0 ? ball : 1;
+    info->margin = info->norm > 0 ? 1 / info->norm : NAN;
+    info->objective = info->norm;
+    info->dual = info->norm > 0 ? value / ball : 0;
+    info->gap = info->norm > 0 ? (info->norm - info->dual) / info->norm : 0;
+    info->violation = off;
+    if (pass.least_zero < 0)
+        info->violation = fmax(info->violation, -pass.least_zero);
+    if (isfinite(pass.least))
+        info->violation = fmax(info->violation, 1 - pass.least);
+    double floor = 0x1p-50 * largest * info->norm;
+    bool proved = info->gap <= fmax(run->tol, floor) && info->violation <= 1e-9;
+    info->floor_decided = proved && info->gap > run->tol;
+    info->outcome = proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
+    info->tight = pass.tight;
+    info->rounds = run->rounds;
+    info->iterations = run->iterations;
+    info->passes = run->passes;
+    info->seconds = base_seconds() - run->start;
+    solution->claim.outcome = info->outcome;
+    return store(run, solution, ball, err);
+}
+
+/* ----------------------------------------------------------------------- infeasible */
+
+attsvm_status svm_norm_infeasible(const attsvm_problem *problem, attsvm_solution *solution,
+                                  attsvm_error *err)
+{
+    const svm_rows *rows = &problem->rows;
+    const attsvm_claim *claim = &solution->claim;
+    attsvm_svm_info *info = &solution->info;
+    solution->claim.settings = problem->settings;
+    if (info->conflict || info->outcome != ATTSVM_INFEASIBLE)
+        return ATTSVM_OK;
+    totals sum;
+    TRY(totals_create(&sum, rows, err));
+    for (int64_t k = 0; k < claim->active_count + claim->equal_count; k++) {
+        bool equal = k >= claim->active_count;
+        int64_t at = equal ? k - claim->active_count : k;
+        attsvm_row row = equal ? claim->equal[at] : claim->active[at];
+        int64_t term = data_terms_first(&rows->terms, row.sequence) + row.query;
+        totals_add(&sum, rows, &problem->settings,
+                   (summand){ svm_rows_term(rows, term), row.token,
+                              equal ? claim->mu[at] : claim->lambda[at] });
+    }
+    double residual;
+    attsvm_status status = svm_norm_of(&problem->settings, true, sum.S, rows->matrix ? rows->d : 1,
+                                       rows->d, &residual, err);
+    if (status == ATTSVM_OK && !(residual <= FARKAS * sum.weight))
+        solution->info.outcome = solution->claim.outcome = ATTSVM_STALLED;
+    if (status == ATTSVM_OK)
+        info->residual = residual;
+    free(sum.S);
+    return status;
+}
