@@ -142,7 +142,8 @@ io_json *cli_count_json(int64_t count);
 
 const char *cli_outcome_name(attsvm_outcome outcome);
 
-/* A selection as --select says: "opt", "ids", "sets" or a result file; NULL: the usual one. */
+/* A selection as --select says: "opt", "ids", "sets" or a result file; NULL: the usual one.
+   Messages about the data set name `file`. */
 typedef struct cli_selection {
     attsvm_selection selection; /* what the problem takes     */
     const char *source;         /* where it is from, borrowed */
@@ -151,7 +152,7 @@ typedef struct cli_selection {
     uint8_t *sets;
     double *softmax;
 } cli_selection;
-attsvm_status cli_select(cli_selection *out, const attsvm_data *data,
+attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const char *file,
                          const attsvm_svm_settings *settings, const char *source,
                          attsvm_error *err);
 void cli_selection_free(cli_selection *selection);

@@ -92,6 +92,12 @@ static attsvm_status from_result(cli_selection *out, const attsvm_data *data,
     return status == ATTSVM_OK ? ATTSVM_OK : base_fail_in(err, status, path);
 }
 
+static bool is_result(const char *source)
+{
+    return strcmp(source, "opt") != 0 && strcmp(source, "ids") != 0 && strcmp(source, "sets") != 0;
+}
+
+/* From the data set itself. */
 static attsvm_status fill(cli_selection *out, const attsvm_data *data, const attsvm_svm_settings *s,
                           int64_t terms, attsvm_error *err)
 {
@@ -102,9 +108,7 @@ static attsvm_status fill(cli_selection *out, const attsvm_data *data, const att
         return read_sets(out, attsvm_data_array(data, "O"), attsvm_data_array(data, "s"), data,
                          s->problem == ATTSVM_PROBLEM_FINITE, err);
     }
-    bool opt = strcmp(out->source, "opt") == 0, ids = strcmp(out->source, "ids") == 0;
-    if (!opt && !ids)
-        return from_result(out, data, s, out->source, terms, err);
+    bool opt = strcmp(out->source, "opt") == 0;
     if (sets && terms != data->n)
         return fail(err, ATTSVM_E_ARG,
                     "--select %s gives one token a query, and there are several "
@@ -119,8 +123,8 @@ static attsvm_status fill(cli_selection *out, const attsvm_data *data, const att
     return ATTSVM_OK;
 }
 
-attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const attsvm_svm_settings *s,
-                         const char *source, attsvm_error *err)
+attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const char *file,
+                         const attsvm_svm_settings *s, const char *source, attsvm_error *err)
 {
     bool sets = wants_sets(s);
     int64_t terms;
@@ -133,8 +137,13 @@ attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const atts
     if (status == ATTSVM_OK && sets)
         status = base_allocate(&out->softmax, (size_t)data->tokens, sizeof *out->softmax, "softmax",
                                err);
-    if (status == ATTSVM_OK)
+    if (status == ATTSVM_OK && is_result(out->source))
+        status = from_result(out, data, s, out->source, terms, err);
+    else if (status == ATTSVM_OK) {
         status = fill(out, data, s, terms, err);
+        if (status == ATTSVM_E_DATA)
+            base_fail_in(err, status, file);
+    }
     if (status != ATTSVM_OK) {
         cli_selection_free(out);
         return status;

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SETTINGS svm_options
 typedef struct svm_options {
@@ -146,12 +145,13 @@ attsvm_status cli_svm(cli_call *call, attsvm_error *err)
     cli_selection selection = { 0 };
     attsvm_solution *solution = NULL;
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
-    attsvm_status status = cli_select(&selection, data, settings, options->select, err);
-    if (status == ATTSVM_OK)
+    attsvm_status status =
+        cli_select(&selection, data, call->arguments[0], settings, options->select, err);
+    if (status == ATTSVM_OK) {
         status = solve(call, data, &selection.selection, settings, &solution, err);
-    /* a message about the data set names its file; one about another file already has a name */
-    if (status == ATTSVM_E_DATA && !strstr(err->message, ": "))
-        base_fail_in(err, status, call->arguments[0]);
+        if (status == ATTSVM_E_DATA)
+            base_fail_in(err, status, call->arguments[0]);
+    }
     if (status == ATTSVM_OK)
         status = attsvm_solution_rank(solution, err);
     if (status == ATTSVM_OK)
