@@ -1,0 +1,5 @@
+#define KERNELS_PLAIN
+#define VECTOR_BYTES 16
+#define KERNELS      plain_narrow
+#define NAME         "plain, 16 bytes"
+#include "la/kernels.inc"

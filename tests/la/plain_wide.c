@@ -1,0 +1,5 @@
+#define KERNELS_PLAIN
+#define VECTOR_BYTES 64
+#define KERNELS      plain_wide
+#define NAME         "plain, 64 bytes"
+#include "la/kernels.inc"
