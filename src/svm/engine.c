@@ -75,6 +75,7 @@ void svm_engine_free(svm_engine *e)
     free(e->theta);
     free(e->theta_lo);
     free(e->step);
+    free(e->work);
 }
 
 /* At most `size` rows are independent, and none that is not in the pool is active. */
@@ -98,14 +99,19 @@ static attsvm_status reserve(svm_engine *e, attsvm_error *err)
 attsvm_status svm_engine_run(svm_engine *e, svm_engine_end *end, attsvm_error *err)
 {
     TRY(reserve(e, err));
+    if (!e->extended) {
+        *end = svm_engine_equalities_double(e);
+        if (*end != SVM_SOLVED)
+            return ATTSVM_OK;
+        TRY(svm_engine_block(e, err));
+    }
     *end = e->extended ? svm_engine_run_extended(e) : svm_engine_run_double(e);
     return ATTSVM_OK;
 }
 
-attsvm_status svm_engine_extend(svm_engine *e, attsvm_error *err)
+attsvm_status svm_engine_restart(svm_engine *e, attsvm_error *err)
 {
     svm_pool *pool = e->pool;
-    e->extended = true;
     e->count = 0;
     for (int64_t s = 0; s < pool->count; s++) {
         pool->place[s] = SVM_AT_ZERO;
@@ -114,6 +120,12 @@ attsvm_status svm_engine_extend(svm_engine *e, attsvm_error *err)
     memset(e->theta, 0, (size_t)pool->size * sizeof(double));
     memset(e->theta_lo, 0, (size_t)pool->size * sizeof(double));
     return grow_factor(e, e->capacity, err);
+}
+
+attsvm_status svm_engine_extend(svm_engine *e, attsvm_error *err)
+{
+    e->extended = true;
+    return svm_engine_restart(e, err);
 }
 
 void svm_engine_move(svm_engine *e, const int32_t *moved)

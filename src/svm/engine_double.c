@@ -16,8 +16,9 @@ typedef double num;
 #define ROOT(a)      sqrt(a)
 #define RUN          svm_engine_run_double
 #define SCOPE
-#define ENTER svm_engine_enter_double
-#define LEAVE svm_engine_leave_double
+#define EQUALITIES svm_engine_equalities_double
+#define ENTER      svm_engine_enter_double
+#define LEAVE      svm_engine_leave_double
 
 /*
  * A pivot is the difference of numbers of size |A|^2, so its error is some units of 2^-53, and more
@@ -98,24 +99,14 @@ void svm_engine_solve_double(svm_engine *e, const double *rhs, double *x)
     backward(e, e->y, x);
 }
 
-/* L from scratch for the present S, in order; rows that depend on earlier ones leave S. */
-void svm_engine_refactor_double(svm_engine *e)
+/* Row p joins S, unless its pivot is below `clear` relative to |A|^2. */
+void svm_engine_append_double(svm_engine *e, int64_t p, double clear)
 {
-    int64_t count = e->count;
-    double *g = e->g, *y = e->y;
-    e->count = 0;
-    for (int64_t k = 0; k < count; k++) {
-        int64_t p = e->active[k];
-        gram_row(e, p, g);
-        forward(e, g, y);
-        double square = diagonal(e, p), pivot = square;
-        for (int64_t j = 0; j < e->count; j++)
-            pivot -= y[j] * y[j];
-        if (pivot > DEPENDENT * (double)(e->count + 8) * square) {
-            append(e, p, y, pivot);
-        } else {
-            e->pool->place[p] = SVM_AT_ZERO;
-            set_lambda(e->pool, p, 0);
-        }
-    }
+    double *g = e->g, *y = e->y, pivot = e->pool->square[p];
+    gram_row(e, p, g);
+    forward(e, g, y);
+    for (int64_t j = 0; j < e->count; j++)
+        pivot -= y[j] * y[j];
+    if (pivot > clear * e->pool->square[p] && e->count < e->pool->size)
+        append(e, p, y, pivot);
 }

@@ -16,6 +16,7 @@ typedef dd num;
 #define ROOT(a)    base_dd_sqrt(a)
 #define RUN        svm_engine_run_extended
 #define SCOPE      static
+#define EQUALITIES enter_equalities
 #define ENTER      enter
 #define LEAVE      leave
 

@@ -183,6 +183,8 @@ typedef struct svm_engine {
     int64_t residual_capacity;
     double *theta, *theta_lo, *step; /* (size)                                   */
     int64_t iterations, max_iterations;
+    double *work; /* scratch of block pivoting                                   */
+    int64_t work_capacity;
     int64_t entering;     /* slot whose row cannot be met                        */
     double entering_sign; /* -1: an equality that had to come down               */
 } svm_engine;
@@ -191,6 +193,10 @@ attsvm_status svm_engine_create(svm_engine *engine, svm_pool *pool, attsvm_error
 void svm_engine_free(svm_engine *engine);
 /* Until the pool is solved; makes room first. */
 attsvm_status svm_engine_run(svm_engine *engine, svm_engine_end *end, attsvm_error *err);
+/* Block pivoting towards the solution of the pool, before a run. */
+attsvm_status svm_engine_block(svm_engine *engine, attsvm_error *err);
+/* Starts again from theta = 0. */
+attsvm_status svm_engine_restart(svm_engine *engine, attsvm_error *err);
 /* Starts again, in double-double. */
 attsvm_status svm_engine_extend(svm_engine *engine, attsvm_error *err);
 /*
@@ -203,9 +209,11 @@ void svm_engine_move(svm_engine *engine, const int32_t *moved);
 
 svm_engine_end svm_engine_run_double(svm_engine *engine);
 svm_engine_end svm_engine_run_extended(svm_engine *engine);
+svm_engine_end svm_engine_equalities_double(svm_engine *engine);
 svm_engine_end svm_engine_enter_double(svm_engine *engine, int64_t p, double violation,
                                        double sign);
-void svm_engine_refactor_double(svm_engine *engine);
+/* Row p joins S, unless its pivot is below `clear` relative to |A|^2. */
+void svm_engine_append_double(svm_engine *engine, int64_t p, double clear);
 void svm_engine_leave_double(svm_engine *engine, int64_t k);
 /* G x = rhs over S. */
 void svm_engine_solve_double(svm_engine *engine, const double *rhs, double *x);

@@ -1,0 +1,202 @@
+/*
+ * Max-margin problems against the clock: p-SVM and W-SVM at the sizes of the docs, one thread
+ * unless told otherwise.  "reads" is the time in units of one streaming read of the tokens.
+ *
+ *   bench_svm [--threads N] [--repeat N] [--only NAME]
+ */
+#include "data/data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+typedef struct instance {
+    const char *name;
+    attsvm_problem_kind problem;
+    attsvm_generate_kind kind;
+    int64_t n, T, d;
+    bool random; /* a random selection instead of the planted one */
+} instance;
+
+static const instance instances[] = {
+    { "P0", ATTSVM_PROBLEM_P, ATTSVM_SPHERE, 10, 8, 80, true },
+    { "P1", ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 100, 10, 20, false },
+    { "P2", ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 1000, 20, 50, false },
+    { "P3", ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 10000, 32, 128, false },
+    { "P4", ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 100000, 16, 64, false },
+    { "F1", ATTSVM_PROBLEM_W, ATTSVM_SPHERE, 6, 8, 10, true },
+    { "F2", ATTSVM_PROBLEM_W, ATTSVM_SPHERE, 50, 10, 30, true },
+    { "F2p", ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 50, 10, 30, false },
+    { "F3", ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 500, 16, 64, false },
+    { "D1024", ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 2000, 8, 1024, false },
+};
+
+static void stop_on(attsvm_status status, const attsvm_error *err)
+{
+    if (status == ATTSVM_OK)
+        return;
+    fprintf(stderr, "bench_svm: %s\n", err->message);
+    exit(2);
+}
+
+/* Processor time: other work on the machine does not count. */
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Seconds of one read of all tokens, the best of some. */
+static double read_seconds(const attsvm_data *data)
+{
+    double best = INFINITY, *p = calloc((size_t)data->d, sizeof *p);
+    double *y = malloc((size_t)data->T_max * sizeof *y), sum = 0;
+    for (int k = 0; k < 5; k++) {
+        double start = cpu_seconds();
+        for (int64_t i = 0; i < data->n; i++) {
+            la_rows rows = data_sequence(data, i);
+            la_rows_dot(&rows, p, y);
+            sum += y[0];
+        }
+        best = fmin(best, cpu_seconds() - start);
+    }
+    free(p);
+    free(y);
+    return sum == 0 ? best : NAN;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static attsvm_data *make_data(const instance *at, int64_t seed, int64_t *alpha)
+{
+    attsvm_error err;
+    attsvm_data *data;
+    attsvm_generate_settings settings;
+    attsvm_generate_settings_init(&settings);
+    settings.kind = (int32_t)at->kind;
+    settings.n = at->n;
+    settings.T = settings.T_min = at->T;
+    settings.d = at->d;
+    settings.seed = seed;
+    settings.dtype = ATTSVM_F64;
+    settings.push = 0.5;
+    settings.queries = at->problem == ATTSVM_PROBLEM_W;
+    stop_on(attsvm_data_generate(&data, &settings, &err), &err);
+    base_random r = base_random_stream((uint64_t)seed, 77);
+    const attsvm_array *ids = attsvm_data_array(data, "ids");
+    for (int64_t i = 0; i < at->n; i++)
+        alpha[i] =
+            at->random || !ids ? base_random_below(&r, at->T) : (int64_t)attsvm_array_get(ids, i);
+    return data;
+}
+
+static void run(const instance *at, int64_t threads, int repeat)
+{
+    attsvm_error err;
+    int64_t *alpha = calloc((size_t)at->n, sizeof *alpha);
+    double *seconds = calloc((size_t)repeat, sizeof *seconds);
+    attsvm_data *data = make_data(at, 1, alpha);
+    attsvm_svm_settings settings;
+    attsvm_svm_settings_init(&settings);
+    settings.problem = (int32_t)at->problem;
+    settings.threads = threads;
+    attsvm_svm_info info = { 0 };
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    for (int k = 0; k < repeat; k++) {
+        attsvm_problem *problem;
+        attsvm_solution *solution;
+        attsvm_selection selection = { .alpha = alpha };
+        stop_on(attsvm_problem_create(&problem, data, &selection, &settings, &err), &err);
+        double start = cpu_seconds();
+        stop_on(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), &err);
+        seconds[k] = cpu_seconds() - start;
+        info = attsvm_solution_info(solution);
+        attsvm_solution_free(solution);
+        attsvm_problem_free(problem);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    qsort(seconds, (size_t)repeat, sizeof *seconds, compare);
+    double read = read_seconds(data), least = seconds[0];
+    printf(
+        "%-6s n=%-6lld T=%-3lld d=%-5lld outcome %d norm %.12g gap %8.1e active %5lld "
+        "iterations %5lld rounds %3lld passes %6.2f  %.3e s (median %.3e) = %.2f reads, +%ld KB\n",
+        at->name, (long long)at->n, (long long)at->T, (long long)at->d, (int)info.outcome,
+        info.norm, info.gap, (long long)info.active, (long long)info.iterations,
+        (long long)info.rounds, info.passes, least, seconds[repeat / 2], least / read,
+        after.ru_maxrss - before.ru_maxrss);
+    fflush(stdout);
+    attsvm_data_free(data);
+    free(alpha);
+    free(seconds);
+}
+
+/* Median over instances of F1 inside a batch. */
+static void run_batch(int64_t threads)
+{
+    enum { COUNT = 1000 };
+    static attsvm_data *data[COUNT];
+    static attsvm_problem *problems[COUNT];
+    static attsvm_solution *solutions[COUNT];
+    static double seconds[COUNT];
+    const instance tiny = { "F1", ATTSVM_PROBLEM_W, ATTSVM_SPHERE, 6, 8, 10, true };
+    attsvm_error err;
+    attsvm_svm_settings settings;
+    attsvm_svm_settings_init(&settings);
+    for (int k = 0; k < COUNT; k++) {
+        int64_t alpha[6];
+        data[k] = make_data(&tiny, k, alpha);
+        attsvm_selection selection = { .alpha = alpha };
+        stop_on(attsvm_problem_create(&problems[k], data[k], &selection, &settings, &err), &err);
+    }
+    double start = cpu_seconds();
+    stop_on(attsvm_problem_solve_batch(problems, COUNT, threads, solutions, &err), &err);
+    double total = cpu_seconds() - start;
+    int optimal = 0;
+    double gap = 0, iterations = 0;
+    for (int k = 0; k < COUNT; k++) {
+        attsvm_svm_info info = attsvm_solution_info(solutions[k]);
+        optimal += info.outcome == ATTSVM_OPTIMAL;
+        gap = fmax(gap, info.gap);
+        iterations += (double)info.iterations / COUNT;
+        seconds[k] = info.seconds;
+        attsvm_solution_free(solutions[k]);
+        attsvm_problem_free(problems[k]);
+        attsvm_data_free(data[k]);
+    }
+    qsort(seconds, COUNT, sizeof *seconds, compare);
+    printf("batch of %d n=6 T=8 d=10 W-SVMs: %d optimal, worst gap %.1e, mean iterations %.1f, "
+           "median %.1f us, 90%% %.1f us, whole batch %.1f us each\n",
+           COUNT, optimal, gap, iterations, 1e6 * seconds[COUNT / 2], 1e6 * seconds[COUNT * 9 / 10],
+           1e6 * total / COUNT);
+}
+
+int main(int argc, char **argv)
+{
+    int64_t threads = 1;
+    int repeat = 5;
+    const char *only = NULL;
+    for (int k = 1; k + 1 < argc; k += 2) {
+        if (strcmp(argv[k], "--threads") == 0)
+            threads = atoi(argv[k + 1]);
+        else if (strcmp(argv[k], "--repeat") == 0)
+            repeat = atoi(argv[k + 1]);
+        else if (strcmp(argv[k], "--only") == 0)
+            only = argv[k + 1];
+    }
+    repeat = repeat < 1 ? 1 : repeat;
+    for (size_t k = 0; k < sizeof instances / sizeof *instances; k++)
+        if (!only || strcmp(only, instances[k].name) == 0)
+            run(&instances[k], threads, repeat);
+    if (!only || strcmp(only, "batch") == 0)
+        run_batch(threads);
+    return 0;
+}

@@ -1,0 +1,281 @@
+/*
+ * Block pivoting: many rows enter at a time, many leave at a time.  From an active set S with
+ * multipliers G^-1 b >= 0 (dual value 1/2 b'l), the worst violated rows V join, G over S and V is
+ * factored by blocks, and rows whose multiplier is negative leave, until none is.  The result is
+ * again such a set, and is kept when its dual value is larger; otherwise V is halved.  What is
+ * left, a few rows, is for the engine: here is no guarantee, there is one.
+ */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROUNDS = 60, MOST_DROPS = 60, FEW = 2 };
+
+/* Pivots below this, relative to |A|^2, are left to the engine. */
+static const double CLEAR = 1e-8;
+
+typedef struct block {
+    svm_engine *e;
+    double *deltas, *queries; /* gathered rows of S, then of V */
+    double *B, *B2, *C, *C2;  /* k x m, m x m                  */
+    double *x, *old_lambda;
+    int32_t *old, *entering, *best;
+} block;
+
+static double *claim(double **at, int64_t count)
+{
+    double *piece = *at;
+    *at += count;
+    return piece;
+}
+
+/* Scratch for k rows in S and m to come. */
+static attsvm_status reserve(svm_engine *e, int64_t k, int64_t m, block *b, attsvm_error *err)
+{
+    int64_t d = e->pool->d, need = 2 * (k + m) * d + 2 * k * m + 2 * m * m;
+    if (need > e->work_capacity) {
+        free(e->work);
+        e->work = NULL;
+        e->work_capacity = 0;
+        TRY(base_allocate(&e->work, (size_t)need, sizeof(double), "block of rows", err));
+        e->work_capacity = need;
+    }
+    double *at = e->work;
+    b->deltas = claim(&at, (k + m) * d);
+    b->queries = claim(&at, (k + m) * d);
+    b->B = claim(&at, k * m);
+    b->B2 = claim(&at, k * m);
+    b->C = claim(&at, m * m);
+    b->C2 = claim(&at, m * m);
+    return ATTSVM_OK;
+}
+
+static void gather(const svm_pool *pool, const int32_t *slots, int64_t count, double *deltas,
+                   double *queries)
+{
+    size_t bytes = (size_t)pool->d * sizeof(double);
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(deltas + k * pool->d, pool->hi + slots[k] * pool->d, bytes);
+        if (pool->rows->matrix)
+            memcpy(queries + k * pool->d, pool->z + pool->query[slots[k]] * pool->d, bytes);
+    }
+}
+
+/* B = Gram of S against V (k x m), C = Gram of V (m x m). */
+static void gram_blocks(const svm_pool *pool, const block *b, int64_t k, int64_t m)
+{
+    int64_t d = pool->d;
+    const double *V = b->deltas + k * d, *Z = b->queries + k * d;
+    la_gemm(false, true, k, m, d, 1, b->deltas, d, V, d, 0, b->B, m);
+    la_gemm(false, true, m, m, d, 1, V, d, V, d, 0, b->C, m);
+    if (!pool->rows->matrix)
+        return;
+    la_gemm(false, true, k, m, d, 1, b->queries, d, Z, d, 0, b->B2, m);
+    la_gemm(false, true, m, m, d, 1, Z, d, Z, d, 0, b->C2, m);
+    for (int64_t j = 0; j < k * m; j++)
+        b->B[j] *= b->B2[j];
+    for (int64_t j = 0; j < m * m; j++)
+        b->C[j] *= b->C2[j];
+}
+
+/* One after the other, leaving out what depends on S. */
+static void append_singly(svm_engine *e, const int32_t *slots, int64_t count)
+{
+    for (int64_t k = 0; k < count && e->count < e->capacity; k++)
+        svm_engine_append_double(e, slots[k], CLEAR);
+}
+
+/* Rows join S; those that nearly depend on it do not. */
+static attsvm_status append(svm_engine *e, const int32_t *slots, int64_t m, attsvm_error *err)
+{
+    svm_pool *pool = e->pool;
+    int64_t k = e->count, cap = e->capacity;
+    double *L = e->L;
+    block b;
+    if (m == 0)
+        return ATTSVM_OK;
+    if (k + m > cap || k + m > pool->size) {
+        append_singly(e, slots, m);
+        return ATTSVM_OK;
+    }
+    TRY(reserve(e, k, m, &b, err));
+    gather(pool, e->active, k, b.deltas, b.queries);
+    gather(pool, slots, m, b.deltas + k * pool->d, b.queries + k * pool->d);
+    gram_blocks(pool, &b, k, m);
+    la_trsm(false, k, m, L, cap, b.B, m);
+    la_syrk(true, m, k, -1, b.B, m, 1, b.C, m);
+    bool clear = la_cholesky(m, b.C, m) == 0;
+    for (int64_t v = 0; v < m && clear; v++)
+        clear = b.C[v * m + v] * b.C[v * m + v] > CLEAR * pool->square[slots[v]];
+    if (!clear) {
+        append_singly(e, slots, m);
+        return ATTSVM_OK;
+    }
+    for (int64_t v = 0; v < m; v++) {
+        double *row = L + (k + v) * cap;
+        for (int64_t j = 0; j < k; j++)
+            row[j] = b.B[j * m + v];
+        memcpy(row + k, b.C + v * m, (size_t)(v + 1) * sizeof *row);
+        e->active[k + v] = slots[v];
+    }
+    e->count = k + m;
+    return ATTSVM_OK;
+}
+
+/* Violated rows to bring in: the worst of each query, or the worst of all; returns their number. */
+static int64_t choose(svm_engine *e, int32_t *entering, int32_t *best, int64_t most)
+{
+    svm_pool *pool = e->pool;
+    bool matrix = pool->rows->matrix;
+    double norm = sqrt(la_dot(e->theta, e->theta, pool->size));
+    int64_t count = 0;
+    svm_pool_margins(pool, e->theta);
+    if (matrix)
+        for (int64_t q = 0; q < pool->queries; q++)
+            best[q] = -1;
+    for (int64_t s = 0; s < pool->count; s++) {
+        double miss = pool->b[s] - pool->margin[s], size = sqrt(pool->square[s]);
+        if (pool->place[s] != SVM_AT_ZERO || pool->equality[s] ||
+            miss <= 1e-10 * (fabs(pool->b[s]) + size * norm))
+            continue;
+        e->residual[s] = miss / size;
+        if (!matrix)
+            entering[count++] = (int32_t)s;
+        else if (best[pool->query[s]] < 0 || e->residual[s] > e->residual[best[pool->query[s]]])
+            best[pool->query[s]] = (int32_t)s;
+    }
+    if (matrix)
+        for (int64_t q = 0; q < pool->queries; q++)
+            if (best[q] >= 0)
+                entering[count++] = best[q];
+    /* selection of the `most` worst: their number is small beside the work that follows */
+    for (int64_t k = 0; k < count && k < most && count > most; k++) {
+        int64_t worst = k;
+        for (int64_t j = k + 1; j < count; j++)
+            if (e->residual[entering[j]] > e->residual[entering[worst]])
+                worst = j;
+        int32_t swap = entering[k];
+        entering[k] = entering[worst];
+        entering[worst] = swap;
+    }
+    return count < most ? count : most;
+}
+
+static void set_places(svm_engine *e)
+{
+    svm_pool *pool = e->pool;
+    for (int64_t s = 0; s < pool->count; s++)
+        if (pool->place[s] >= 0)
+            pool->place[s] = SVM_AT_ZERO;
+    for (int64_t k = 0; k < e->count; k++)
+        pool->place[e->active[k]] = (int32_t)k;
+}
+
+/* Multipliers of S; rows with negative ones leave until there are none.  Value b'l, or -1. */
+static attsvm_status settle(svm_engine *e, double *x, int32_t *rest, double *value,
+                            attsvm_error *err)
+{
+    svm_pool *pool = e->pool;
+    *value = -1;
+    for (int round = 0; round < MOST_DROPS; round++) {
+        int64_t first = -1, kept = 0;
+        for (int64_t k = 0; k < e->count; k++)
+            e->coef[k] = pool->b[e->active[k]];
+        svm_engine_solve_double(e, e->coef, x);
+        for (int64_t k = 0; k < e->count; k++) {
+            bool negative = !pool->equality[e->active[k]] && !(x[k] > 0);
+            if (negative && first < 0)
+                first = k;
+            else if (!negative && first >= 0)
+                rest[kept++] = e->active[k];
+        }
+        if (first < 0) {
+            *value = 0;
+            for (int64_t k = 0; k < e->count; k++)
+                *value += x[k] * pool->b[e->active[k]];
+            return ATTSVM_OK;
+        }
+        e->count = first;
+        TRY(append(e, rest, kept, err));
+    }
+    return ATTSVM_OK;
+}
+
+static void keep(svm_engine *e, const double *x)
+{
+    svm_pool *pool = e->pool;
+    for (int64_t s = 0; s < pool->count; s++)
+        if (pool->place[s] != SVM_AT_UPPER)
+            pool->lambda[s] = pool->lambda_lo[s] = 0;
+    for (int64_t k = 0; k < e->count; k++)
+        pool->lambda[e->active[k]] = x[k];
+    set_places(e);
+    svm_pool_combine(pool, e->active, x, e->count, e->theta);
+    memset(e->theta_lo, 0, (size_t)pool->size * sizeof(double));
+}
+
+static attsvm_status go_back(svm_engine *e, const int32_t *old, int64_t count, attsvm_error *err)
+{
+    int64_t same = 0;
+    while (same < count && same < e->count && e->active[same] == old[same])
+        same++;
+    e->count = same;
+    TRY(append(e, old + same, count - same, err));
+    set_places(e);
+    return ATTSVM_OK;
+}
+
+static attsvm_status pivot(svm_engine *e, double *x, int32_t *old, int32_t *entering, int32_t *best,
+                           attsvm_error *err)
+{
+    svm_pool *pool = e->pool;
+    double value = 0, next;
+    int64_t most = pool->count;
+    for (int64_t k = 0; k < e->count; k++)
+        value += pool->lambda[e->active[k]] * pool->b[e->active[k]];
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        int64_t before = e->count, room = pool->size - before;
+        int64_t limit = pool->rows->matrix ? most : (room / 2 + 1 < most ? room / 2 + 1 : most);
+        int64_t count = choose(e, entering, best, limit);
+        if (count < FEW)
+            return ATTSVM_OK;
+        memcpy(old, e->active, (size_t)before * sizeof *old);
+        TRY(append(e, entering, count, err));
+        e->iterations += e->count - before;
+        TRY(settle(e, x, entering, &next, err));
+        if (next > value * (1 + 1e-13)) {
+            value = next;
+            keep(e, x);
+            continue;
+        }
+        most = count / 2;
+        TRY(go_back(e, old, before, err));
+        if (e->count != before) { /* cannot happen but by rounding: let the engine start afresh */
+            keep(e, x);
+            return svm_engine_restart(e, err);
+        }
+        if (most < FEW)
+            return ATTSVM_OK;
+    }
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_engine_block(svm_engine *e, attsvm_error *err)
+{
+    svm_pool *pool = e->pool;
+    int64_t rows = pool->count + 1, queries = pool->queries + 1;
+    char *memory;
+    double *x;
+    if (e->extended || pool->soft > 0 || pool->count < 2 * FEW)
+        return ATTSVM_OK;
+    TRY(base_allocate(&memory, (size_t)rows * 2 + (size_t)(rows + queries), sizeof(double),
+                      "block of rows", err));
+    x = (double *)(void *)memory;
+    int32_t *old = (int32_t *)(void *)(x + rows), *entering = old + rows;
+    int32_t *best = (int32_t *)(void *)(x + 2 * rows);
+    attsvm_status status = pivot(e, x, old, entering, best, err);
+    free(memory);
+    return status;
+}
