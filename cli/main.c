@@ -49,22 +49,20 @@ int main(int argc, char **argv)
     }
     const cli_verb *verb;
     cli_call call = { 0 };
-    attsvm_error err = { 0 }, lost = { 0 };
+    attsvm_error err = { 0 };
     attsvm_status status = cli_verb_find(verb_name(argv[1]), &verb, &err);
-    const char *name = verb ? verb->name : "", *blank = verb ? " " : "";
+    const char *name = verb ? verb->name : "";
     if (status == ATTSVM_OK) {
         cli_process_name(name);
         status = cli_parse(&call, verb, argc - 2, argv + 2, &err);
     }
     if (status == ATTSVM_OK)
         status = run(&call, &err);
+    if (status == ATTSVM_OK)
+        status = cli_process_end(&err);
     if (status != ATTSVM_OK)
-        fprintf(stderr, "attsvm%s%s: %s\n", blank, name, err.message);
+        fprintf(stderr, "attsvm%s%s: %s\n", *name ? " " : "", name, err.message);
     bool negative = call.negative;
     cli_call_free(&call);
-    if (cli_process_end(&lost) != ATTSVM_OK) {
-        fprintf(stderr, "attsvm%s%s: %s\n", blank, name, lost.message);
-        return EXIT_MACHINE;
-    }
     return status == ATTSVM_OK && negative ? EXIT_NEGATIVE : exit_of(status);
 }

@@ -1,0 +1,117 @@
+/*
+ * What the command-line tests need and a shell cannot do:
+ *
+ *     helper write FILE NAME:DTYPE:SHAPE=VALUES...   arrays of any content; values are repeated
+ *     helper json [PATH...]                          standard input must be one JSON object; prints
+ *                                                    what is at each path (arrays.X.dtype)
+ */
+#include "la/la.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ARRAYS = 16 };
+
+static int stop(const char *what, const char *text)
+{
+    fprintf(stderr, "helper: %s: %s\n", what, text);
+    return 2;
+}
+
+static attsvm_dtype dtype_of(const char *name)
+{
+    for (int k = ATTSVM_F16; k <= ATTSVM_U64; k++)
+        if (strcmp(attsvm_dtype_name((attsvm_dtype)k), name) == 0)
+            return (attsvm_dtype)k;
+    return 0;
+}
+
+static void store(attsvm_dtype dtype, double value, char *out)
+{
+    uint16_t half = dtype == ATTSVM_F16 ? la_float_to_half((float)value) : 0;
+    float single = (float)value;
+    int64_t integer = dtype > ATTSVM_F64 ? (int64_t)value : 0;
+    const void *from = dtype == ATTSVM_F16   ? (const void *)&half
+                       : dtype == ATTSVM_F32 ? (const void *)&single
+                       : dtype == ATTSVM_F64 ? (const void *)&value
+                                             : (const void *)&integer;
+    memcpy(out, from, attsvm_dtype_size(dtype)); /* little-endian integers shrink from the front */
+}
+
+/* "X:float32:2,3=1,nan" taken apart in place. */
+static int parse_array(char *text, attsvm_named_array *out)
+{
+    char *dtype = strchr(text, ':'), *shape = dtype ? strchr(dtype + 1, ':') : NULL;
+    char *values = shape ? strchr(shape + 1, '=') : NULL;
+    if (!values)
+        return stop("not NAME:DTYPE:SHAPE=VALUES", text);
+    *dtype++ = *shape++ = *values++ = '\0';
+    *out = (attsvm_named_array){ .name = text, .array.dtype = dtype_of(dtype) };
+    if (!out->array.dtype)
+        return stop("unknown dtype", dtype);
+    for (char *word = strtok(shape, ","); word; word = strtok(NULL, ","))
+        out->array.shape[out->array.ndim++] = atoll(word);
+    double list[256];
+    int64_t given = 0, count = attsvm_array_count(&out->array);
+    for (char *word = strtok(values, ","); word && given < 256; word = strtok(NULL, ","))
+        list[given++] = strtod(word, NULL);
+    size_t size = attsvm_dtype_size(out->array.dtype);
+    char *data = calloc((size_t)count + 1, size);
+    if (!data || (count > 0 && given == 0))
+        return stop("no values", text);
+    for (int64_t k = 0; k < count; k++)
+        store(out->array.dtype, list[k % given], data + (size_t)k * size);
+    out->array.data = data;
+    return 0;
+}
+
+static int write_arrays(int count, char **words)
+{
+    attsvm_named_array arrays[MOST_ARRAYS] = { 0 };
+    attsvm_error err;
+    int64_t kept = 0;
+    for (int k = 1; k < count && kept < MOST_ARRAYS; k++, kept++)
+        if (parse_array(words[k], &arrays[kept]) != 0)
+            return 2;
+    attsvm_status status = attsvm_archive_write(words[0], arrays, kept, &err);
+    for (int64_t k = 0; k < kept; k++)
+        free((void *)arrays[k].array.data);
+    return status == ATTSVM_OK ? 0 : stop("write", err.message);
+}
+
+static const json_t *at_path(const json_t *json, char *path)
+{
+    for (char *key = strtok(path, "."); key && json; key = strtok(NULL, "."))
+        json = json_is_array(json) ? json_array_get(json, (size_t)atoi(key))
+                                   : json_object_get(json, key);
+    return json;
+}
+
+static int print_paths(int count, char **paths)
+{
+    json_error_t error;
+    json_t *json = json_loadf(stdin, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(json)) {
+        json_decref(json);
+        return stop("not one JSON object", error.text);
+    }
+    for (int k = 0; k < count; k++) {
+        const json_t *value = at_path(json, paths[k]);
+        char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        printf("%s\n", text ? text : "missing");
+        free(text);
+    }
+    json_decref(json);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "write") == 0)
+        return write_arrays(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "json") == 0)
+        return print_paths(argc - 2, argv + 2);
+    return stop("usage", "helper write FILE ARRAY... | helper json [PATH...]");
+}

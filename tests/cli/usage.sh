@@ -1,0 +1,110 @@
+# Flags, verbs and help: what is accepted, and what is said where it is not.
+. "$(dirname "$0")/lib.sh" "$@"
+
+# ------------------------------------------------------------------------- the top level
+run
+[ $status -eq 2 ] || problem 'no verb: status 2'
+grep -q 'Usage: attsvm VERB' err || problem 'no verb: usage on standard error'
+for flag in --help -h help; do
+    good $flag
+    says 'Usage: attsvm VERB'
+    says 'Exit status'
+done
+for flag in --version -V version; do
+    good $flag
+    says 'attsvm '
+    says 'kernels'
+    says 'BLAS'
+    says 'MPI'
+done
+good --version --json
+json version "\"$("$attsvm" --version | sed -n 's/^attsvm //p')\""
+json kernels "\"$("$attsvm" --version | sed -n 's/^kernels *//p')\""
+good version --kernels baseline --json
+json kernels '"baseline"'
+bad 2 'nosuch' version --kernels nosuch
+run generat -o x.npz
+[ $status -eq 2 ] || problem 'an unknown verb: status 2'
+grep -q '^attsvm: generat is no verb; did you mean generate?$' err || problem 'no suggestion'
+run xyzzy
+grep -q '^attsvm: xyzzy is no verb; attsvm help lists them$' err || problem 'no hint'
+bad 2 'did you mean info' help infp
+
+# ----------------------------------------------------------------------- help of each verb
+verbs=$("$attsvm" help | sed -n '/^Verbs/,/^$/s/^  \([a-z]*\) .*/\1/p')
+check 'help lists the verbs' test -n "$verbs"
+for verb in $verbs; do
+    for way in "$verb --help" "$verb -h" "help $verb" "--help $verb" "$verb --nonsense --help"; do
+        # shellcheck disable=SC2086
+        good $way
+        says "Usage: attsvm $verb"
+        says 'Example'
+        says '--json'
+    done
+    check 'no line of help is longer than 100 columns' test -z "$("$attsvm" help "$verb" | grep -E '.{101}')"
+done
+
+# --------------------------------------------- every flag takes the default that help shows
+arrays set.npz X:float64:2,3,2=1,2,3,4,5 Y:int8:2=1,-1
+for verb in $verbs; do
+    case $verb in
+    generate) words=(-o made.npz) ;;
+    info) words=(set.npz) ;;
+    completion) words=(bash) ;;
+    help | version) words=() ;;
+    *) words=() && last=$verb status=- && problem 'say here how this verb is called' ;;
+    esac
+    flags=()
+    while IFS=$'\t' read -r name value; do
+        flags+=("--$name=$value")
+        good "$verb" "${words[@]}" "--$name=$value"
+    done < <("$attsvm" help --markdown | sed -n "/^## attsvm $verb/,/^## /p" |
+        sed -n 's/^| `--\(\[no-\]\)*\([A-Za-z-]*\).*` | \([^ |]*\) .*/\2\t\3/p')
+    good "$verb" "${words[@]}" "${flags[@]}"
+done
+
+# -------------------------------------------------------------------------- forms of flags
+good generate --n=3 --T 4 --T-min 2 -o a.npz --json
+good generate --n 3 --T=4 --T_min=2 -ob.npz
+check 'all forms mean the same' cmp a.npz b.npz
+good generate --n 3e0 --T 4 --no-optimal --kind planted_p --output=c.npz -q
+check 'quiet prints nothing' test ! -s out
+good generate --n 3 --T 4 --optimal=no --kind planted-p -o d.npz
+check '--no-optimal is --optimal=no' cmp c.npz d.npz
+good info -- set.npz
+cp set.npz -- -odd.npz
+good info -- -odd.npz
+bad 2 'expected a number, 0..1e6' generate --push -1 -o x.npz
+
+# ------------------------------------------------------------------------- errors of usage
+bad 2 '--verfy is no flag of info; did you mean --verify?' info set.npz --verfy
+bad 2 'did you mean --T-min?' generate --Tmin 3 -o x.npz
+bad 2 'is no flag of info (attsvm info --help lists them)' info set.npz --qqqqqqqqqqqq
+bad 2 '-x is no flag of info' info set.npz -x
+bad 2 '-qx is no flag of info' info set.npz -qx
+bad 2 '--n is given twice' generate --n 3 --n 4 -o x.npz
+bad 2 '--output is given twice' generate -o x.npz --output y.npz
+bad 2 '--verify is given twice' info set.npz --verify --no-verify
+bad 2 '--n abc: expected an integer, 1..1e12' generate --n abc -o x.npz
+bad 2 '--n 1.5: expected an integer, 1..1e12' generate --n 1.5 -o x.npz
+bad 2 '--n 0: expected an integer, 1..1e12' generate --n 0 -o x.npz
+bad 2 '--n : expected an integer' generate --n= -o x.npz
+bad 2 '--n 99999999999999999999: expected an integer' generate --n 99999999999999999999 -o x.npz
+bad 2 '--noise nan: expected a number, 0..1e6' generate --noise nan -o x.npz
+bad 2 '--noise 1x: expected a number' generate --noise 1x -o x.npz
+bad 2 '--seed -3: expected an integer, 0..9e15' generate --seed -3 -o x.npz
+bad 2 '--dtype float31: expected one of float16, float32, float64; did you mean float32?' \
+    generate --dtype float31 -o x.npz
+bad 2 '--dtype int8: expected one of' generate --dtype int8 -o x.npz
+bad 2 '--optimal maybe: expected yes or no' generate --optimal=maybe -o x.npz
+bad 2 '--no-verify takes no value' info set.npz --no-verify=yes
+bad 2 '-o needs a value' generate -o
+bad 2 '-o needs a value' generate -o --json
+bad 2 '--kind needs a value: --kind NAME (gauss, sphere' generate -o x.npz --kind
+bad 2 '-o FILE is missing; usage: attsvm generate [flags] -o FILE' generate --n 3
+bad 2 'FILE is missing; usage: attsvm info [flags] FILE' info
+bad 2 'set.npz: one argument too many' info set.npz set.npz
+bad 2 'zsh: completion is made for bash only' completion zsh
+bad 2 'one of them at a time' help --man --markdown
+check 'nothing was written' test ! -e x.npz
+finish
