@@ -34,6 +34,7 @@ const settings_table *cli_table(const cli_verb *verb, int k)
 static const field *find_field(const cli_verb *verb, const char *name, int *table)
 {
     const settings_table *t;
+    *table = 0;
     for (int k = 0; (t = cli_table(verb, k)); k++) {
         const field *f = base_settings_find(t, name);
         *table = k;

@@ -49,7 +49,7 @@ uint64_t base_random_bits(base_random *r)
 }
 
 /* The middle of one of 2^52 equal cells, so neither 0 nor 1. */
-static double uniform_of(uint64_t bits)
+static inline double uniform_of(uint64_t bits)
 {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
@@ -91,7 +91,7 @@ static double natural_log(double x)
     return e * ln2_high + (2 * s + (2 * s * q * series + e * ln2_low));
 }
 
-static double ratio(const double *numerator, const double *denominator, double r)
+static inline double ratio(const double *numerator, const double *denominator, double r)
 {
     double p = numerator[7], q = denominator[7];
     for (int k = 6; k >= 0; k--) {
@@ -101,8 +101,13 @@ static double ratio(const double *numerator, const double *denominator, double r
     return p / q;
 }
 
-/* Wichura, algorithm AS 241 (PPND16), 1988: relative accuracy about 1e-16. */
-double base_gauss_quantile(double u)
+/*
+ * Wichura, algorithm AS 241 (PPND16), 1988: relative accuracy about 1e-16.  Within CENTRAL of the
+ * middle, where 85 of 100 numbers fall, it is q times a ratio of polynomials in q^2.
+ */
+static const double CENTRAL = 0.425;
+
+static inline double central_quantile(double q)
 {
     static const double a[8] = { 3.3871328727963666080e0,  1.3314166789178437745e+2,
                                  1.9715909503065514427e+3, 1.3731693765509461125e+4,
@@ -116,6 +121,11 @@ double base_gauss_quantile(double u)
                                  3.9307895800092710610e+4,
                                  2.8729085735721942674e+4,
                                  5.2264952788528545610e+3 };
+    return q * ratio(a, b, 0.180625 - q * q);
+}
+
+double base_gauss_quantile(double u)
+{
     static const double c[8] = { 1.42343711074968357734e0,  4.63033784615654529590e0,
                                  5.76949722146069140550e0,  3.64784832476320460504e0,
                                  1.27045825245236838258e0,  2.41780725177450611770e-1,
@@ -141,8 +151,8 @@ double base_gauss_quantile(double u)
                                  1.42151175831644588870e-7,
                                  2.04426310338993978564e-15 };
     double q = u - 0.5;
-    if (fabs(q) <= 0.425)
-        return q * ratio(a, b, 0.180625 - q * q);
+    if (fabs(q) <= CENTRAL)
+        return central_quantile(q);
     double r = sqrt(-natural_log(q < 0 ? u : 1 - u));
     double x = r <= 5 ? ratio(c, d, r - 1.6) : ratio(e, f, r - 5);
     return q < 0 ? -x : x;
@@ -153,10 +163,59 @@ double base_random_gauss(base_random *r)
     return base_gauss_quantile(base_random_uniform(r));
 }
 
+enum { BATCH = 64 }; /* blocks of two numbers */
+
+/* Blocks first..first+BATCH-1 of a stream, all rounds side by side, as vector units like it. */
+static void philox_batch(const base_random *r, uint64_t first, uint64_t bits[2 * BATCH])
+{
+    const uint64_t multiplier0 = 0xD2511F53u, multiplier1 = 0xCD9E8D57u;
+    uint32_t c0[BATCH], c1[BATCH], c2[BATCH], c3[BATCH];
+    uint32_t k0 = (uint32_t)r->seed, k1 = (uint32_t)(r->seed >> 32);
+    for (int b = 0; b < BATCH; b++) {
+        c0[b] = (uint32_t)(first + (uint64_t)b);
+        c1[b] = (uint32_t)((first + (uint64_t)b) >> 32);
+        c2[b] = (uint32_t)r->stream;
+        c3[b] = (uint32_t)(r->stream >> 32);
+    }
+    for (int round = 0; round < 10; round++) {
+        for (int b = 0; b < BATCH; b++) {
+            uint64_t x = multiplier0 * c0[b], y = multiplier1 * c2[b];
+            c0[b] = (uint32_t)(y >> 32) ^ c1[b] ^ k0;
+            c2[b] = (uint32_t)(x >> 32) ^ c3[b] ^ k1;
+            c1[b] = (uint32_t)y;
+            c3[b] = (uint32_t)x;
+        }
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    for (int b = 0; b < BATCH; b++) {
+        bits[2 * b] = c0[b] | (uint64_t)c1[b] << 32;
+        bits[2 * b + 1] = c2[b] | (uint64_t)c3[b] << 32;
+    }
+}
+
+/* As base_random_gauss, number by number, to the last bit: the middle of the distribution for a
+   whole batch without a branch, then the tails one by one. */
 void base_random_gauss_fill(base_random *r, double *x, int64_t count)
 {
-    for (int64_t j = 0; j < count; j++)
-        x[j] = base_random_gauss(r);
+    for (; count > 0 && (r->next % 2 != 0 || count < BATCH); count--)
+        *x++ = base_random_gauss(r);
+    while (count > 0) {
+        uint64_t bits[2 * BATCH];
+        double u[2 * BATCH];
+        int here = count < 2 * BATCH ? (int)count : 2 * BATCH;
+        philox_batch(r, r->next / 2, bits);
+        for (int k = 0; k < 2 * BATCH; k++)
+            u[k] = uniform_of(bits[k]);
+        for (int k = 0; k < here; k++)
+            x[k] = central_quantile(u[k] - 0.5);
+        for (int k = 0; k < here; k++)
+            if (fabs(u[k] - 0.5) > CENTRAL)
+                x[k] = base_gauss_quantile(u[k]);
+        r->next += (uint64_t)here;
+        x += here;
+        count -= here;
+    }
 }
 
 void base_random_sphere(base_random *r, double *x, int64_t d)

@@ -267,6 +267,24 @@ static void quantile_inverts_the_normal_law(void **state)
     assert_true(base_gauss_quantile(0x1p-53) < -8.2);
 }
 
+/* Whole batches of numbers are the numbers drawn one by one. */
+static void filling_is_drawing(void **state)
+{
+    (void)state;
+    for (int start = 0; start < 4; start++)
+        for (int count = 0; count < 400; count += 1 + count / 9) {
+            base_random a = base_random_stream(8, (uint64_t)count), b;
+            double x[400], y[400];
+            a.next = (uint64_t)start;
+            b = a;
+            base_random_gauss_fill(&a, x, count);
+            for (int k = 0; k < count; k++)
+                y[k] = base_random_gauss(&b);
+            assert_memory_equal(x, y, (size_t)count * sizeof *x);
+            assert_true(a.next == b.next);
+        }
+}
+
 static void sphere_and_permutation(void **state)
 {
     (void)state;
@@ -415,6 +433,7 @@ int main(void)
         cmocka_unit_test(stream_is_frozen),
         cmocka_unit_test(moments_are_those_of_the_laws),
         cmocka_unit_test(quantile_inverts_the_normal_law),
+        cmocka_unit_test(filling_is_drawing),
         cmocka_unit_test(sphere_and_permutation),
         cmocka_unit_test(sums_are_the_same_bytes_for_any_threads),
         cmocka_unit_test(blocks_cover_every_item_once),
