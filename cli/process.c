@@ -40,6 +40,8 @@ static void keep_standard_streams(void)
 void cli_process_start(void)
 {
     keep_standard_streams();
+    if (!isatty(STDOUT_FILENO)) /* what fails, fails at the end, where the reason is known */
+        setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     cli_process_name("");
     struct sigaction bus = { .sa_handler = on_bus_error };
     sigemptyset(&bus.sa_mask);

@@ -71,6 +71,9 @@ static void bound_text(double value, char *out, size_t size)
         snprintf(out, size, "%.15ge%d", lead, zeros);
     else
         snprintf(out, size, "%.15g", value);
+    char *plus = strchr(out, '+'); /* 1e+300 */
+    if (plus)
+        memmove(plus, plus + 1, strlen(plus));
 }
 
 /* "1..4096" or "gauss|sphere". */

@@ -46,14 +46,20 @@ done
 
 # --------------------------------------------- every flag takes the default that help shows
 arrays set.npz X:float64:2,3,2=1,2,3,4,5 Y:int8:2=1,-1
+good generate --kind planted-p --n 6 --T 4 --d 8 -o planted.npz
+good svm planted.npz -o result.npz
 for verb in $verbs; do
-    case $verb in
-    generate) words=(-o made.npz) ;;
-    info) words=(set.npz) ;;
-    completion) words=(bash) ;;
-    help | version) words=() ;;
-    *) words=() && last=$verb status=- && problem 'say here how this verb is called' ;;
-    esac
+    words=()
+    for word in $("$attsvm" help "$verb" | sed -n 's/^Usage: attsvm [a-z]* \[flags\] *//p'); do
+        case $word in
+        -o) words+=(-o) ;;
+        FILE) [ "${words[*]}" = -o ] && words+=(made.npz) || words+=(planted.npz) ;;
+        RESULT) words+=(result.npz) ;;
+        SHELL) words+=(bash) ;;
+        \[*\]) ;;
+        *) last="attsvm $verb" status=- && problem "say here what $word may be" ;;
+        esac
+    done
     flags=()
     while IFS=$'\t' read -r name value; do
         flags+=("--$name=$value")
