@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""Other people's solvers on the instances of bench_svm, one thread, processor seconds.
+
+    svm_peers.py ATTSVM [NAME...]      ATTSVM is the built command, e.g. build/attsvm
+
+Instances are written by `attsvm generate` and solved by `attsvm svm`; every peer gets the same
+rows.  The true error of an answer w is |w| / min_r <A_r, w> relative to the certified norm, less 1.
+"""
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np
+
+INSTANCES = {  # problem, kind, n, T, d, peers that are worth waiting for
+    "P1": ("p", "planted-p", 100, 10, 20, "liblinear linearsvc libsvm cvxopt nnls"),
+    "P2": ("p", "planted-p", 1000, 20, 50, "liblinear linearsvc libsvm cvxopt nnls"),
+    "P3": ("p", "planted-p", 10000, 32, 128, "liblinear linearsvc"),
+    "P4": ("p", "planted-p", 100000, 16, 64, "liblinear"),
+    "F1": ("W", "planted-W", 6, 8, 10, "liblinear linearsvc libsvm cvxopt nnls"),
+    "F2p": ("W", "planted-W", 50, 10, 30, "liblinear linearsvc libsvm cvxopt nnls"),
+    "F3": ("W", "planted-W", 500, 16, 64, "liblinear linearsvc"),
+}
+
+
+def rows_of(data, problem):
+    """All rows A_r, dense."""
+    X, ids = data["X"], data["ids"].reshape(-1)
+    n, T, d = X.shape
+    delta = X[np.arange(n), ids][:, None, :] - X
+    keep = np.ones((n, T), bool)
+    keep[np.arange(n), ids] = False
+    if problem == "p":
+        return np.ascontiguousarray(delta[keep])
+    Z = data["Z"].reshape(n, d)
+    rows = delta[:, :, :, None] * Z[:, None, None, :]
+    return np.ascontiguousarray(rows[keep].reshape(-1, d * d))
+
+
+class Node(ctypes.Structure):
+    _fields_ = [("index", ctypes.c_int), ("value", ctypes.c_double)]
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [("l", ctypes.c_int), ("n", ctypes.c_int), ("y", ctypes.POINTER(ctypes.c_double)),
+                ("x", ctypes.POINTER(ctypes.POINTER(Node))), ("bias", ctypes.c_double)]
+
+
+class Parameter(ctypes.Structure):
+    _fields_ = [("solver_type", ctypes.c_int), ("eps", ctypes.c_double), ("C", ctypes.c_double),
+                ("nr_weight", ctypes.c_int), ("weight_label", ctypes.c_void_p),
+                ("weight", ctypes.c_void_p), ("p", ctypes.c_double), ("nu", ctypes.c_double),
+                ("init_sol", ctypes.c_void_p), ("regularize_bias", ctypes.c_int)]
+
+
+class Model(ctypes.Structure):
+    _fields_ = [("param", Parameter), ("nr_class", ctypes.c_int), ("nr_feature", ctypes.c_int),
+                ("w", ctypes.POINTER(ctypes.c_double))]
+
+
+def signed(A):
+    """Half of the rows with label -1: classifiers want two classes."""
+    y = np.where(np.arange(len(A)) % 2 == 0, 1.0, -1.0)
+    return A * y[:, None], y
+
+
+def liblinear(A):
+    lib = ctypes.CDLL("liblinear.so.4")
+    lib.train.restype = ctypes.POINTER(Model)
+    silent = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(lambda text: None)
+    lib.set_print_string_function(silent)
+    B, y = signed(A)
+    m, d = B.shape
+    nodes = np.zeros((m, d + 1), dtype=[("index", "i4"), ("pad", "i4"), ("value", "f8")])
+    nodes["index"][:, :d] = np.arange(1, d + 1)
+    nodes["index"][:, d] = -1
+    nodes["value"][:, :d] = B
+    pointers = (ctypes.POINTER(Node) * m)()
+    step = nodes.strides[0]
+    for r in range(m):
+        pointers[r] = ctypes.cast(nodes.ctypes.data + r * step, ctypes.POINTER(Node))
+    problem = Problem(m, d, y.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), pointers, -1.0)
+    best = None
+    for eps in (1e-3, 1e-6, 1e-10):  # it stops after 1000 sweeps whatever eps
+        start = time.process_time()
+        model = lib.train(ctypes.byref(problem),
+                          ctypes.byref(Parameter(3, eps, 1e9, 0, None, None, 0.1, 0.5, None, 1)))
+        seconds = time.process_time() - start
+        w = np.ctypeslib.as_array(model.contents.w, (d,)).copy()
+        if model.contents.param.solver_type == 3 and y[0] < 0:
+            w = -w
+        yield f"liblinear eps={eps:g}", seconds, w
+
+
+def linearsvc(A):
+    from sklearn.svm import LinearSVC
+    import warnings
+    warnings.simplefilter("ignore")
+    B, y = signed(A)
+    start = time.process_time()
+    model = LinearSVC(loss="hinge", C=1e9, fit_intercept=False, tol=1e-6, max_iter=20000)
+    model.fit(B, y)
+    yield "LinearSVC 1e-6", time.process_time() - start, model.coef_[0]
+
+
+def libsvm(A):
+    from sklearn.svm import SVC
+    # the kernel machine has an intercept: rows and their negatives force it to zero
+    B, y = np.vstack([A, -A]), np.r_[np.ones(len(A)), -np.ones(len(A))]
+    start = time.process_time()
+    model = SVC(kernel="linear", C=1e9, tol=1e-8, cache_size=2000, max_iter=2000000).fit(B, y)
+    yield "LIBSVM 1e-8", time.process_time() - start, model.coef_[0]
+
+
+def cvxopt(A):
+    import cvxopt as co
+    co.solvers.options.update(show_progress=False, abstol=1e-11, reltol=1e-11, feastol=1e-11,
+                              maxiters=100)
+    m, d = A.shape
+    start = time.process_time()
+    if d <= m:
+        found = co.solvers.qp(co.spdiag([1.0] * d), co.matrix(0.0, (d, 1)), co.matrix(-A),
+                              co.matrix(-1.0, (m, 1)))
+        w = np.array(found["x"]).ravel()
+    else:  # the dual is smaller
+        G = A @ A.T
+        found = co.solvers.qp(co.matrix(G), co.matrix(-1.0, (m, 1)), co.spdiag([-1.0] * m),
+                              co.matrix(0.0, (m, 1)))
+        w = A.T @ np.array(found["x"]).ravel()
+    yield "CVXOPT 1e-11", time.process_time() - start, w
+
+
+def nnls(A):
+    """Least distance as nonnegative least squares (Lawson and Hanson, chapter 23)."""
+    from scipy.optimize import nnls as solve
+    m, d = A.shape
+    E = np.vstack([A.T, np.ones((1, m))])
+    start = time.process_time()
+    u, _ = solve(E, np.r_[np.zeros(d), 1.0], maxiter=30 * m)
+    r = E @ u - np.r_[np.zeros(d), 1.0]
+    yield "scipy NNLS", time.process_time() - start, -r[:d] / r[d]
+
+
+PEERS = {"liblinear": liblinear, "linearsvc": linearsvc, "libsvm": libsvm, "cvxopt": cvxopt,
+         "nnls": nnls}
+
+
+def run(attsvm, name, folder):
+    problem, kind, n, T, d, peers = INSTANCES[name]
+    path = os.path.join(folder, name + ".npz")
+    result = os.path.join(folder, name + "-result.npz")
+    subprocess.run([attsvm, "generate", "--kind", kind, "--n", str(n), "--T", str(T), "--d", str(d),
+                    "--push", "0.5", "--seed", "1", "--dtype", "float64", "-q", "-o", path],
+                   check=True, stdout=subprocess.DEVNULL)
+    best = None
+    for _ in range(5):
+        answer = json.loads(subprocess.run(
+            [attsvm, "svm", path, "--problem", problem, "--norm", "l2", "--select", "ids",
+             "--threads", "1", "--json", "-o", result], check=True, capture_output=True).stdout)
+        best = answer if best is None or answer["seconds"] < best["seconds"] else best
+    data = np.load(path)
+    A = rows_of(data, problem)
+    print(f"{name:4} n={n} T={T} d={d}: {len(A)} rows, {best['active']} active")
+    print(f"     {'attsvm':22} {best['seconds']:10.3e} s   gap {best['gap']:8.1e}")
+    for peer in peers.split():
+        for label, seconds, w in PEERS[peer](A):
+            margin = (A @ w).min()
+            error = np.linalg.norm(w) / margin / best["norm"] - 1 if margin > 0 else float("inf")
+            print(f"     {label:22} {seconds:10.3e} s   error {error:8.1e}   "
+                  f"{seconds / best['seconds']:8.1f} times", flush=True)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in sys.argv[2:] or INSTANCES:
+            run(sys.argv[1], name, folder)
+
+
+main()
