@@ -5,7 +5,10 @@
 #include "la/la.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+static const double SETTLED = 1e-10; /* residual of an equality that svm_part_settle mends */
 
 void svm_part_sum(const svm_part *part, const double *lambda, double *S, double *scratch)
 {
@@ -31,7 +34,7 @@ double svm_part_scale(const svm_part *part, const double *margin, const double *
     for (int64_t r = 0; r < part->rows; r++) {
         double b = part->b[r], limit = norms[r] * size;
         if (part->equal[r]) {
-            if (fabs(margin[r] - b) > 0.5e-12 * (fabs(b) + limit))
+            if (fabs(margin[r] - b) > SETTLED * (fabs(b) + limit))
                 return 0;
             fixed = fixed || b != 0;
         } else if (b > 0) {
@@ -43,6 +46,48 @@ double svm_part_scale(const svm_part *part, const double *margin, const double *
     if (!(least > 0) || (fixed && least < 1 - 1e-12))
         return 0;
     return fixed || isinf(least) ? 1 : 1 / least;
+}
+
+attsvm_status svm_part_settle(const svm_part *part, double unit, double *W, attsvm_error *err)
+{
+    int64_t equals = 0, p = part->p, q = part->q;
+    for (int64_t r = 0; r < part->rows; r++)
+        equals += part->equal[r];
+    if (equals == 0)
+        return ATTSVM_OK;
+    arena a = { 0 };
+    double *G, *c, *y, *scratch;
+    int64_t *row;
+    for (int pass = 0; pass < 2; pass++) {
+        G = take(&a, (size_t)equals * (size_t)equals);
+        c = take(&a, (size_t)equals);
+        y = take(&a, (size_t)part->rows);
+        scratch = take(&a, (size_t)(part->terms * p));
+        row = take_int64(&a, (size_t)equals);
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "equalities", err));
+    }
+    for (int64_t r = 0, e = 0; r < part->rows; r++)
+        if (part->equal[r])
+            row[e++] = r;
+    svm_part_apply(part, W, q, y, scratch);
+    for (int64_t i = 0; i < equals; i++) {
+        const double *u = part->u + row[i] * p, *v = part->v + part->term[row[i]] * q;
+        for (int64_t j = 0; j <= i; j++)
+            G[i * equals + j] =
+                la_dot(u, part->u + row[j] * p, p) * la_dot(v, part->v + part->term[row[j]] * q, q);
+        c[i] = part->b[row[i]] / unit - y[row[i]];
+    }
+    if (la_cholesky(equals, G, equals) == 0) {
+        la_trsv(false, equals, G, equals, c);
+        la_trsv(true, equals, G, equals, c);
+        for (int64_t i = 0; i < equals; i++)
+            for (int64_t k = 0; k < p; k++)
+                la_axpy(c[i] * part->u[row[i] * p + k], part->v + part->term[row[i]] * q, W + k * q,
+                        q);
+    }
+    free(a.base);
+    return ATTSVM_OK;
 }
 
 void svm_symmetrise(int64_t n, double *M)

@@ -57,52 +57,6 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
     }
 }
 
-/*
- * Brings W onto the equalities: W += sum c A with <A_e, W> = e, c from the Gram matrix of the
- * independent ones.  The cores leave residuals of rounding size; this halves their digits away.
- */
-static attsvm_status settle(const svm_part *part, double *W, attsvm_error *err)
-{
-    int64_t equals = 0, p = part->p, q = part->q;
-    for (int64_t r = 0; r < part->rows; r++)
-        equals += part->equal[r];
-    if (equals == 0)
-        return ATTSVM_OK;
-    arena a = { 0 };
-    double *G, *c, *y, *scratch;
-    int64_t *row;
-    for (int pass = 0; pass < 2; pass++) {
-        G = take(&a, (size_t)equals * (size_t)equals);
-        c = take(&a, (size_t)equals);
-        y = take(&a, (size_t)part->rows);
-        scratch = take(&a, (size_t)(part->terms * p));
-        row = take_int64(&a, (size_t)equals);
-        if (pass == 0)
-            TRY(base_arena_allocate(&a, "equalities", err));
-    }
-    for (int64_t r = 0, e = 0; r < part->rows; r++)
-        if (part->equal[r])
-            row[e++] = r;
-    svm_part_apply(part, W, q, y, scratch);
-    for (int64_t i = 0; i < equals; i++) {
-        const double *u = part->u + row[i] * p, *v = part->v + part->term[row[i]] * q;
-        for (int64_t j = 0; j <= i; j++)
-            G[i * equals + j] =
-                la_dot(u, part->u + row[j] * p, p) * la_dot(v, part->v + part->term[row[j]] * q, q);
-        c[i] = part->b[row[i]] - y[row[i]];
-    }
-    if (la_cholesky(equals, G, equals) == 0) {
-        la_trsv(false, equals, G, equals, c);
-        la_trsv(true, equals, G, equals, c);
-        for (int64_t i = 0; i < equals; i++)
-            for (int64_t k = 0; k < p; k++)
-                la_axpy(c[i] * part->u[row[i] * p + k], part->v + part->term[row[i]] * q, W + k * q,
-                        q);
-    }
-    free(a.base);
-    return ATTSVM_OK;
-}
-
 /* One round: the working set in coordinates, its core, theta and multipliers back in the list. */
 static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
 {
@@ -122,7 +76,7 @@ static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
     svm_norm_project(run, run->fro->theta, W0);
     attsvm_status status = solve_part(run, W0, W, lambda, err);
     if (status == ATTSVM_OK)
-        status = settle(part, W, err);
+        status = svm_part_settle(part, 1, W, err);
     if (status == ATTSVM_OK) {
         svm_norm_expand(run, W, run->theta, scratch);
         for (int64_t k = 0; k < run->count; k++)

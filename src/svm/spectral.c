@@ -22,19 +22,24 @@
 #include <string.h>
 
 enum { SPECTRAL_STEPS = 80, SPECTRAL_IDLE = 4 };
-static const double SPECTRAL_BACK = 0.97; /* of the step to the boundary       */
-static const double SPECTRAL_PUSH = 1.1;  /* scale of the point that starts    */
+static const double SPECTRAL_BACK = 0.97;  /* of the step to the boundary       */
+static const double SPECTRAL_PUSH = 1.1;   /* scale of the point that starts    */
+static const double SPECTRAL_ABOVE = 1.3;  /* t over its norm                   */
+static const double SPECTRAL_LEAST = 1e-4; /* slack at the start, scaled rows  */
+static const double SPECTRAL_CLOSE = 1e-8; /* mu below which idle steps count  */
 
 typedef struct spectral {
     const svm_part *part;
-    svm_part unit; /* rows e_i e_j', one for each entry of W */
+    svm_part unit;   /* rows e_i e_j', one for each entry of W            */
+    svm_part scaled; /* right-hand sides of the scaled problem            */
+    double scale;    /* |W0|_2: the unit of W                             */
     int64_t p, q, N, rows, size, equals;
     double t, mu, best;
-    double *A;              /* rows x size: A_r as a vector                       */
+    double *A;              /* rows x size: A_r / |A_r| as a vector */
     double *W, *w, *lambda; /* size; rows; rows (multipliers of equalities too)   */
     double *X, *Z, *Zinv, *dX, *dZ, *dXa, *dZa, *Lx, *Lz, *T1, *T2, *eig; /* N x N      */
     double *K, *border, *small; /* (size+1)^2; equals x (size+1); equals^2            */
-    double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *norms, *nu;
+    double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *norms, *ones, *nu;
     double *best_W, *best_lambda;
     int64_t *equal_row;
     svm_schur schur;
@@ -51,8 +56,8 @@ static void layout(spectral *s, arena *a)
                            &s->dZa, &s->Lx, &s->Lz,   &s->T1, &s->T2 };
     for (size_t k = 0; k < sizeof squares / sizeof *squares; k++)
         *squares[k] = take(a, N * N);
-    double **by_row[] = { &s->w,    &s->lambda,    &s->dw,    &s->dlambda,
-                          &s->dw_a, &s->dlambda_a, &s->norms, &s->best_lambda };
+    double **by_row[] = { &s->w,         &s->lambda, &s->dw,          &s->dlambda, &s->dw_a,
+                          &s->dlambda_a, &s->norms,  &s->best_lambda, &s->ones };
     for (size_t k = 0; k < sizeof by_row / sizeof *by_row; k++)
         *by_row[k] = take(a, m);
     s->W = take(a, size);
@@ -65,6 +70,7 @@ static void layout(spectral *s, arena *a)
     s->small = take(a, equals * equals);
     s->nu = take(a, equals);
     s->equal_row = take_int64(a, equals);
+    s->scaled.b = take(a, m);
     s->unit.u = take(a, size * p);
     s->unit.v = take(a, q * q);
     s->unit.b = take(a, 1);
@@ -127,6 +133,28 @@ static void prepare_units(spectral *s)
     }
 }
 
+/* Rows of norm 1 and W in units of |W0|_2; largest singular value by eigenvalues of [0 W; W' 0]. */
+static void scale_problem(spectral *s, const double *W0)
+{
+    const svm_part *part = s->part;
+    int64_t p = s->p, q = s->q, e = 0;
+    lift(s, 0, W0, s->T1);
+    bool found = la_eigenvalues_in(s->N, s->T1, s->N, NULL, s->N, s->eig) == 0;
+    s->scale = found && s->eig[s->N - 1] > 0 ? s->eig[s->N - 1] : 1;
+    s->scaled = (svm_part){ .rows = s->rows, .b = s->scaled.b, .equal = part->equal };
+    for (int64_t r = 0; r < s->rows; r++) {
+        const double *u = part->u + r * p, *v = part->v + part->term[r] * q;
+        s->norms[r] = la_norm(u, p) * la_norm(v, q);
+        for (int64_t i = 0; i < p; i++)
+            for (int64_t j = 0; j < q; j++)
+                s->A[r * s->size + i * q + j] = u[i] * v[j] / s->norms[r];
+        s->scaled.b[r] = part->b[r] / s->norms[r] / s->scale;
+        s->ones[r] = 1;
+        if (part->equal[r])
+            s->equal_row[e++] = r;
+    }
+}
+
 static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
 {
     const svm_part *part = s->part;
@@ -136,40 +164,41 @@ static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
     s->memory = a.base;
     layout(s, &a);
     prepare_units(s);
-    int64_t p = s->p, q = s->q, e = 0;
-    for (int64_t r = 0; r < s->rows; r++) {
-        const double *u = part->u + r * p, *v = part->v + part->term[r] * q;
-        for (int64_t i = 0; i < p; i++)
-            for (int64_t j = 0; j < q; j++)
-                s->A[r * s->size + i * q + j] = u[i] * v[j];
-        s->norms[r] = la_norm(u, p) * la_norm(v, q);
-        if (part->equal[r])
-            s->equal_row[e++] = r;
-    }
+    scale_problem(s, W0);
+    /* inside: W pushed out where scaling keeps the equalities, t above its norm, X = I/N, and
+       w lambda = t/N, the product of X and Z */
     bool homogeneous = true;
     for (int64_t r = 0; r < s->rows; r++)
         homogeneous = homogeneous && !(part->equal[r] && part->b[r] != 0);
     for (int64_t k = 0; k < s->size; k++)
-        s->W[k] = (homogeneous ? SPECTRAL_PUSH : 1) * W0[k];
-    lift(s, 0, s->W, s->T1);
-    if (la_eigenvalues_in(s->N, s->T1, s->N, NULL, s->N, s->eig) != 0)
-        return fail(err, ATTSVM_E_ARG, "singular values of the first point");
-    s->t = 1.3 * s->eig[s->N - 1];
+        s->W[k] = (homogeneous ? SPECTRAL_PUSH : 1) * W0[k] / s->scale;
+    s->t = SPECTRAL_ABOVE * SPECTRAL_PUSH;
     lift(s, s->t, s->W, s->Z);
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->w);
-    for (int64_t r = 0; r < s->rows; r++) {
-        s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - part->b[r], 1e-2);
-        s->lambda[r] = 0;
-    }
-    /* X = I/N, and w lambda = t/N, the product of X and Z */
     for (int64_t i = 0; i < s->N; i++)
         s->X[i * s->N + i] = 1 / (double)s->N;
-    for (int64_t r = 0; r < s->rows; r++)
-        if (!part->equal[r])
-            s->lambda[r] = s->t / (double)s->N / s->w[r];
+    for (int64_t r = 0; r < s->rows; r++) {
+        s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - s->scaled.b[r], SPECTRAL_LEAST);
+        s->lambda[r] = part->equal[r] ? 0 : s->t / (double)s->N / s->w[r];
+    }
     s->mu = complementarity(s);
     s->best = INFINITY;
     return ATTSVM_OK;
+}
+
+/* Cholesky factor of Z in Lz.  Settling W may leave t too small by rounding: any larger t will do.
+ */
+static bool factor_lift(spectral *s)
+{
+    int64_t N = s->N;
+    for (double raise = 1e-16; raise < 1e-8; raise *= 4) {
+        memcpy(s->Lz, s->Z, (size_t)(N * N) * sizeof *s->Lz);
+        if (la_cholesky(N, s->Lz, N) == 0)
+            return true;
+        s->t *= 1 + raise;
+        lift(s, s->t, s->W, s->Z);
+    }
+    return false;
 }
 
 /* K factored: order size + 1, t last, W in the order of the unit rows (column by column). */
@@ -177,9 +206,8 @@ static bool factor(spectral *s)
 {
     int64_t N = s->N, size = s->size, order = size + 1, p = s->p, q = s->q;
     size_t bytes = (size_t)(N * N) * sizeof(double);
-    memcpy(s->Lz, s->Z, bytes);
     memcpy(s->Lx, s->X, bytes);
-    if (la_cholesky(N, s->Lz, N) != 0 || la_cholesky(N, s->Lx, N) != 0)
+    if (la_cholesky(N, s->Lx, N) != 0 || !factor_lift(s))
         return false;
     memcpy(s->Zinv, s->Lz, bytes);
     if (la_cholesky_invert(N, s->Zinv, N) != 0)
@@ -213,7 +241,7 @@ static bool factor(spectral *s)
         la_trsv(false, order, s->K, order, x);
     }
     la_syrk(false, s->equals, order, 1, s->border, order, 0, s->small, s->equals);
-    return s->equals == 0 || la_cholesky(s->equals, s->small, s->equals) == 0;
+    return s->equals == 0 || svm_cholesky_shifted(s->equals, s->small, s->nu);
 }
 
 /* Direction for the target sigma mu; dW into T2's place s->dy (t last), multipliers into dlambda.
@@ -245,7 +273,7 @@ static double direction(spectral *s, double target, bool corrector, double *dX, 
     /* equalities: A_e dW = e - A_e W, with multipliers nu on the right */
     for (int64_t e = 0; e < s->equals; e++) {
         int64_t r = s->equal_row[e];
-        s->nu[e] = part->b[r] - la_dot(s->A + r * size, s->W, size) -
+        s->nu[e] = s->scaled.b[r] - la_dot(s->A + r * size, s->W, size) -
                    la_dot(s->border + e * order, s->dy, order);
     }
     la_trsv(false, s->equals, s->small, s->equals, s->nu);
@@ -282,7 +310,7 @@ static double ray(const svm_part *part, const double *x, const double *dx)
     return step;
 }
 
-static bool step_once(spectral *s)
+static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
 {
     int64_t N = s->N, square = N * N;
     if (!factor(s))
@@ -306,11 +334,12 @@ static bool step_once(spectral *s)
          fmin(svm_cone_step(N, s->Lx, s->dX, s->T1, s->eig), ray(s->part, s->lambda, s->dlambda));
     s->t += ay * dt;
     la_axpy(ay, s->S, s->W, s->size); /* S still holds dW */
+    *status = svm_part_settle(s->part, s->scale, s->W, err);
     lift(s, s->t, s->W, s->Z);
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->dw_a);
     for (int64_t r = 0; r < s->rows; r++)
         if (!s->part->equal[r])
-            s->w[r] = fmax(s->dw_a[r] - s->part->b[r], s->w[r] * (1 - SPECTRAL_BACK));
+            s->w[r] = fmax(s->dw_a[r] - s->scaled.b[r], s->w[r] * (1 - SPECTRAL_BACK));
     la_axpy(ax, s->dX, s->X, square);
     la_axpy(ax, s->dlambda, s->lambda, s->rows);
     s->mu = complementarity(s);
@@ -331,16 +360,42 @@ static attsvm_status certify(spectral *s, double *gap, attsvm_error *err)
     TRY(la_svd(p, q, s->S, q, sigma, U, n, Vt, q, err));
     primal = sigma[0];
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->dw);
-    double scale = svm_part_scale(s->part, s->dw, s->norms, primal);
+    double scale = svm_part_scale(&s->scaled, s->dw, s->ones, primal);
     for (int64_t r = 0; r < s->rows; r++)
-        dual += s->part->b[r] * s->lambda[r];
+        dual += s->scaled.b[r] * s->lambda[r];
     if (scale > 0 && ball > 0)
         *gap = (scale * primal - dual / ball) / (scale * primal);
     if (*gap < s->best) {
         s->best = *gap;
-        memcpy(s->best_W, s->W, (size_t)s->size * sizeof *s->W);
+        for (int64_t k = 0; k < s->size; k++)
+            s->best_W[k] = s->W[k] * s->scale;
         for (int64_t r = 0; r < s->rows; r++)
-            s->best_lambda[r] = s->lambda[r] / ball;
+            s->best_lambda[r] = s->lambda[r] / ball / s->norms[r];
+    }
+    return ATTSVM_OK;
+}
+
+/* Tries multipliers of every rank that the singular values of W suggest. */
+static attsvm_status refine(spectral *s, attsvm_error *err)
+{
+    int64_t n = s->p < s->q ? s->p : s->q, last = 0;
+    double *kept = s->dlambda, *sigma = s->dy;
+    memcpy(kept, s->lambda, (size_t)s->rows * sizeof *kept);
+    memcpy(s->S, s->W, (size_t)s->size * sizeof *s->S);
+    TRY(la_svd(s->p, s->q, s->S, s->q, sigma, s->T1, n, s->T2, s->q, err));
+    for (double apart = 1e-8; apart < 0.1; apart *= 10) {
+        int64_t rank = 0;
+        double gap;
+        while (rank < n && sigma[rank] > (1 - apart) * sigma[0])
+            rank++;
+        if (rank == last)
+            continue;
+        last = rank;
+        for (double cut = 1e-13; cut < 1e-3; cut *= 1e3) {
+            TRY(svm_spectral_polish(s->part, s->A, s->W, s->w, s->lambda, rank, cut, err));
+            TRY(certify(s, &gap, err));
+            memcpy(s->lambda, kept, (size_t)s->rows * sizeof *kept);
+        }
     }
     return ATTSVM_OK;
 }
@@ -360,11 +415,14 @@ attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double t
     int64_t k = 0, idle = 0;
     for (bool going = true; status == ATTSVM_OK && going && k < SPECTRAL_STEPS; k++) {
         double before = s.best, now;
-        going = step_once(&s);
-        status = certify(&s, &now, err);
-        idle = s.best < 0.7 * before || !isfinite(before) ? 0 : idle + 1;
+        going = step_once(&s, &status, err);
+        if (status == ATTSVM_OK)
+            status = certify(&s, &now, err);
+        idle = s.best < 0.7 * before || s.mu > SPECTRAL_CLOSE ? 0 : idle + 1;
         going = going && s.best > tol && idle < SPECTRAL_IDLE;
     }
+    if (status == ATTSVM_OK && s.best > tol)
+        status = refine(&s, err);
     *gap = s.best;
     if (status == ATTSVM_OK && isfinite(s.best)) {
         memcpy(W, s.best_W, (size_t)s.size * sizeof *W);

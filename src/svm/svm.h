@@ -354,6 +354,11 @@ typedef struct svm_part {
 void svm_part_sum(const svm_part *part, const double *lambda, double *S, double *scratch);
 /* y[r] = u_r' G v_r, G p x q with row stride ldg; scratch (terms x p). */
 void svm_part_apply(const svm_part *part, const double *G, int64_t ldg, double *y, double *scratch);
+/*
+ * Brings W onto the equalities, b in the given unit: W += sum c A, c from the Gram matrix of the
+ * equalities, which are independent.  What the cores leave is of the size of rounding.
+ */
+attsvm_status svm_part_settle(const svm_part *part, double unit, double *W, attsvm_error *err);
 /* M = (M + M')/2, n x n. */
 void svm_symmetrise(int64_t n, double *M);
 /* Largest step in 0..1 that keeps L L' + step dM positive definite; scratch (n x n), eig (n). */
@@ -365,8 +370,8 @@ double svm_cone_step(int64_t n, const double *L, const double *dM, double *scrat
 bool svm_cholesky_shifted(int64_t n, double *A, double *d);
 /*
  * The factor that makes every row hold, or 0 where none does: 1/least margin over rows with b = 1
- * (at least; 1 where an equality with e != 0 forbids scaling), after rows with b = 0 and equalities
- * were found to hold within theory 4.1.  norms (rows): |A_r|, size: |theta|.
+ * (1 where an equality with e != 0 forbids scaling), after rows with b = 0 were found to hold
+ * within theory 4.1 and equalities near enough to be settled.  norms (rows): |A_r|, size: |theta|.
  */
 double svm_part_scale(const svm_part *part, const double *margin, const double *norms, double size);
 /*
@@ -384,26 +389,6 @@ void svm_schur_form(const svm_schur *work, const svm_part *part, const double *F
                     double *H, int64_t ldh);
 
 /* ------------------------------------------------------------------- nuclear */
-
-typedef struct svm_nuclear {
-    const svm_part *part;
-    int64_t order;                       /* p + q */
-    double *lambda, *w;                  /* rows: multipliers; slacks <A,W> - b, 0 for equalities */
-    double *X, *Z;                       /* order^2 */
-    double mu, primal, dual, infeasible; /* tr X, b'lambda, largest |rp| / max(1,|b|) */
-    int64_t iterations;
-    /* work */
-    double *Zinv, *dX, *dZ, *dXa, *dZa, *L, *T1, *T2, *eig;
-    double *H, *rhs, *dlambda, *dw, *dlambda_a, *dw_a, *rp, *rows1, *sums;
-    svm_schur schur;
-    void *memory;
-} svm_nuclear;
-
-attsvm_status svm_nuclear_create(svm_nuclear *s, const svm_part *part, attsvm_error *err);
-void svm_nuclear_free(svm_nuclear *s);
-attsvm_status svm_nuclear_start(svm_nuclear *s, const double *W, attsvm_error *err);
-/* One predictor-corrector step; false when the arithmetic allows no further one. */
-bool svm_nuclear_step(svm_nuclear *s);
 
 /* The best proof so far: W (p x q), lambda (rows). */
 typedef struct svm_nuclear_point {
@@ -428,6 +413,14 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, svm_nucle
 attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double tol, double *W,
                                 double *lambda, double *gap, int64_t *iterations,
                                 attsvm_error *err);
+
+/*
+ * lambda projected onto multipliers whose sum lies in the leading `rank` singular spaces of W; what
+ * lies outside counts as zero below `cut`, relative.
+ */
+attsvm_status svm_spectral_polish(const svm_part *part, const double *A, const double *W,
+                                  const double *w, double *lambda, int64_t rank, double cut,
+                                  attsvm_error *err);
 
 /* ----------------------------------------------------------------------- l_q */
 
