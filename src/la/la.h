@@ -75,9 +75,9 @@ typedef struct la_kernels {
     int64_t (*cholesky)(int64_t n, double *A, int64_t lda);
     /* w, M, Z_sum and output at `map` */
     void (*lanes_forward)(const la_lanes *lanes, const double *map);
-    /* gradient = sum over problems of factor (sum_t w_t x_t) z' (d x d), without queries (d);
-       w is multiplied by factor */
-    void (*lanes_backward)(const la_lanes *lanes, const double *factor, double *gradient);
+    /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d), without queries (d);
+       w is multiplied by rate */
+    void (*lanes_backward)(const la_lanes *lanes, const double *rate, double *gradient);
 } la_kernels;
 
 extern const la_kernels la_baseline;

@@ -113,7 +113,7 @@ attsvm_status model_lanes_create(model *m, attsvm_error *err)
 static void slopes(const model *m, const la_lanes *l)
 {
     if (m->loss.slopes) {
-        m->loss.slopes(l->output, m->lane_slope, m->lane_log, l->problems);
+        m->loss.slopes(l->output, m->lane_slope, m->lane_log, l->count);
         return;
     }
     for (int64_t k = 0; k < l->problems; k++) {
@@ -135,7 +135,9 @@ double model_lanes_gradient(model *m)
     }
     for (int64_t k = 0; k < l->problems; k++)
         factor[k] -= largest;
-    la_exp(factor, factor, l->problems);
+    la_exp(factor, factor, l->count);
+    for (int64_t k = l->problems; k < l->count; k++)
+        factor[k] = 0;
     for (int64_t k = 0; k < l->problems; k++)
         factor[k] *= -m->lane_slope[k] / (l->Z_sum[k] * (double)m->terms);
     la_active()->lanes_backward(l, factor, m->attention_gradient);
