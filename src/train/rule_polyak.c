@@ -1,6 +1,7 @@
 /*
  * theta - lr (L - L*)/|grad|^2 grad, the step at most max_step long.  Its length is
- * lr (L - L*)/|grad|, a ratio of two numbers that underflow together: taken by logarithms.
+ * lr (L - L*)/|grad|, a ratio of two numbers that underflow together: their exponents are
+ * subtracted first.
  */
 #include "train/train.h"
 
@@ -12,7 +13,7 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
     double norm = s->log == -INFINITY ? 0 : train_norm(s->g, s->count);
     if (!(norm > 0) || !(s->over.value > 0))
         return ATTSVM_OK;
-    double length = s->lr * exp(model_scaled_log(s->over) - s->log - log(norm));
+    double length = s->lr * (s->over.value / norm) * exp(s->over.log - s->log);
     length = length < s->max_step ? length : s->max_step;
     la_axpy(-length / norm, s->g, s->theta, s->count);
     return ATTSVM_OK;

@@ -595,6 +595,45 @@ static void callbacks_replace_loss_and_head(void **state)
     free(s);
 }
 
+/* Small problems side by side give what term by term gives. */
+static void lanes_match_terms(void **state)
+{
+    (void)state;
+    static const attsvm_model kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_PW, ATTSVM_MODEL_W,
+                                          ATTSVM_MODEL_KQ };
+    static const char *const losses[] = { "logistic", "exp", "linear" };
+    static const double radius[] = { 0.5, 20, 2000, 1e5 };
+    for (int64_t n = 1; n <= 6; n += 5)
+        for (int64_t T = 2; T <= 9; T += 7)
+            for (int64_t d = 2; d <= 7; d++)
+                for (int k = 0; k < 4; k++) {
+                    double theta[MOST_SIZE], x[2][MOST_SIZE];
+                    sample *s = malloc(sizeof *s);
+                    make(s, (uint64_t)(n * 100 + T * 10 + d), n, T, d, 0);
+                    model *m = new_model(s, kinds[k], losses[k % 3], "linear", "", 0);
+                    for (int r = 0; r < 4; r++) {
+                        model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
+                        point(m, 5, radius[r], theta);
+                        la_lanes *lanes = m->lanes;
+                        assert_non_null(lanes);
+                        model_evaluate(m, theta, NULL, 0, &g[0], NULL);
+                        m->lanes = NULL;
+                        model_evaluate(m, theta, NULL, 0, &g[1], NULL);
+                        m->lanes = lanes;
+                        double error = 0, size = 0;
+                        for (int64_t j = 0; j < m->size; j++) {
+                            double scaled = x[0][j] * exp(g[0].log[0] - g[1].log[0]);
+                            error += pow(scaled - x[1][j], 2);
+                            size += pow(x[1][j], 2);
+                        }
+                        assert_true(size > 0 && sqrt(error / size) < 1e-13 * (1 + radius[r]));
+                    }
+                    model_free(m);
+                    attsvm_data_free(s->data);
+                    free(s);
+                }
+}
+
 /* Same bytes for any number of threads, and mini-batches that add up to the whole. */
 static void threads_do_not_matter(void **state)
 {
@@ -639,6 +678,7 @@ int main(void)
         cmocka_unit_test(loss_excess_keeps_its_digits),
         cmocka_unit_test(copies_are_counted_together),
         cmocka_unit_test(callbacks_replace_loss_and_head),
+        cmocka_unit_test(lanes_match_terms),
         cmocka_unit_test(threads_do_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
