@@ -2,6 +2,9 @@
  * What the command-line tests need and a shell cannot do:
  *
  *     helper write FILE NAME:DTYPE:SHAPE=VALUES...   arrays of any content; values are repeated
+ *     helper change IN OUT NAME:INDEX=VALUE...       a copy of a file with some elements changed
+ *     helper replace IN OUT NAME OLD NEW             the same for text in an array of uint8
+ *     helper drop IN OUT NAME                        a copy without that array
  *     helper json [PATH...]                          standard input must be one JSON object; prints
  *                                                    what is at each path (arrays.X.dtype)
  */
@@ -81,6 +84,104 @@ static int write_arrays(int count, char **words)
     return status == ATTSVM_OK ? 0 : stop("write", err.message);
 }
 
+/* The arrays of a file, to be changed; each is copied. */
+static int open_arrays(const char *path, attsvm_archive **archive, attsvm_named_array *arrays,
+                       int64_t *count)
+{
+    attsvm_error err;
+    if (attsvm_archive_open(archive, path, NULL, &err) != ATTSVM_OK)
+        return stop("open", err.message);
+    *count = attsvm_archive_count(*archive);
+    if (*count > MOST_ARRAYS)
+        return stop("too many arrays", path);
+    for (int64_t k = 0; k < *count; k++) {
+        attsvm_array array = *attsvm_archive_array(*archive, k);
+        size_t size = (size_t)attsvm_array_count(&array) * attsvm_dtype_size(array.dtype);
+        void *copy = malloc(size + 1);
+        if (!copy)
+            return stop("no memory", path);
+        memcpy(copy, array.data, size);
+        array.data = copy;
+        arrays[k] = (attsvm_named_array){ attsvm_archive_name(*archive, k), array };
+    }
+    return 0;
+}
+
+static attsvm_array *named(attsvm_named_array *arrays, int64_t count, const char *name)
+{
+    for (int64_t k = 0; k < count; k++)
+        if (strcmp(arrays[k].name, name) == 0)
+            return &arrays[k].array;
+    return NULL;
+}
+
+static int change_element(attsvm_named_array *arrays, int64_t count, char *text)
+{
+    char *index = strchr(text, ':'), *value = index ? strchr(index, '=') : NULL;
+    if (!value)
+        return stop("not NAME:INDEX=VALUE", text);
+    *index++ = *value++ = '\0';
+    attsvm_array *array = named(arrays, count, text);
+    int64_t at = atoll(index);
+    if (!array || at < 0 || at >= attsvm_array_count(array))
+        return stop("no such element", text);
+    size_t size = attsvm_dtype_size(array->dtype);
+    store(array->dtype, strtod(value, NULL), (char *)array->data + (size_t)at * size);
+    return 0;
+}
+
+/* The text of an array with its first `old` replaced. */
+static int replace_text(attsvm_array *array, const char *old, const char *new)
+{
+    size_t length = array ? (size_t)array->shape[0] : 0;
+    char *text = malloc(length + strlen(new) + 1);
+    if (!array || !text || array->dtype != ATTSVM_U8)
+        return stop("no text", old);
+    memcpy(text, array->data, length);
+    text[length] = '\0';
+    char *at = strstr(text, old);
+    if (!at)
+        return stop("not in the text", old);
+    size_t rest = strlen(at + strlen(old)) + 1;
+    memmove(at + strlen(new), at + strlen(old), rest);
+    memcpy(at, new, strlen(new));
+    free((void *)array->data);
+    array->data = text;
+    array->shape[0] = (int64_t)strlen(text);
+    return 0;
+}
+
+/* words: IN OUT and what to do. */
+static int edit(const char *how, int count, char **words)
+{
+    attsvm_archive *archive = NULL;
+    attsvm_named_array arrays[MOST_ARRAYS] = { 0 };
+    attsvm_error err;
+    int64_t held = 0;
+    int failed = open_arrays(words[0], &archive, arrays, &held);
+    if (!failed && strcmp(how, "change") == 0)
+        for (int k = 2; k < count && !failed; k++)
+            failed = change_element(arrays, held, words[k]);
+    if (!failed && strcmp(how, "replace") == 0)
+        failed = count == 5 ? replace_text(named(arrays, held, words[2]), words[3], words[4])
+                            : stop("replace", "NAME OLD NEW");
+    if (!failed && strcmp(how, "drop") == 0) {
+        attsvm_array *array = named(arrays, held, words[2]);
+        if (!array)
+            return stop("no such array", words[2]);
+        free((void *)array->data);
+        attsvm_named_array *entry =
+            (attsvm_named_array *)((char *)array - offsetof(attsvm_named_array, array));
+        *entry = arrays[--held];
+    }
+    if (!failed && attsvm_archive_write(words[1], arrays, held, &err) != ATTSVM_OK)
+        failed = stop("write", err.message);
+    for (int64_t k = 0; k < held; k++)
+        free((void *)arrays[k].array.data);
+    attsvm_archive_free(archive);
+    return failed;
+}
+
 static const json_t *at_path(const json_t *json, char *path)
 {
     for (char *key = strtok(path, "."); key && json; key = strtok(NULL, "."))
@@ -111,7 +212,10 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "write") == 0)
         return write_arrays(argc - 2, argv + 2);
+    if (argc > 4 && (strcmp(argv[1], "change") == 0 || strcmp(argv[1], "replace") == 0 ||
+                     strcmp(argv[1], "drop") == 0))
+        return edit(argv[1], argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "json") == 0)
         return print_paths(argc - 2, argv + 2);
-    return stop("usage", "helper write FILE ARRAY... | helper json [PATH...]");
+    return stop("usage", "helper write|change|replace|drop FILE... | helper json [PATH...]");
 }

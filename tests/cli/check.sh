@@ -1,0 +1,146 @@
+# attsvm check: results that are right, results that were tampered with, files that are no results.
+. "$(dirname "$0")/lib.sh" "$@"
+
+# rejected TEXT DATA RESULT: exit status 1, and the reason
+rejected() {
+    run check "$2" "$3" --json
+    [ $status -eq 1 ] || problem 'exit status is not 1'
+    [ ! -s err ] || problem 'something on standard error'
+    json valid false
+    says "$1"
+}
+
+# with CHANGE...: tampered.npz is result.npz with some elements changed
+with() {
+    "$helper" change result.npz tampered.npz "$@" || problem "cannot change $*"
+}
+
+# text OLD NEW: tampered.npz is result.npz with its settings changed
+text() {
+    "$helper" replace result.npz tampered.npz settings "$1" "$2" || problem "cannot replace $1"
+}
+
+# Rows (2,0) and (0,2): p = (1/2,1/2), both active.
+arrays data.npz X:float64:1,4,2=1,1,-1,1,1,-1,-9,-9 ids:int64:1=0 Y:int8:1=1
+good svm data.npz --problem p --select ids -o result.npz
+good check data.npz result.npz
+says 'result.npz: valid'
+says 'Proved: every row holds'
+good check data.npz result.npz --json
+for pair in valid=true status='"optimal"' tight=2 active=2 merged=0 violation=0.0; do
+    json "${pair%%=*}" "${pair#*=}"
+done
+near min_margin 1 1e-15
+near gap 0 1e-15
+near dual_norm 1 1e-15
+near norm 0.70710678118654757 1e-15
+
+# ------------------------------------------------------------- a billionth is enough to be seen
+with theta:0=0.4999999995
+rejected 'has margin 0.999999999' data.npz tampered.npz
+with theta:0=0.5000000005
+rejected 'gap of the norm' data.npz tampered.npz
+with lambda:0=0.35355339
+rejected 'gap of the norm' data.npz tampered.npz
+with lambda:0=-0.35355339059327379
+rejected 'negative' data.npz tampered.npz
+with lambda:0=nan
+rejected 'not a finite number' data.npz tampered.npz
+with theta:1=nan
+rejected 'theta[1] is not a finite number' data.npz tampered.npz
+with active:1=2
+rejected 'two multipliers' data.npz tampered.npz
+with active:1=3
+rejected 'gap of the norm' data.npz tampered.npz
+with active:1=0
+rejected 'the selected token itself' data.npz tampered.npz
+with active:1=4
+rejected 'token 4 of sequence 0' data.npz tampered.npz
+with active:0=1
+rejected 'sequence 1' data.npz tampered.npz
+with ids:0=1
+rejected 'margin' data.npz tampered.npz
+with ids:0=9
+rejected 'ids[0] = 9' data.npz tampered.npz
+run check data.npz tampered.npz
+says 'tampered.npz: NOT VALID'
+says 'Not proved: ids[0] = 9'
+
+# --------------------------------------------------------------------- other data, other claims
+"$helper" change data.npz other.npz X:2=-0.999999999
+rejected 'has margin' other.npz result.npz
+"$helper" change data.npz other.npz X:2=-1.000000001
+rejected 'gap of the norm' other.npz result.npz
+"$helper" change data.npz other.npz X:6=0.9 X:7=0.9
+rejected '(sequence 0, token 3) has margin' other.npz result.npz
+text optimal infeasible
+rejected 'b' data.npz tampered.npz
+text optimal stalled
+rejected 'claims no proof' data.npz tampered.npz
+text '"soft": 0.0' '"soft": 0.1'
+rejected 'above C = 0.1' data.npz tampered.npz
+text '"problem": "p"' '"problem": "v"'
+rejected 'margin' data.npz tampered.npz
+text '"norm": "fro"' '"norm": "l1"'
+rejected 'gap' data.npz tampered.npz
+arrays wide.npz X:float64:1,4,3=1,1,0 Y:int8:1=1
+rejected 'theta has 2 entries; this problem has 3' wide.npz result.npz
+
+# ------------------------------------------------------------------------- tolerances
+with theta:0=0.5000005 theta:1=0.5000005
+rejected 'gap of the norm is 1.000e-06' data.npz tampered.npz
+good check data.npz tampered.npz --tol 1e-5
+run svm data.npz --problem p --select ids --tol 1e-5 -o loose.npz
+good check data.npz loose.npz
+
+# ------------------------------------------------------------------------- infeasible
+arrays against.npz X:float64:2,2,2=1,0,0,0,1,0,0,0 ids:int64:2=0,1
+run svm against.npz --problem p --select ids -o result.npz
+good check against.npz result.npz --json
+json valid true
+json status '"infeasible"'
+near dual_norm 0 1e-15
+json min_margin null
+json gap null
+good check against.npz result.npz
+says 'Proved: the rows contradict each other'
+with lambda:0=0.500000001 lambda:1=0.499999999
+rejected 'eps = 2.000e-09' against.npz tampered.npz
+with lambda:0=2
+rejected 'not 1' against.npz tampered.npz
+text infeasible optimal
+rejected 'theta[0] is not a finite number' against.npz tampered.npz
+"$helper" change against.npz other.npz X:1=1e-9
+rejected 'is not excluded' other.npz result.npz
+
+# ------------------------------------------------------------------------------ joint
+arrays joint.npz X:float64:3,2,2=0,0,1,1,0,0,1,-1,0,0,0.5,1.5 Y:int8:3=1,-1,1 ids:int64:3=1,1,1
+good svm joint.npz --problem joint --select ids -o result.npz
+good check joint.npz result.npz
+with head_theta:1=1.000000001
+rejected 'v-SVM: ' joint.npz tampered.npz
+with head_lambda:0=0.4
+rejected 'v-SVM: ' joint.npz tampered.npz
+"$helper" change joint.npz other.npz X:11=1 # now sequence 2 is tight
+rejected '(sequence 2, token 0) has margin' other.npz result.npz
+
+# -------------------------------------------------------------------- files that are no results
+good svm data.npz --problem p --select ids -o result.npz
+bad 2 'data.npz: settings is not there; this is no result' check data.npz data.npz
+bad 2 'missing.npz' check data.npz missing.npz
+bad 2 'RESULT is missing' check data.npz
+for name in theta active lambda ids settings; do
+    "$helper" drop result.npz tampered.npz $name
+    bad 2 "tampered.npz: $name is not there" check data.npz tampered.npz
+done
+text '"problem": "p"' '"problem": "x"'
+bad 2 'tampered.npz: settings: problem' check data.npz tampered.npz
+text '"q"' '"r"'
+bad 2 'tampered.npz: settings: q is missing' check data.npz tampered.npz
+text '{' ''
+bad 2 'tampered.npz: ' check data.npz tampered.npz
+text '"status": "optimal"' '"status": "good"'
+bad 2 'status = good is no outcome' check data.npz tampered.npz
+arrays many.npz X:float64:2,4,2=1,1,-1,1 Y:int8:2=1
+bad 2 'ids has shape (1,); expected 2 values' check many.npz result.npz
+finish

@@ -1,0 +1,126 @@
+# attsvm svm: every problem from a file to a proved result, and what it says on the way.
+. "$(dirname "$0")/lib.sh" "$@"
+
+# proved STATUS DATA ARGUMENT...: solved with that exit status, and the check of the result agrees
+proved() {
+    local expected=$1 data=$2
+    shift 2
+    run svm "$data" "$@" -o result.npz --json
+    [ $status -eq "$expected" ] || problem "exit status is not $expected"
+    [ ! -s err ] || problem 'something on standard error'
+    cp out solved
+    good check "$data" result.npz --json
+    json valid true
+    mv solved out
+}
+
+# Two tokens on a line: (1,0) selected, (0,0) rival; p = (1,0).
+arrays line.npz X:float64:1,2,2=1,0,0,0 Y:int8:1=1 v:float64:2=1,0 Z:float64:1,2=0,2
+proved 0 line.npz --problem p
+for pair in status='"optimal"' violation=0.0 tight=1 active=1 merged=0 problem='"p"' \
+    select='"opt"' ties=0 floor_decided=false; do
+    json "${pair%%=*}" "${pair#*=}"
+done
+for key in norm margin dual; do
+    near $key 1 2e-15
+done
+near gap 0 2e-15
+for key in rank passes iterations seconds; do
+    check "$key is a key" sh -c "grep -q '\"$key\":' out"
+done
+proved 0 line.npz --problem v
+near norm 1 2e-15
+proved 0 line.npz --problem W
+near norm 0.5 2e-15
+json rank 1
+proved 0 line.npz --problem W --query 0
+near norm 1 2e-15
+
+# --------------------------------------------------------------------- what a reader sees
+good svm line.npz --problem p -o shown.npz
+says 'line.npz: p-SVM in the l2 norm, selection opt'
+says 'optimal'
+says 'no p of smaller norm does that'
+says 'attsvm check line.npz shown.npz'
+check 'nothing else is written' test "$(ls shown.npz* | wc -l)" -eq 1
+good svm line.npz --problem p -q
+check '-q is quiet' test ! -s out
+
+# ------------------------------------------------------------------------ every problem
+good generate --kind planted-p --n 12 --T 6 --T-min 1 --d 16 -o p.npz
+for problem in p v joint; do
+    proved 0 p.npz --problem $problem --select ids
+    json status '"optimal"'
+done
+good generate --kind planted-W --n 20 --T 5 --d 6 --queries 2 -o W.npz
+proved 0 W.npz --select ids
+good generate --kind sphere --n 4 --T 4 --d 12 -o sphere.npz
+for query in 0 2 all causal; do
+    proved 0 sphere.npz --query $query
+done
+proved 0 sphere.npz --soft 0.01
+says '"status": "optimal"'
+proved 0 sphere.npz --problem p --soft 100
+arrays sets.npz X:float64:1,3,2=1,0,0,1,0,0 Z:float64:1,2=1,0 O:uint8:1,3=1,1,0 \
+    s:float64:1,3=0.75,0.25,0
+proved 0 sets.npz --problem multi
+near norm 1.4142135623730951 1e-14
+proved 0 sets.npz --problem finite
+near norm 0.7768361992120931 1e-14 # log(3)/sqrt(2)
+# a selection of one token each is a set as well
+arrays one.npz X:float64:1,3,2=1,0,0,1,0,0 Z:float64:1,2=1,0 ids:int64:1=0
+proved 0 one.npz --problem multi --select ids
+# the selection of another result
+good svm p.npz --problem p --select ids -o first.npz
+good svm p.npz --problem p --select first.npz --json
+json select '"first.npz"'
+# copies are merged, or make it infeasible
+arrays copies.npz X:float64:1,3,2=1,0,0,0,1,0 Y:int8:1=1 v:float64:2=1,0
+proved 0 copies.npz --problem p
+json merged 1
+json ties 1
+proved 1 copies.npz --problem p --duplicates strict
+json status '"infeasible"'
+
+# -------------------------------------------------------------------------- infeasible
+arrays against.npz X:float64:2,2,2=1,0,0,0,1,0,0,0 ids:int64:2=0,1
+proved 1 against.npz --problem p --select ids
+json status '"infeasible"'
+json norm null
+json gap null
+json active 2
+run svm against.npz --problem p --select ids
+says 'No p separates the selection'
+# same key, other score: the pair is named
+arrays key.npz X:float64:1,2,3=1,0,2,1,0,3 W:float64:3,3=1,0,0,0,1,0,0,0,0 Y:int8:1=1 \
+    v:float64:3=0,0,1
+proved 1 key.npz --problem p
+json pair.sequence 0
+json pair.selected 1
+json pair.token 0
+run svm key.npz --problem p
+says 'token 0 of sequence 0 has the same key'
+
+# --------------------------------------------------------- same bytes for any number of threads
+for threads in 1 2 5; do
+    run svm p.npz --problem p --select ids --threads $threads -o threads$threads.npz --json
+    sed 's/"seconds": [^,]*,//' out >threads$threads.json
+done
+check 'one result' cmp threads1.npz threads2.npz
+check 'one result' cmp threads1.npz threads5.npz
+check 'one report' cmp threads1.json threads2.json
+check 'one report' cmp threads1.json threads5.json
+
+# ---------------------------------------------------------------------------- bad input
+bad 2 'missing.npz' svm missing.npz
+bad 2 '--problem q: expected one of' svm line.npz --problem q
+bad 2 'ids' svm line.npz --select ids -o never.npz
+bad 2 'missing.npz' svm line.npz --select missing.npz
+bad 2 'is for the problems multi and finite' svm line.npz --problem p --select sets
+bad 2 'O is not there' svm line.npz --problem multi
+bad 2 'query token 7' svm sphere.npz --query 7
+arrays plain.npz X:float64:1,2,2=1,0,0,0 v:float64:2=1,0 ids:int64:1=0
+bad 2 'plain.npz: scores need labels Y' svm plain.npz --problem p
+bad 2 'plain.npz: the v-SVM needs labels Y' svm plain.npz --problem v --select ids
+check 'nothing was written' test ! -e never.npz
+finish
