@@ -53,11 +53,10 @@ class Problem(ctypes.Structure):
                 ("x", ctypes.POINTER(ctypes.POINTER(Node))), ("bias", ctypes.c_double)]
 
 
-class Parameter(ctypes.Structure):
+class Parameter(ctypes.Structure):  # of liblinear 2.3, Debian's liblinear.so.4
     _fields_ = [("solver_type", ctypes.c_int), ("eps", ctypes.c_double), ("C", ctypes.c_double),
                 ("nr_weight", ctypes.c_int), ("weight_label", ctypes.c_void_p),
-                ("weight", ctypes.c_void_p), ("p", ctypes.c_double), ("nu", ctypes.c_double),
-                ("init_sol", ctypes.c_void_p), ("regularize_bias", ctypes.c_int)]
+                ("weight", ctypes.c_void_p), ("p", ctypes.c_double), ("init_sol", ctypes.c_void_p)]
 
 
 class Model(ctypes.Structure):
@@ -87,15 +86,12 @@ def liblinear(A):
     for r in range(m):
         pointers[r] = ctypes.cast(nodes.ctypes.data + r * step, ctypes.POINTER(Node))
     problem = Problem(m, d, y.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), pointers, -1.0)
-    best = None
     for eps in (1e-3, 1e-6, 1e-10):  # it stops after 1000 sweeps whatever eps
         start = time.process_time()
         model = lib.train(ctypes.byref(problem),
-                          ctypes.byref(Parameter(3, eps, 1e9, 0, None, None, 0.1, 0.5, None, 1)))
+                          ctypes.byref(Parameter(3, eps, 1e9, 0, None, None, 0.1, None)))
         seconds = time.process_time() - start
         w = np.ctypeslib.as_array(model.contents.w, (d,)).copy()
-        if model.contents.param.solver_type == 3 and y[0] < 0:
-            w = -w
         yield f"liblinear eps={eps:g}", seconds, w
 
 

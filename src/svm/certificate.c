@@ -10,6 +10,8 @@
 
 /* Largest residual of a proof of infeasibility, relative to its terms. */
 static const double FARKAS = 1e-12;
+/* Equalities hold to this times |e| + |A||theta|; the checker allows 1e-12. */
+static const double EQUALITY = 5e-13;
 
 static dd norm_exact(const double *hi, const double *lo, int64_t count)
 {
@@ -114,12 +116,13 @@ static dd evaluate_dual(svm_run *run, const double *coef, double *hi, double *lo
 
 /* ----------------------------------------------------------------------- optimal */
 
-/* Largest |<A, theta> - e| over the equalities. */
-static double equality_violation(svm_run *run, const double *theta)
+/* Largest |<A, theta> - e| over the equalities; *holds: all to 1e-12 (|e| + |A||theta|). */
+static double equality_violation(svm_run *run, const double *theta, double norm, bool *holds)
 {
     svm_pool *pool = &run->pool;
     double largest = 0;
     const double *zero = run->zero;
+    *holds = true;
     for (int64_t s = 0; s < pool->count; s++) {
         int32_t slot = (int32_t)s;
         double residual;
@@ -127,6 +130,8 @@ static double equality_violation(svm_run *run, const double *theta)
             continue;
         svm_pool_residual_exact(pool, &slot, 1, theta, zero, &residual);
         largest = fmax(largest, fabs(residual / pool->sigma[s]));
+        if (fabs(residual) > EQUALITY * (fabs(pool->b[s]) + sqrt(pool->square[s]) * norm))
+            *holds = false;
     }
     return largest;
 }
@@ -139,6 +144,16 @@ static bool any_target(const svm_run *run)
     return false;
 }
 
+/* Whether theta is what rounding leaves of rows that cancel each other. */
+static bool vanishes(const svm_run *run)
+{
+    const svm_pool *pool = &run->pool;
+    double sum = 0;
+    for (int64_t s = 0; s < pool->count; s++)
+        sum += fabs(pool->lambda[s]) * sqrt(pool->square[s]);
+    return la_norm(run->engine.theta, pool->size) <= 0x1p-96 * sum;
+}
+
 /*
  * theta (size) = scale * theta of the engine, rounded.  Rounding moves a row by at most
  * 2^-53 |A| |theta|, and the scale itself is rounded too; it is made larger by as much, so that
@@ -149,7 +164,10 @@ static void scale_theta(const svm_run *run, double *theta)
     const svm_engine *e = &run->engine;
     double least = run->pass.least, norm = la_norm(e->theta, run->pool.size);
     dd scale = base_dd(1);
-    if (isfinite(least) && least > 0 && !any_target(run)) {
+    if (run->pool.soft > 0) {
+        /* rows that are met stay so; to the objective, at its minimum, this is nothing */
+        scale = base_dd(vanishes(run) ? 0 : 1 + 0x1p-52 * (2 + run->pass.largest * norm));
+    } else if (isfinite(least) && least > 0 && !any_target(run)) {
         double room = 0x1p-52 * (2 + run->pass.largest * norm / least);
         scale = base_dd_div(base_dd(1 + room), base_dd(least));
     }
@@ -166,31 +184,38 @@ static double largest_row(const svm_run *run)
 }
 
 /* Objectives of the soft problem: P = 1/2 |theta|^2 + C sum xi, D = b'l - 1/2 |sum l A|^2. */
-static void soft_numbers(svm_run *run, attsvm_svm_info *info, dd value, dd norm)
+static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd value,
+                         dd norm)
 {
+    bool holds;
     dd half = base_dd_mul(base_dd(0.5), base_dd_mul(base_dd(info->norm), base_dd(info->norm)));
     dd primal = base_dd_add(half, base_dd_product(run->pool.soft, run->pass.slacks));
     dd dual = base_dd_sub(value, base_dd_mul(base_dd(0.5), base_dd_mul(norm, norm)));
     info->objective = base_dd_value(primal);
     info->dual = base_dd_value(dual);
     info->gap = primal.hi > 0 ? base_dd_value(base_dd_div(base_dd_sub(primal, dual), primal)) : 0;
+    equality_violation(run, theta, info->norm, &holds);
     info->violation = fmax(1 - run->pass.least, 0);
+    return holds;
 }
 
-static void hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd value,
+/* True where all rows hold as theory 4.1 asks. */
+static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd value,
                          dd dual_norm)
 {
+    bool holds;
     dd norm = norm_exact(theta, run->zero, run->pool.size);
     dd dual = dual_norm.hi > 1 ? base_dd_div(value, dual_norm) : value;
     double scale = info->norm > 0 ? info->norm / la_norm(run->engine.theta, run->pool.size) : 1;
     info->objective = info->norm;
     info->dual = info->norm > 0 ? base_dd_value(dual) : 0;
     info->gap = info->norm > 0 ? base_dd_value(base_dd_div(base_dd_sub(norm, dual), norm)) : 0;
-    info->violation = fmax(0, equality_violation(run, theta));
+    info->violation = equality_violation(run, theta, info->norm, &holds);
     if (run->pass.least_zero < 0)
         info->violation = fmax(info->violation, -run->pass.least_zero * scale);
     if (isfinite(run->pass.least))
         info->violation = fmax(info->violation, 1 - run->pass.least * scale);
+    return holds && (!isfinite(run->pass.least) || run->pass.least * scale >= 1 - 1e-15);
 }
 
 attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err)
@@ -200,22 +225,19 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     bool soft = pool->soft > 0;
     double *coef = run->coef, *hi = run->sum, *lo = run->sum_lo, *theta = solution->theta;
     double engine_norm = la_norm(run->engine.theta, pool->size);
-    if (soft)
-        for (int64_t k = 0; k < pool->size; k++)
-            theta[k] = run->engine.theta[k];
-    else
-        scale_theta(run, theta);
+    scale_theta(run, theta);
     info->norm = base_dd_value(norm_exact(theta, run->zero, pool->size));
     info->margin = info->norm > 0 ? 1 / info->norm : NAN;
     double factor = soft || engine_norm == 0 ? 1 : 1 / engine_norm;
     round_multipliers(run, factor, coef);
     dd norm, value = evaluate_dual(run, coef, hi, lo, &norm);
+    bool holds;
     if (soft)
-        soft_numbers(run, info, value, norm);
+        holds = soft_numbers(run, info, theta, value, norm);
     else
-        hard_numbers(run, info, theta, value, norm);
-    double floor = soft ? 0 : 0x1p-50 * largest_row(run) * info->norm;
-    *proved = info->gap <= fmax(run->tol, floor) && (soft || info->violation <= 1e-9);
+        holds = hard_numbers(run, info, theta, value, norm);
+    double floor = 0x1p-50 * largest_row(run) * info->norm;
+    *proved = holds && info->gap <= fmax(run->tol, floor);
     info->floor_decided = *proved && info->gap > run->tol;
     info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = run->pass.tight;

@@ -114,8 +114,10 @@ attsvm_status svm_engine_restart(svm_engine *e, attsvm_error *err)
     svm_pool *pool = e->pool;
     e->count = 0;
     for (int64_t s = 0; s < pool->count; s++) {
-        pool->place[s] = SVM_AT_ZERO;
-        pool->lambda[s] = pool->lambda_lo[s] = 0;
+        bool zero = pool->square[s] == 0 && isfinite(pool->upper[s]);
+        pool->place[s] = zero ? SVM_AT_UPPER : SVM_AT_ZERO;
+        pool->lambda[s] = zero ? pool->upper[s] : 0;
+        pool->lambda_lo[s] = 0;
     }
     memset(e->theta, 0, (size_t)pool->size * sizeof(double));
     memset(e->theta_lo, 0, (size_t)pool->size * sizeof(double));

@@ -191,6 +191,7 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
     int exponent = 0;
     if (norm > 0 && isfinite(norm))
         frexp(norm, &exponent);
+    exponent = exponent > 1000 ? 1000 : exponent < -1000 ? -1000 : exponent;
     double sigma = ldexp(1, -exponent), b = svm_rows_rhs(pool->rows, term, token);
     for (int64_t j = 0; j < d; j++) {
         hi[j] *= sigma;
@@ -206,6 +207,10 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
     pool->upper[s] = pool->soft > 0 && !pool->equality[s] ? pool->soft / sigma : INFINITY;
     pool->place[s] = SVM_AT_ZERO;
     pool->lambda[s] = pool->lambda_lo[s] = pool->margin[s] = 0;
+    if (norm == 0 && isfinite(pool->upper[s])) { /* 0 >= b with slack: it pays in full */
+        pool->place[s] = SVM_AT_UPPER;
+        pool->lambda[s] = pool->upper[s];
+    }
     pool->count++;
     remember(pool, s);
     if (slot)

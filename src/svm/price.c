@@ -14,7 +14,7 @@
 
 /* A row is tight up to 1e-7 (theory 4); what is evaluated exactly, and never skipped, is more. */
 static const double NEAR = 1e-6, TIGHT = 1e-7;
-static const double UNIT = 0x1p-53;
+static const double UNIT = 0x1p-53, ZERO_ROW = 1e-14;
 
 typedef struct svm_block {
     svm_pass pass;
@@ -182,11 +182,11 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
         if (fabs(margin) <= 2 * noise + 1e-9 * bound * j->norm) {
             svm_row_kind kind = svm_rows_resolve(rows, &term, t);
             block->pass.merged += first && kind == SVM_NO_ROW;
-            if (kind == SVM_IMPOSSIBLE && block->pass.conflict_term < 0) {
+            if (kind == SVM_IMPOSSIBLE && block->pass.conflict_term < 0 && !j->settings->soft) {
                 block->pass.conflict_term = g;
                 block->pass.conflict_token = t;
             }
-            if (kind != SVM_AT_LEAST)
+            if (kind == SVM_NO_ROW || (kind == SVM_IMPOSSIBLE && !j->settings->soft))
                 continue;
         }
         double size = bound;
@@ -200,8 +200,10 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
         bool paid = margin < b && is_paid(j->settings, &term, t);
         block->pass.slacks += fmax(b - margin, 0);
         double miss = margin - b;
-        /* what rounding alone can do counts as met */
-        if (paid || (miss < 0 && miss >= -tolerance - j->settings->floor * size * j->norm))
+        /* what rounding alone can do counts as met; rows with b = 0 have no unit but |A||theta| */
+        double allowed =
+            b == 0 ? ZERO_ROW * size * j->norm : tolerance + j->settings->floor * size * j->norm;
+        if (paid || (miss < 0 && miss >= -allowed))
             miss = 0;
         if (miss < worst) {
             worst = miss;

@@ -18,9 +18,9 @@ static attsvm_status add_row(svm_run *run, const svm_term *term, int64_t t, bool
                              attsvm_error *err)
 {
     svm_row_kind kind = svm_rows_resolve(run->rows, term, t);
-    *conflict = kind == SVM_IMPOSSIBLE;
-    if (kind == SVM_NO_ROW || kind == SVM_IMPOSSIBLE ||
-        svm_pool_find(&run->pool, term->term, t) >= 0)
+    bool slack = run->pool.soft > 0 && svm_rows_kind(run->rows, term, t) == SVM_AT_LEAST;
+    *conflict = kind == SVM_IMPOSSIBLE && !slack;
+    if (kind == SVM_NO_ROW || *conflict || svm_pool_find(&run->pool, term->term, t) >= 0)
         return ATTSVM_OK;
     return svm_pool_add(&run->pool, term, t, NULL, err);
 }
@@ -122,6 +122,7 @@ attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, atts
         theta[k] /= size;
     svm_pass_settings settings = run->pass_settings;
     settings.exact = false;
+    settings.soft = run->pool.soft > 0 ? &run->pool : NULL;
     run->pass = svm_pricing_pass(&run->pricing, theta, run->engine.theta_lo, &settings);
     run->passes += run->pass.visited;
     if (run->pass.conflict_term >= 0)

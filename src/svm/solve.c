@@ -191,7 +191,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
         run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, settings);
         run->passes += run->pass.visited;
         run->rounds++;
-        if (run->pass.conflict_term >= 0 && run->pool.soft == 0)
+        if (run->pass.conflict_term >= 0)
             return svm_certify_conflict(run, solution, run->pass.conflict_term,
                                         run->pass.conflict_token, err);
         keep_best(run);
@@ -340,7 +340,7 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
         if (whole)
             run.pass_settings.share = UINT64_MAX;
     }
-    if (status == ATTSVM_OK && run.pass.conflict_term >= 0 && run.pool.soft == 0)
+    if (status == ATTSVM_OK && run.pass.conflict_term >= 0)
         status =
             svm_certify_conflict(&run, *out, run.pass.conflict_term, run.pass.conflict_token, err);
     else if (status == ATTSVM_OK)
