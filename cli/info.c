@@ -243,8 +243,21 @@ static void print_hints(const report *r)
         printf("What is copied is in memory; `attsvm info %s -o other.npz` makes a file that can "
                "be mapped.\n",
                r->path);
-    if (r->info.positive + r->info.negative == 0)
+}
+
+/* Commands that suit the data: with queries the W model, with a head in the file a fixed one. */
+static void print_next(const report *r)
+{
+    bool labels = r->info.positive + r->info.negative > 0;
+    bool head = attsvm_data_array(r->data, "v"), ids = attsvm_data_array(r->data, "ids");
+    const char *model = r->info.queries > 0 ? "W" : "p";
+    if (labels)
+        printf("\nNext: attsvm train %s --model %s%s\n", r->path, head ? "" : "v", model);
+    else
         printf("Without labels Y there are no scores, so nothing can be trained on it.\n");
+    if (ids || (labels && head))
+        printf("%s attsvm svm %s --problem %s%s\n", labels ? "     " : "\nNext:", r->path, model,
+               ids ? " --select ids" : "");
 }
 
 static void print_text(const report *r)
@@ -254,6 +267,7 @@ static void print_text(const report *r)
     print_arrays(r);
     print_ignored(r);
     print_hints(r);
+    print_next(r);
 }
 
 attsvm_status cli_info(cli_call *call, attsvm_error *err)

@@ -60,10 +60,12 @@ static int parse_array(char *text, attsvm_named_array *out)
     int64_t given = 0, count = attsvm_array_count(&out->array);
     for (char *word = strtok(values, ","); word && given < 256; word = strtok(NULL, ","))
         list[given++] = strtod(word, NULL);
+    if (count < 0 || (count > 0 && given == 0))
+        return stop("no values, or a negative shape", text);
     size_t size = attsvm_dtype_size(out->array.dtype);
     char *data = calloc((size_t)count + 1, size);
-    if (!data || (count > 0 && given == 0))
-        return stop("no values", text);
+    if (!data)
+        return stop("no memory", text);
     for (int64_t k = 0; k < count; k++)
         store(out->array.dtype, list[k % given], data + (size_t)k * size);
     out->array.data = data;

@@ -94,6 +94,25 @@ json d 2
 good info set.csv
 says 'labels    1 positive, 1 negative'
 
+# ------------------------------------------------------- the commands that it suggests work
+for flags in '--kind planted-p' '--kind planted-W' '--kind sphere --queries 1' '--kind tied'; do
+    # shellcheck disable=SC2086
+    good generate $flags --n 4 --T 3 --d 9 -o next.npz
+    good info next.npz
+    says 'Next: attsvm train next.npz --model'
+    sed -n 's/^\(Next:\)\? *attsvm \(train\|svm\)/\2/p' out >commands
+    check 'two suggestions' test "$(wc -l <commands)" -eq 2
+    while read -r words; do
+        # shellcheck disable=SC2086
+        run $words
+        [ $status -le 1 ] || problem 'a suggestion does not work'
+    done <commands
+done
+arrays unscored.npz X:float64:2,3,2=1,2,3,4,5 Y:int8:2=1,-1
+good info unscored.npz
+says 'Next: attsvm train unscored.npz --model vp'
+good train unscored.npz --model vp --iters 3
+
 # --------------------------------------------- any number of threads gives the same answer
 good generate --n 20000 --T 10 --d 20 --dtype float32 -o big.npz
 good info big.npz --json --threads 1
