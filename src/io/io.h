@@ -107,8 +107,11 @@ const char *io_json_as_text(const io_json *json);
 
 /* ---------------------------------------------------------------------- reading */
 
+#ifndef IO_MAP_FROM           /* the fuzz build sets it lower */
+#define IO_MAP_FROM (1 << 20) /* arrays of at least so many bytes are used where they lie */
+#endif
+
 enum {
-    IO_MAP_FROM = 1 << 20,        /* arrays of at least so many bytes are used where they lie */
     IO_NPY_HEADER_MOST = 1 << 16, /* numpy itself reads no longer headers than 10000 bytes    */
     IO_SAFETENSORS_HEADER_MOST = 100000000, /* the limit of the format's own library */
     IO_NPY_HEADER_SIZE = 512,               /* what we write is never longer */
