@@ -36,8 +36,8 @@ static double read_number(const field *f, const void *settings)
 static void write_number(const field *f, void *settings, double value)
 {
     char *at = slot(settings, f);
-    int64_t integer = (int64_t)value;
-    int32_t choice = (int32_t)value;
+    int64_t integer = f->kind == FIELD_INT ? (int64_t)value : 0;
+    int32_t choice = f->kind == FIELD_CHOICE ? (int32_t)value : 0;
     bool flag = value != 0;
     switch (f->kind) {
     case FIELD_INT: memcpy(at, &integer, sizeof integer); break;
