@@ -27,33 +27,34 @@ void attsvm_archive_free(attsvm_archive *archive)
     free(archive);
 }
 
-/* Room for one more element of `size` bytes in a list that doubles. */
-static attsvm_status grow(void *list_pointer, int64_t count, int64_t *capacity, size_t size,
-                          attsvm_error *err)
+void *io_grow(void *list, size_t used, size_t more, size_t *capacity, size_t size,
+              attsvm_error *err)
 {
-    if (count < *capacity)
-        return ATTSVM_OK;
-    void *list, *longer;
-    int64_t wanted = *capacity ? 2 * *capacity : 16;
-    memcpy(&list, list_pointer, sizeof list);
-    longer = realloc(list, (size_t)wanted * size);
-    if (!longer)
-        return fail(err, ATTSVM_E_MEMORY, "no memory for a list of %" PRId64 " arrays", wanted);
-    memcpy(list_pointer, &longer, sizeof longer);
-    *capacity = wanted;
-    return ATTSVM_OK; /* cppcheck-suppress memleak ; the caller's list points to it now */
+    if (more <= *capacity - used)
+        return list;
+    void *longer = NULL;
+    size_t wanted = used + more > 2 * *capacity ? used + more : 2 * *capacity, bytes;
+    if (base_multiply(wanted, size, &bytes))
+        longer = realloc(list, bytes);
+    if (longer)
+        *capacity = wanted;
+    else
+        (void)fail(err, ATTSVM_E_MEMORY, "no memory for a list of %zu times %zu bytes", wanted,
+                   size);
+    return longer;
 }
 
 attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const attsvm_array *array,
                              void *memory, attsvm_error *err)
 {
-    attsvm_status status =
-        grow(&archive->items, archive->count, &archive->capacity, sizeof *archive->items, err);
-    char *copy = status == ATTSVM_OK ? strdup(name) : NULL;
+    io_item *items =
+        io_grow(archive->items, (size_t)archive->count, 1, &archive->capacity, sizeof *items, err);
+    if (items)
+        archive->items = items;
+    char *copy = items ? strdup(name) : NULL;
     if (!copy) {
         free(memory);
-        return status != ATTSVM_OK ? status
-                                   : fail(err, ATTSVM_E_MEMORY, "no memory for an array's name");
+        return fail(err, ATTSVM_E_MEMORY, "no memory for one more array");
     }
     archive->items[archive->count++] = (io_item){ copy, *array, memory };
     return ATTSVM_OK;
@@ -62,13 +63,14 @@ attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const at
 attsvm_status io_archive_add_map(attsvm_archive *archive, void *base, size_t size,
                                  attsvm_error *err)
 {
-    attsvm_status status = grow(&archive->maps, archive->map_count, &archive->map_capacity,
-                                sizeof *archive->maps, err);
-    if (status != ATTSVM_OK) {
+    io_map *maps = io_grow(archive->maps, (size_t)archive->map_count, 1, &archive->map_capacity,
+                           sizeof *maps, err);
+    if (!maps) {
         munmap(base, size);
-        return status;
+        return ATTSVM_E_MEMORY;
     }
-    archive->maps[archive->map_count++] = (struct io_map){ base, size };
+    archive->maps = maps;
+    archive->maps[archive->map_count++] = (io_map){ base, size };
     return ATTSVM_OK;
 }
 

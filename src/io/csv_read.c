@@ -27,7 +27,8 @@ typedef struct table {
     int64_t line; /* of the row that is being read, from 1 */
     int64_t lines_in_row;
     field_text *fields; /* of one row, `columns` of them */
-    int64_t columns, field_capacity;
+    int64_t columns;
+    size_t field_capacity;
     double *X; /* (rows, columns - 2) */
     int64_t rows;
     size_t X_capacity;
@@ -37,24 +38,6 @@ typedef struct table {
     char *names; /* of bags, each with its NUL */
     size_t names_size, names_capacity;
 } table;
-
-/* Room for `more` further elements of `size` bytes in a list that doubles. */
-static attsvm_status reserve(void *list_pointer, size_t used, size_t more, size_t *capacity,
-                             size_t size, attsvm_error *err)
-{
-    if (more <= *capacity - used)
-        return ATTSVM_OK;
-    void *list, *longer = NULL;
-    size_t wanted = used + more > 2 * *capacity ? used + more : 2 * *capacity, bytes;
-    memcpy(&list, list_pointer, sizeof list);
-    if (base_multiply(wanted, size, &bytes))
-        longer = realloc(list, bytes);
-    if (!longer)
-        return fail(err, ATTSVM_E_MEMORY, "no memory for %zu elements of %zu bytes", wanted, size);
-    memcpy(list_pointer, &longer, sizeof longer);
-    *capacity = wanted;
-    return ATTSVM_OK;
-}
 
 /* From the opening to the closing quote; two quotes inside stand for one. */
 static attsvm_status take_quoted(table *t, field_text *out, attsvm_error *err)
@@ -117,10 +100,12 @@ static attsvm_status take_row(table *t, int64_t *count, attsvm_error *err)
             return ATTSVM_OK;
     } while (take_line_end(t));
     for (;;) {
-        size_t capacity = (size_t)t->field_capacity;
-        TRY(reserve(&t->fields, (size_t)*count, 1, &capacity, sizeof *t->fields, err));
-        t->field_capacity = (int64_t)capacity;
-        field_text *out = &t->fields[(*count)++];
+        field_text *fields =
+            io_grow(t->fields, (size_t)*count, 1, &t->field_capacity, sizeof *fields, err);
+        if (!fields)
+            return ATTSVM_E_MEMORY;
+        t->fields = fields;
+        field_text *out = &fields[(*count)++];
         TRY(t->at < t->end && *t->at == '"' ? take_quoted(t, out, err) : take_plain(t, out, err));
         if (t->at < t->end && *t->at == t->separator)
             t->at++;
@@ -189,7 +174,10 @@ static bool is_title_row(const table *t, int64_t count)
 static attsvm_status copy_name(table *t, attsvm_error *err)
 {
     const field_text *f = &t->fields[0];
-    TRY(reserve(&t->names, t->names_size, f->size + 1, &t->names_capacity, 1, err));
+    char *names = io_grow(t->names, t->names_size, f->size + 1, &t->names_capacity, 1, err);
+    if (!names)
+        return ATTSVM_E_MEMORY;
+    t->names = names;
     char *out = t->names + t->names_size;
     for (size_t k = 0; k < f->size; k++) {
         if (f->text[k] == '\0')
@@ -216,7 +204,10 @@ static attsvm_status take_bag(table *t, int8_t label, attsvm_error *err)
                     "line %" PRId64 ": bag '%s' has label %d, but %d in line %" PRId64, t->line,
                     io_printable(name, text), label, current->label, current->line);
     }
-    TRY(reserve(&t->bags, (size_t)t->count, 1, &t->bag_capacity, sizeof *t->bags, err));
+    bag *bags = io_grow(t->bags, (size_t)t->count, 1, &t->bag_capacity, sizeof *bags, err);
+    if (!bags)
+        return ATTSVM_E_MEMORY;
+    t->bags = bags;
     t->bags[t->count++] = (bag){ t->names_size, t->line, t->rows, label };
     t->names_size += strlen(name) + 1;
     return ATTSVM_OK;
@@ -244,7 +235,10 @@ static attsvm_status add_row(table *t, int64_t count, attsvm_error *err)
     TRY(take_label(t, &label, err));
     TRY(take_bag(t, label, err));
     size_t d = (size_t)(t->columns - 2);
-    TRY(reserve(&t->X, (size_t)t->rows * d, d, &t->X_capacity, sizeof *t->X, err));
+    double *X = io_grow(t->X, (size_t)t->rows * d, d, &t->X_capacity, sizeof *X, err);
+    if (!X)
+        return ATTSVM_E_MEMORY;
+    t->X = X;
     double *x = t->X + (size_t)t->rows * d;
     for (int64_t k = 2; k < count; k++)
         if (!number_of(&t->fields[k], &x[k - 2]))

@@ -30,16 +30,28 @@ struct io_file {
     unsigned char *buffer;
 };
 
+attsvm_status io_errno_status(int code)
+{
+    switch (code) {
+    case ENOMEM: return ATTSVM_E_MEMORY;
+    case ENOENT:
+    case EACCES:
+    case EPERM:
+    case ENOTDIR:
+    case EISDIR:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO:
+    case ENODEV:
+    case EINVAL: return ATTSVM_E_OPEN;
+    default: return ATTSVM_E_DISK;
+    }
+}
+
 attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *deed, int code)
 {
-    attsvm_status status = ATTSVM_E_DISK;
-    if (code == ENOMEM)
-        status = ATTSVM_E_MEMORY;
-    else if (code == ENOENT || code == EACCES || code == EPERM || code == ENOTDIR ||
-             code == EISDIR || code == EROFS || code == ELOOP || code == ENAMETOOLONG ||
-             code == ENXIO || code == ENODEV || code == EINVAL)
-        status = ATTSVM_E_OPEN;
-    return fail(err, status, "%s: cannot %s: %s", path, deed, strerror(code));
+    return fail(err, io_errno_status(code), "%s: cannot %s: %s", path, deed, strerror(code));
 }
 
 static void release(io_file *file)

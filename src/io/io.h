@@ -28,7 +28,8 @@ void io_file_abandon(io_file *file);
 attsvm_status io_file_seek(io_file *file, uint64_t position, attsvm_error *err);
 uint64_t io_file_tell(const io_file *file);
 
-/* "path: cannot deed: reason" with the status that fits an errno value. */
+/* The status that fits an errno value; "path: cannot deed: reason" with it. */
+attsvm_status io_errno_status(int code);
 attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *deed, int code);
 
 /* ---------------------------------------------------------------------- writing */
@@ -127,15 +128,26 @@ typedef struct io_item {
     void *memory; /* what array.data points to, NULL where it is the mapped file */
 } io_item;
 
+/* A file in memory, mapped for as long as the archive lives. */
+typedef struct io_map {
+    void *base;
+    size_t size;
+} io_map;
+
 struct attsvm_archive {
     io_item *items;
-    int64_t count, capacity;
-    struct io_map {
-        void *base;
-        size_t size;
-    } * maps; /* files in memory, mapped for as long as the archive lives */
-    int64_t map_count, map_capacity;
+    int64_t count;
+    io_map *maps;
+    int64_t map_count;
+    size_t capacity, map_capacity;
 };
+
+/*
+ * The list, perhaps elsewhere, with room for `more` elements of `size` bytes after the `used` ones;
+ * NULL, with the old list untouched, when memory is out.
+ */
+void *io_grow(void *list, size_t used, size_t more, size_t *capacity, size_t size,
+              attsvm_error *err);
 
 /*
  * Opens a file without waiting (a pipe would block until somebody writes) and maps it read-only:

@@ -169,11 +169,12 @@ attsvm_status io_json_print(const io_json *json, FILE *stream, bool indent, atts
 {
     TRY(check_whole(json, err));
     errno = 0;
-    if (json_dumpf(inside(json), stream, print_flags(indent)) != 0 || fputc('\n', stream) == EOF ||
-        fflush(stream) != 0)
-        return fail(err, errno == ENOMEM ? ATTSVM_E_MEMORY : ATTSVM_E_DISK, "cannot print JSON: %s",
-                    errno ? strerror(errno) : "output failed");
-    return ATTSVM_OK;
+    if (json_dumpf(inside(json), stream, print_flags(indent)) == 0 && fputc('\n', stream) != EOF &&
+        fflush(stream) == 0)
+        return ATTSVM_OK;
+    int code = errno ? errno : EIO;
+    return fail(err, code == ENOMEM ? ATTSVM_E_MEMORY : ATTSVM_E_DISK, "cannot print JSON: %s",
+                strerror(code));
 }
 
 typedef struct sink {

@@ -346,7 +346,7 @@ attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void 
 {
     if (size < 12)
         return fail(err, ATTSVM_E_FORMAT, "it has %zu bytes, fewer than any npy header", size);
-    size_t header_size;
+    size_t header_size = 0;
     TRY(io_npy_measure(bytes, &header_size, err));
     if (header_size > size)
         return fail(err, ATTSVM_E_FORMAT, "it has %zu bytes, but its npy header alone has %zu",

@@ -137,7 +137,7 @@ static attsvm_status read_end(member *m, attsvm_error *err)
 static attsvm_status read_header(member *m, io_npy *npy, attsvm_error *err)
 {
     unsigned char *header;
-    size_t header_size;
+    size_t header_size = 0;
     if (m->stat.size < 12)
         return fail(err, ATTSVM_E_FORMAT, "it has %" PRIu64 " bytes, fewer than any npy header",
                     (uint64_t)m->stat.size);
@@ -251,7 +251,7 @@ static attsvm_status read_member(attsvm_archive *archive, zip_t *zip, view *v, m
         return zip_failed(zip_get_error(zip), "cannot open it", err);
     v->watching = true;
     v->first_read = 0;
-    io_npy npy;
+    io_npy npy = { 0 };
     attsvm_status status = read_header(m, &npy, err);
     if (status == ATTSVM_OK) {
         if (m->stored && !npy.swapped && !npy.fortran && npy.data_size >= IO_MAP_FROM)

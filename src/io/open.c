@@ -56,6 +56,11 @@ attsvm_status io_bytes_read(attsvm_archive *archive, const char *path, const voi
                 "neither the content nor the name says npz, npy, safetensors, csv or tsv");
 }
 
+static attsvm_status no_access(const char *deed, int code, attsvm_error *err)
+{
+    return fail(err, io_errno_status(code), "cannot %s: %s", deed, strerror(code));
+}
+
 attsvm_status io_map_file(int directory, const char *path, bool *is_directory, void **base,
                           size_t *size, attsvm_error *err)
 {
@@ -64,26 +69,22 @@ attsvm_status io_map_file(int directory, const char *path, bool *is_directory, v
     *is_directory = false;
     int descriptor = openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (descriptor < 0)
-        return fail(err,
-                    errno == EMFILE || errno == ENFILE || errno == EIO ? ATTSVM_E_DISK
-                    : errno == ENOMEM                                  ? ATTSVM_E_MEMORY
-                                                                       : ATTSVM_E_OPEN,
-                    "cannot open the file: %s", strerror(errno));
+        return no_access("open the file", errno, err);
     attsvm_status status = ATTSVM_OK;
     struct stat info;
     if (fstat(descriptor, &info) != 0) {
-        status = fail(err, ATTSVM_E_DISK, "cannot examine the file: %s", strerror(errno));
+        status = no_access("examine the file", errno, err);
     } else if (S_ISDIR(info.st_mode)) {
         *is_directory = true;
     } else if (!S_ISREG(info.st_mode)) {
         status = fail(err, ATTSVM_E_OPEN, "it is not a regular file");
     } else if (info.st_size > 0) {
-        *size = (size_t)info.st_size;
-        *base = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (*base == MAP_FAILED) {
-            *base = NULL;
-            status = fail(err, errno == ENOMEM ? ATTSVM_E_MEMORY : ATTSVM_E_DISK,
-                          "cannot map its %zu bytes: %s", *size, strerror(errno));
+        void *mapping = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (mapping == MAP_FAILED) {
+            status = no_access("map the file into memory", errno, err);
+        } else {
+            *base = mapping;
+            *size = (size_t)info.st_size;
         }
     }
     close(descriptor);
@@ -146,12 +147,11 @@ static attsvm_status read_directory(attsvm_archive *archive, const char *path,
     struct dirent **entries;
     int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
-        return fail(err, ATTSVM_E_OPEN, "cannot open the directory: %s", strerror(errno));
+        return no_access("open the directory", errno, err);
     int count = scandirat(directory, ".", &entries, npy_only, by_bytes);
     attsvm_status status = ATTSVM_OK;
     if (count < 0)
-        status = fail(err, errno == ENOMEM ? ATTSVM_E_MEMORY : ATTSVM_E_OPEN,
-                      "cannot list the directory: %s", strerror(errno));
+        status = no_access("list the directory", errno, err);
     else if (count == 0)
         status = fail(err, ATTSVM_E_FORMAT, "the directory has no .npy file");
     for (int k = 0; k < count && status == ATTSVM_OK; k++)

@@ -16,17 +16,17 @@ typedef struct tensor {
 
 static const struct {
     const char *name;
-    attsvm_dtype dtype;
     size_t size;
+    attsvm_dtype dtype;
     bool bfloat;
 } types[] = {
-    { "F64", ATTSVM_F64, 8, false },   { "F32", ATTSVM_F32, 4, false },
-    { "F16", ATTSVM_F16, 2, false },   { "BF16", ATTSVM_F32, 2, true },
-    { "I64", ATTSVM_I64, 8, false },   { "I32", ATTSVM_I32, 4, false },
-    { "I16", ATTSVM_I16, 2, false },   { "I8", ATTSVM_I8, 1, false },
-    { "U64", ATTSVM_U64, 8, false },   { "U32", ATTSVM_U32, 4, false },
-    { "U16", ATTSVM_U16, 2, false },   { "U8", ATTSVM_U8, 1, false },
-    { "BOOL", ATTSVM_BOOL, 1, false },
+    { "F64", 8, ATTSVM_F64, false },   { "F32", 4, ATTSVM_F32, false },
+    { "F16", 2, ATTSVM_F16, false },   { "BF16", 2, ATTSVM_F32, true },
+    { "I64", 8, ATTSVM_I64, false },   { "I32", 4, ATTSVM_I32, false },
+    { "I16", 2, ATTSVM_I16, false },   { "I8", 1, ATTSVM_I8, false },
+    { "U64", 8, ATTSVM_U64, false },   { "U32", 4, ATTSVM_U32, false },
+    { "U16", 2, ATTSVM_U16, false },   { "U8", 1, ATTSVM_U8, false },
+    { "BOOL", 1, ATTSVM_BOOL, false },
 };
 
 enum { TYPES = sizeof types / sizeof *types };
@@ -94,7 +94,7 @@ static attsvm_status read_entry(const io_json *json, tensor *t, int64_t size, at
 
 static int by_offset(const void *a, const void *b)
 {
-    const tensor *s = *(const tensor *const *)a, *t = *(const tensor *const *)b;
+    const tensor *s = a, *t = b;
     if (s->begin != t->begin)
         return s->begin < t->begin ? -1 : 1;
     return (s->end > t->end) - (s->end < t->end);
@@ -104,21 +104,20 @@ static int by_offset(const void *a, const void *b)
 static attsvm_status check_cover(const tensor *tensors, int64_t count, int64_t size,
                                  attsvm_error *err)
 {
-    const tensor **order;
+    tensor *order;
     TRY(base_allocate(&order, (size_t)count, sizeof *order, "list of tensors", err));
-    for (int64_t k = 0; k < count; k++)
-        order[k] = &tensors[k];
+    memcpy(order, tensors, (size_t)count * sizeof *order);
     qsort(order, (size_t)count, sizeof *order, by_offset);
     attsvm_status status = ATTSVM_OK;
     int64_t end = 0;
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
         char name[IO_NAME_SIZE];
-        if (order[k]->begin != end)
+        if (order[k].begin != end)
             status = fail(err, ATTSVM_E_FORMAT,
                           "%s: it begins at byte %" PRId64 ", but the one before it ends at "
                           "%" PRId64,
-                          io_printable(order[k]->name, name), order[k]->begin, end);
-        end = order[k]->end;
+                          io_printable(order[k].name, name), order[k].begin, end);
+        end = order[k].end;
     }
     if (status == ATTSVM_OK && end != size)
         status = fail(err, ATTSVM_E_FORMAT,

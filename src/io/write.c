@@ -52,25 +52,24 @@ void io_pieces_close(io_pieces *pieces)
 size_t io_npy_header(const attsvm_array *array, unsigned char header[IO_NPY_HEADER_SIZE])
 {
     static const char kinds[] = "ffbiiiiuuuu";
-    char descr[8], text[IO_NPY_HEADER_SIZE];
     size_t size = attsvm_dtype_size(array->dtype);
     char kind = array->dtype == ATTSVM_F16 ? 'f' : kinds[array->dtype - ATTSVM_F32];
     char order = size == 1 ? '|' : io_little_endian() ? '<' : '>';
-    snprintf(descr, sizeof descr, "%c%c%zu", order, kind, size);
-    int used =
-        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    char *text = (char *)header;
+    size_t most = IO_NPY_HEADER_SIZE;
+    size_t used = 10 + (size_t)snprintf(text + 10, most - 10,
+                                        "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
+                                        order, kind, size);
     for (int k = 0; k < array->ndim; k++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%" PRId64, k ? ", " : "",
-                         array->shape[k]);
-    used +=
-        snprintf(text + used, sizeof text - (size_t)used, "%s), }", array->ndim == 1 ? "," : "");
-    size_t total = ((size_t)used + 11 + 63) / 64 * 64; /* 10 bytes before it, a newline after it */
-    memset(header, ' ', total);
+        used += (size_t)snprintf(text + used, most - used, "%s%" PRId64, k ? ", " : "",
+                                 array->shape[k]);
+    used += (size_t)snprintf(text + used, most - used, "%s), }", array->ndim == 1 ? "," : "");
+    size_t total = (used + 1 + 63) / 64 * 64;
+    memset(header + used, ' ', total - used);
+    header[total - 1] = '\n';
     memcpy(header, "\x93NUMPY\x01\x00", 8);
     header[8] = (unsigned char)((total - 10) & 0xff);
     header[9] = (unsigned char)((total - 10) >> 8);
-    memcpy(header + 10, text, (size_t)used);
-    header[total - 1] = '\n';
     return total;
 }
 

@@ -4,15 +4,16 @@
  */
 #include "fuzz.h"
 
-static const settings_table *const tables[] = { &base_read_table, &data_generate_table };
+enum { TABLES = 2 };
+static const settings_table *const tables[TABLES] = { &base_read_table, &data_generate_table };
 
 static const field *choose(unsigned choice, const settings_table **table)
 {
     size_t count = 0, k = 0;
-    for (size_t m = 0; m < sizeof tables / sizeof *tables; m++)
+    for (size_t m = 0; m < TABLES; m++)
         count += tables[m]->count;
     size_t index = choice % count;
-    for (; index >= tables[k]->count; k++)
+    for (; k < TABLES - 1 && index >= tables[k]->count; k++)
         index -= tables[k]->count;
     *table = tables[k];
     return &tables[k]->fields[index];

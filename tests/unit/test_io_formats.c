@@ -9,7 +9,7 @@ static size_t make_safetensors(unsigned char *out, const char *header, const voi
     size_t length = strlen(header);
     for (int k = 0; k < 8; k++)
         out[k] = (unsigned char)(length >> (8 * k));
-    memcpy(out + 8, header, length);
+    memcpy(out + 8, header, length + 1);
     memcpy(out + 8 + length, data, size);
     return 8 + length + size;
 }
