@@ -41,7 +41,7 @@ static table make_table(attsvm_dtype dtype, int64_t rows, int64_t d, base_random
 {
     table t;
     t.block = malloc((size_t)(rows * d) * size_of(dtype) + 1);
-    t.value = malloc((size_t)(rows * d + 1) * sizeof *t.value);
+    t.value = calloc((size_t)(rows * d + 1), sizeof *t.value);
     assert_true(t.block && t.value);
     t.base = t.block + 1;
     for (int64_t i = 0; i < rows * d; i++)
