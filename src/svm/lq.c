@@ -1,19 +1,24 @@
 /*
  * l_q norm, 1 < q < infinity, of the entries: a primal-dual interior point method.
  *
- *   min sum_j phi(theta_j)   s.t.  A theta - w = b,  w >= 0  (w = 0 for equalities)
- *   phi(x) = ((x^2 + eps^2)^(q/2) - eps^q) / q
+ *   min sum_j |theta_j|^q / q   s.t.  A theta - w = b,  w >= 0  (w = 0 for equalities)
  *
- * has, at eps = 0, the minimiser of |theta|_q, and A'lambda = |theta|^(q-1) sign(theta).  Newton on
- * |x|^q itself fails at entries that end at 0: the second derivative is 0 there for q > 2 and
- * infinite for q < 2.  With eps > 0 it is between eps^(q-2) and (q-1)|x|^(q-2), and eps shrinks
- * with the barrier until it changes the norm by less than rounding does.  With D = phi'' and
+ * has the minimiser of |theta|_q, where S = A'lambda and theta determine each other entry by entry.
+ * With f_q(x) = x (x^2 + eps^2)^(q/2-1), eps small, either may be linearised:
  *
- *   rd = A'lambda - phi',   rp = b - A theta + w
- *   (A D^-1 A' + diag(w/lambda)) dlambda = rp - A D^-1 rd + (sigma mu - dw dlambda)/lambda - w
- *   dtheta = D^-1 (rd + A'dlambda)
+ *   by S:      theta = f_q'(S),  E = f'_q'(S)              smooth without eps for q <= 2
+ *   by theta:  S = f_q(theta),   E = 1/f'_q(theta)        smooth enough for q > 2
  *
- * The result is scaled and certified by the caller, from theta and lambda alone.
+ * (prime on q: the dual exponent; on f: its derivative), and eps shrinks with the barrier until it
+ * changes the norm by less than rounding does.
+ * The smooth way is taken first, the other where it stalls.  With d = theta(S) - theta or
+ * d = E (S - S(theta)), rp = b - A theta + w,
+ *
+ *   (A E A' + diag(w/lambda)) dlambda = rp - A d + (sigma mu - dw dlambda)/lambda - w
+ *   dtheta = d + E A'dlambda
+ *
+ * Far from 2 the problem is reached in stages of q.  The result is scaled and certified by the
+ * caller, from theta and lambda alone.
  */
 #include "svm/svm.h"
 
@@ -24,19 +29,29 @@
 #include <string.h>
 
 enum { LQ_STEPS = 200, LQ_IDLE = 12 };
-static const double LQ_BACK = 0.99;  /* of the step to the boundary            */
-static const double LQ_EPS = 1e-14;  /* relative change of the norm by eps     */
-static const double LQ_SHRINK = 0.2; /* of eps after a full step               */
+static const double LQ_STAGE = 2.5;      /* of q - 1 from one stage to the next     */
+static const double LQ_STAGE_TOL = 1e-3; /* gap at which a stage is left            */
+static const double LQ_INSIDE = 0.3;     /* slack at the start, over the largest b  */
+static const double LQ_EPS_MOST = 2e-3;  /* in units of the largest entry          */
+static const double LQ_SMALL = 1e-3;     /* eps of the start where there is none    */
+static const double LQ_LEAST = 1e-12;    /* of E, over its largest entry            */
+static const double LQ_SETTLED = 1e-10;  /* residual of an equality that is mended later */
+static const double LQ_ENOUGH = 1e-10;   /* gap that needs no second way          */
+static const double LQ_BACK = 0.99;      /* of the step to the boundary            */
+static const double LQ_EPS = 1e-15;      /* relative change of the norm by eps     */
+static const double LQ_SHRINK = 0.2;     /* of eps after a full step               */
 
 typedef struct lq_state {
     const svm_part *part;
     int64_t rows, size; /* size = p q */
-    double q, eps, eps_end, mu;
-    double *A, *scaled, *H;                       /* rows x size twice, rows x rows */
-    double *b, *theta, *lambda, *w, *rp, *rd, *D; /* problem scaled to max |theta| = 1 */
+    bool by_S;          /* which way is linearised */
+    double q, eps, eps_end, mu, scale;
+    double *A, *scaled, *H;                      /* rows x size twice, rows x rows */
+    double *b, *theta, *lambda, *w, *rp, *d, *E; /* problem scaled to max |theta| = 1 */
     double *dtheta, *dlambda, *dw, *dlambda_a, *dw_a, *rhs, *S, *trial;
     double *best_theta, *best_lambda;
     double best;
+    int64_t *equal_row;
     void *memory;
 } lq_state;
 
@@ -46,27 +61,47 @@ static void layout(lq_state *s, arena *a)
     s->A = take(a, m * N);
     s->scaled = take(a, m * N);
     s->H = take(a, m * m);
+    s->equal_row = take_int64(a, m);
     double **by_row[] = { &s->b,  &s->lambda, &s->w,         &s->rp,   &s->dlambda,
                           &s->dw, &s->rhs,    &s->dlambda_a, &s->dw_a, &s->best_lambda };
     for (size_t k = 0; k < sizeof by_row / sizeof *by_row; k++)
         *by_row[k] = take(a, m);
-    double **by_entry[] = {
-        &s->theta, &s->rd, &s->D, &s->dtheta, &s->S, &s->trial, &s->best_theta
-    };
+    double **by_entry[] = { &s->theta, &s->d, &s->E, &s->dtheta, &s->S, &s->trial, &s->best_theta };
     for (size_t k = 0; k < sizeof by_entry / sizeof *by_entry; k++)
         *by_entry[k] = take(a, N);
 }
 
-/* phi' and phi''; the larger of x and eps is factored out against overflow. */
 static double slope(double x, double eps, double q)
 {
-    return x * pow(x * x + eps * eps, 0.5 * q - 1);
+    return x == 0 ? 0 : x * pow(x * x + eps * eps, 0.5 * q - 1);
 }
 
 static double curvature(double x, double eps, double q)
 {
     double square = x * x + eps * eps;
+    if (square == 0)
+        return 0; /* eps is 0 for exponents above 2 alone */
     return pow(square, 0.5 * q - 1) * (eps * eps + (q - 1) * x * x) / square;
+}
+
+/* E and d at the current point. */
+static void linearise(lq_state *s)
+{
+    double dual = s->q / (s->q - 1), largest = 0;
+    for (int64_t j = 0; j < s->size; j++) {
+        double S = s->S[j], x = s->theta[j];
+        if (s->by_S) {
+            s->E[j] = curvature(S, s->eps, dual);
+            s->d[j] = slope(S, s->eps, dual) - x;
+        } else {
+            s->E[j] = 1 / curvature(x, s->eps, s->q);
+            s->d[j] = (S - slope(x, s->eps, s->q)) * s->E[j];
+        }
+        largest = fmax(largest, s->E[j]);
+    }
+    /* a little everywhere, so that equalities keep a pivot where S vanishes */
+    for (int64_t j = 0; j < s->size; j++)
+        s->E[j] = fmax(s->E[j], LQ_LEAST * largest);
 }
 
 double svm_norm_q(const double *x, int64_t count, double q)
@@ -81,14 +116,16 @@ double svm_norm_q(const double *x, int64_t count, double q)
     return largest * pow(sum, 1 / q);
 }
 
-/* rd, rp, mu at the current point; returns a size of the residuals. */
+/* S, rp, mu at the current point; returns a size of the residuals. */
 static double residuals(lq_state *s)
 {
     double size = 0, pairs = 0;
     la_gemv(true, s->rows, s->size, 1, s->A, s->size, s->lambda, 0, s->S);
     for (int64_t j = 0; j < s->size; j++) {
-        s->rd[j] = s->S[j] - slope(s->theta[j], s->eps, s->q);
-        size = fmax(size, fabs(s->rd[j]));
+        double S = s->S[j], x = s->theta[j];
+        double off =
+            s->q <= 2 ? S * pow(fabs(S), s->q / (s->q - 1) - 2) - x : S - slope(x, s->eps, s->q);
+        size = fmax(size, fabs(off));
     }
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->theta, 0, s->rp);
     s->mu = 0;
@@ -109,12 +146,13 @@ static double certify(lq_state *s)
 {
     double margin = INFINITY, scale = 0, dual = 0;
     bool fixed = false;
+    for (int64_t r = 0; r < s->rows; r++)
+        scale = fmax(scale, fabs(s->b[r]));
     for (int64_t r = 0; r < s->rows; r++) {
-        double value = s->b[r] - s->rp[r] + s->w[r], size = fmax(1e-300, fabs(s->b[r]));
+        double value = s->b[r] - s->rp[r] + s->w[r];
         dual += s->b[r] * s->lambda[r];
-        scale = fmax(scale, size);
         if (s->part->equal[r])
-            fixed = fixed || fabs(value - s->b[r]) > 1e-13 * scale;
+            fixed = fixed || fabs(value - s->b[r]) > LQ_SETTLED * scale;
         else if (s->b[r] > 0)
             margin = fmin(margin, value / s->b[r]);
         else if (value < s->b[r] - 1e-13)
@@ -135,14 +173,13 @@ static double certify(lq_state *s)
     return gap;
 }
 
-/* H = A D^-1 A' + diag(w/lambda), factored. */
+/* H = A E A' + diag(w/lambda), factored. */
 static bool factor(lq_state *s)
 {
     int64_t rows = s->rows, N = s->size;
-    for (int64_t j = 0; j < N; j++) {
-        s->D[j] = curvature(s->theta[j], s->eps, s->q);
-        s->trial[j] = 1 / sqrt(s->D[j]);
-    }
+    linearise(s);
+    for (int64_t j = 0; j < N; j++)
+        s->trial[j] = sqrt(s->E[j]);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < N; j++)
             s->scaled[r * N + j] = s->A[r * N + j] * s->trial[j];
@@ -156,9 +193,7 @@ static bool factor(lq_state *s)
 static void direction(lq_state *s, double target, bool corrector, double *dlambda, double *dw)
 {
     int64_t rows = s->rows, N = s->size;
-    for (int64_t j = 0; j < N; j++)
-        s->trial[j] = s->rd[j] / s->D[j];
-    la_gemv(false, rows, N, -1, s->A, N, s->trial, 0, s->rhs);
+    la_gemv(false, rows, N, -1, s->A, N, s->d, 0, s->rhs);
     for (int64_t r = 0; r < rows; r++) {
         double second = corrector ? s->dw_a[r] * s->dlambda_a[r] : 0;
         dlambda[r] = s->rhs[r] + s->rp[r];
@@ -169,7 +204,7 @@ static void direction(lq_state *s, double target, bool corrector, double *dlambd
     la_trsv(true, rows, s->H, rows, dlambda);
     la_gemv(true, rows, N, 1, s->A, N, dlambda, 0, s->dtheta);
     for (int64_t j = 0; j < N; j++)
-        s->dtheta[j] = (s->rd[j] + s->dtheta[j]) / s->D[j];
+        s->dtheta[j] = s->d[j] + s->E[j] * s->dtheta[j];
     la_gemv(false, rows, N, 1, s->A, N, s->dtheta, 0, dw);
     for (int64_t r = 0; r < rows; r++)
         dw[r] = s->part->equal[r] ? 0 : dw[r] - s->rp[r];
@@ -216,7 +251,7 @@ static double step_once(lq_state *s, double residual)
         step = 1;
     double length = step;
     move(s, length);
-    /* the equation A'lambda = phi' is not linear: halve while it gets worse */
+    /* what ties theta to S is not linear: halve while it gets worse */
     for (int64_t tries = 0; tries < 30; tries++) {
         double now = residuals(s);
         if (now <= residual * (1 - 0.01 * length) + 10 * mu || now <= 1e-13)
@@ -227,7 +262,7 @@ static double step_once(lq_state *s, double residual)
     return length;
 }
 
-static attsvm_status prepare(lq_state *s, const double *theta0, double *scale, attsvm_error *err)
+static attsvm_status prepare(lq_state *s, attsvm_error *err)
 {
     const svm_part *part = s->part;
     arena a = { 0 };
@@ -235,71 +270,136 @@ static attsvm_status prepare(lq_state *s, const double *theta0, double *scale, a
     TRY(base_arena_allocate(&a, "l_q workspace", err));
     s->memory = a.base;
     layout(s, &a);
-    double largest = 0, push = 0;
-    for (int64_t j = 0; j < s->size; j++)
-        largest = fmax(largest, fabs(theta0[j]));
-    *scale = largest > 0 ? largest : 1;
     for (int64_t r = 0; r < s->rows; r++) {
         const double *u = part->u + r * part->p, *v = part->v + part->term[r] * part->q;
         for (int64_t i = 0; i < part->p; i++)
             for (int64_t j = 0; j < part->q; j++)
                 s->A[(r * part->p + i) * part->q + j] = u[i] * v[j];
-        s->b[r] = part->b[r] / *scale;
+    }
+    return ATTSVM_OK;
+}
+
+/* Multipliers of the equalities, by least squares: what they can add to S towards S(theta). */
+static void fit_equalities(lq_state *s)
+{
+    int64_t N = s->size, m = 0, *row = s->equal_row;
+    for (int64_t r = 0; r < s->rows; r++)
+        if (s->part->equal[r])
+            row[m++] = r;
+    la_gemv(true, s->rows, N, 1, s->A, N, s->lambda, 0, s->S);
+    for (int64_t j = 0; j < N; j++)
+        s->S[j] = slope(s->theta[j], fmax(s->eps, LQ_SMALL), s->q) - s->S[j];
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j <= i; j++)
+            s->H[i * m + j] = la_dot(s->A + row[i] * N, s->A + row[j] * N, N);
+        s->rhs[i] = la_dot(s->A + row[i] * N, s->S, N);
+    }
+    if (m == 0 || !svm_cholesky_shifted(m, s->H, s->dw))
+        return;
+    la_trsv(false, m, s->H, m, s->rhs);
+    la_trsv(true, m, s->H, m, s->rhs);
+    for (int64_t i = 0; i < m; i++)
+        s->lambda[row[i]] = s->rhs[i];
+}
+
+/*
+ * Starts from theta0 in units of its largest entry: slacks moved inside, multipliers of equal
+ * products with them, of the size that theta wants.
+ */
+static void start(lq_state *s, double q, bool by_S, const double *theta0)
+{
+    const svm_part *part = s->part;
+    double largest = 0, push = 0, sum = 0, goal = 0;
+    s->q = q;
+    for (int64_t j = 0; j < s->size; j++)
+        largest = fmax(largest, fabs(theta0[j]));
+    s->scale = largest > 0 ? largest : 1;
+    for (int64_t r = 0; r < s->rows; r++) {
+        s->b[r] = part->b[r] / s->scale;
         push = fmax(push, s->b[r]);
     }
     for (int64_t j = 0; j < s->size; j++)
-        s->theta[j] = theta0[j] / *scale;
-    s->eps = 0.1;
-    s->eps_end = pow(LQ_EPS, 1 / fmin(s->q, 2)) / (double)s->size;
+        s->theta[j] = theta0[j] / s->scale;
+    bool smooth = by_S && q <= 2;
+    double power = by_S ? q / (q - 1) : q;
+    s->by_S = by_S;
+    s->eps = smooth ? 0 : 0.1;
+    s->eps_end = smooth ? 0 : fmin(LQ_EPS_MOST, pow(LQ_EPS / (double)s->size, 1 / power));
     s->best = INFINITY;
-    /* slacks of theta0 moved inside, multipliers of equal products, of the size of phi' */
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->theta, 0, s->w);
     for (int64_t r = 0; r < s->rows; r++) {
-        s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - s->b[r], 0) + 0.3 * push;
+        s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - s->b[r], 0) + LQ_INSIDE * push;
         s->lambda[r] = part->equal[r] || push == 0 ? 0 : push / s->w[r];
     }
     la_gemv(true, s->rows, s->size, 1, s->A, s->size, s->lambda, 0, s->S);
-    double sum = 0, goal = 0;
     for (int64_t j = 0; j < s->size; j++) {
-        double g = slope(s->theta[j], s->eps, s->q);
+        double g = slope(s->theta[j], fmax(s->eps, LQ_SMALL), q);
         sum += s->S[j] * s->S[j];
         goal += g * g;
     }
-    double factor_lambda = sum > 0 && goal > 0 ? sqrt(goal / sum) : 1;
-    for (int64_t r = 0; r < s->rows; r++)
-        s->lambda[r] *= factor_lambda;
-    return ATTSVM_OK;
+    for (int64_t r = 0; r < s->rows && sum > 0 && goal > 0; r++)
+        s->lambda[r] *= sqrt(goal / sum);
+    fit_equalities(s);
+}
+
+/* Steps until the gap is tol; theta (size) gets the best point, or the last. */
+static int64_t run_stage(lq_state *s, double tol, double *theta)
+{
+    int64_t k = 0, idle = 0;
+    double residual = residuals(s);
+    for (; k < LQ_STEPS && idle < LQ_IDLE; k++) {
+        double step = step_once(s, residual);
+        residual = residuals(s);
+        double before = s->best, gap = certify(s);
+        if (gap <= tol || step <= 0)
+            break;
+        idle = isfinite(before) && s->eps <= s->eps_end && !(gap < 0.5 * before) ? idle + 1 : 0;
+        if (step > 0.3)
+            s->eps = fmax(s->eps_end, s->eps * fmax(LQ_SHRINK, 1 - step));
+        residual = residuals(s);
+    }
+    for (int64_t j = 0; j < s->size; j++)
+        theta[j] = s->scale * (isfinite(s->best) ? s->best_theta[j] : s->theta[j]);
+    return k;
+}
+
+/* All stages, one way; the gap reached. */
+static double run_stages(lq_state *s, double q, bool by_S, const double *theta0, double tol,
+                         double *theta, int64_t *iterations)
+{
+    memcpy(theta, theta0, (size_t)s->size * sizeof *theta);
+    for (double stage = 2; stage != q;) { /* q - 1 by factors of LQ_STAGE */
+        double next = 1 + (stage - 1) * (q > 2 ? LQ_STAGE : 1 / LQ_STAGE);
+        stage = (q > 2) == (next < q) ? next : q;
+        start(s, stage, by_S, theta);
+        *iterations += run_stage(s, stage == q ? tol : LQ_STAGE_TOL, theta);
+    }
+    return s->best;
 }
 
 attsvm_status svm_lq_core(const svm_part *part, double q, const double *theta0, double tol,
                           double *theta, double *lambda, int64_t *iterations, attsvm_error *err)
 {
-    lq_state s = { .part = part, .rows = part->rows, .size = part->p * part->q, .q = q };
-    double scale;
-    TRY(prepare(&s, theta0, &scale, err));
-    int64_t k = 0, idle = 0;
-    double residual = residuals(&s);
-    for (; k < LQ_STEPS && idle < LQ_IDLE; k++) {
-        double step = step_once(&s, residual);
-        residual = residuals(&s);
-        double before = s.best, gap = certify(&s);
-        if (gap <= tol || step <= 0)
-            break;
-        idle = isfinite(before) && s.eps <= s.eps_end && !(gap < 0.5 * before) ? idle + 1 : 0;
-        if (step > 0.3)
-            s.eps = fmax(s.eps_end, s.eps * fmax(LQ_SHRINK, 1 - step));
-        residual = residuals(&s);
+    lq_state s = { .part = part, .rows = part->rows, .size = part->p * part->q };
+    double *other = NULL;
+    attsvm_status status = prepare(&s, err);
+    if (status == ATTSVM_OK)
+        status = base_allocate(&other, (size_t)(s.size + s.rows), sizeof *other, "theta", err);
+    if (status != ATTSVM_OK)
+        goto done;
+    double gap = run_stages(&s, q, q <= 2, theta0, tol, theta, iterations);
+    memcpy(lambda, isfinite(gap) ? s.best_lambda : s.lambda, (size_t)s.rows * sizeof *lambda);
+    if (!(gap <= LQ_ENOUGH) && run_stages(&s, q, q > 2, theta0, tol, other, iterations) < gap) {
+        memcpy(theta, other, (size_t)s.size * sizeof *theta);
+        memcpy(lambda, s.best_lambda, (size_t)s.rows * sizeof *lambda);
     }
-    /* theta in the units of the data; lambda so that |A'lambda|_q' = 1 */
-    const double *best = isfinite(s.best) ? s.best_theta : s.theta;
-    memcpy(lambda, isfinite(s.best) ? s.best_lambda : s.lambda, (size_t)s.rows * sizeof *lambda);
-    for (int64_t j = 0; j < s.size; j++)
-        theta[j] = scale * best[j];
+    /* lambda so that |A'lambda|_q' = 1 */
     la_gemv(true, s.rows, s.size, 1, s.A, s.size, lambda, 0, s.S);
     double ball = svm_norm_q(s.S, s.size, q / (q - 1));
     for (int64_t r = 0; r < s.rows && ball > 0; r++)
         lambda[r] /= ball;
-    *iterations += k;
+done:
+    free(other);
     free(s.memory);
-    return ATTSVM_OK;
+    return status;
 }

@@ -57,6 +57,21 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
     }
 }
 
+/* W with least margin 1 over the part, where that is possible; margin and work are scratch. */
+static void scale_part(const svm_part *part, double *W, double *margin, double *work)
+{
+    bool fixed = false;
+    double least = INFINITY;
+    svm_part_apply(part, W, part->q, margin, work);
+    for (int64_t r = 0; r < part->rows; r++) {
+        fixed = fixed || (part->equal[r] && part->b[r] != 0);
+        if (!part->equal[r] && part->b[r] > 0)
+            least = fmin(least, margin[r] / part->b[r]);
+    }
+    for (int64_t k = 0; k < part->p * part->q && !fixed && least > 0 && isfinite(least); k++)
+        W[k] /= least;
+}
+
 /* One round: the working set in coordinates, its core, theta and multipliers back in the list. */
 static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
 {
@@ -64,12 +79,14 @@ static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
     TRY(svm_norm_gather(run, is_singular(&run->problem->settings), err));
     const svm_part *part = &run->part;
     arena a = { 0 };
-    double *W0, *W, *lambda, *scratch;
+    double *W0, *W, *lambda, *scratch, *margin, *sums;
     for (int pass = 0; pass < 2; pass++) {
         W0 = take(&a, (size_t)(part->p * part->q + part->p * rows->d));
         W = take(&a, (size_t)(part->p * part->q));
         lambda = take(&a, (size_t)part->rows);
         scratch = take(&a, (size_t)(part->p * rows->d));
+        margin = take(&a, (size_t)part->rows);
+        sums = take(&a, (size_t)(part->terms * part->p));
         if (pass == 0)
             TRY(base_arena_allocate(&a, "working set", err));
     }
@@ -77,6 +94,8 @@ static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
     attsvm_status status = solve_part(run, W0, W, lambda, err);
     if (status == ATTSVM_OK)
         status = svm_part_settle(part, 1, W, err);
+    if (status == ATTSVM_OK)
+        scale_part(part, W, margin, sums);
     if (status == ATTSVM_OK) {
         svm_norm_expand(run, W, run->theta, scratch);
         for (int64_t k = 0; k < run->count; k++)

@@ -2,55 +2,8 @@
  * The solutions and feasibility verdicts of ../shared/reference, to 1e-9 relative (1e-7 where the
  * norm exceeds 1000), each proved to the checker.  Skipped where the folder is absent.
  */
+#include "reference.h"
 #include "solved.h"
-
-#include <unistd.h>
-
-/* The folder may lie elsewhere: the environment names it. */
-static const char *folder(void)
-{
-    const char *named = getenv("ATTSVM_REFERENCE_DIR");
-    return named ? named : ATTSVM_REFERENCE;
-}
-
-static attsvm_archive *open_reference(const char *name)
-{
-    char path[1024];
-    attsvm_error err;
-    attsvm_archive *archive;
-    snprintf(path, sizeof path, "%s/%s.npz", folder(), name);
-    if (access(path, R_OK) != 0) {
-        print_message("%s is not there\n", path);
-        skip();
-    }
-    assert_ok(attsvm_archive_open(&archive, path, NULL, &err), err);
-    return archive;
-}
-
-/* A whole array, or instance k of an array whose first axis counts instances (k >= 0). */
-static attsvm_array array_of(const attsvm_archive *archive, const char *prefix, const char *name,
-                             int64_t k)
-{
-    char full[96];
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    const attsvm_array *found = attsvm_archive_find(archive, full);
-    if (!found)
-        fail_msg("no array %s", full);
-    attsvm_array view = *found;
-    if (k < 0)
-        return view;
-    int64_t each = attsvm_array_count(found) / found->shape[0];
-    view.ndim--;
-    memmove(view.shape, view.shape + 1, (size_t)view.ndim * sizeof *view.shape);
-    view.data = (const char *)found->data + (size_t)(k * each) * attsvm_dtype_size(found->dtype);
-    return view;
-}
-
-static void integers_of(const attsvm_array *array, int64_t *out)
-{
-    for (int64_t k = 0; k < attsvm_array_count(array); k++)
-        out[k] = (int64_t)attsvm_array_get(array, k);
-}
 
 /* theta agrees with the reference relative to its norm. */
 static double assert_agrees(const attsvm_solution *solution, const attsvm_array *reference,
@@ -67,22 +20,6 @@ static double assert_agrees(const attsvm_solution *solution, const attsvm_array 
     if (!(error <= (norm > 1000 ? 1e-7 : 1e-9)))
         fail_msg("%s of instance %d: relative error %.2e at norm %g", what, (int)k, error, norm);
     return error;
-}
-
-/* Data set of an instance: X and Z with that index (or whole), others shared by all. */
-static attsvm_data *data_of(const attsvm_archive *archive, const char *prefix, int64_t k,
-                            const char *const *own, const char *const *shared)
-{
-    attsvm_named_array arrays[8];
-    int64_t count = 0;
-    attsvm_error err;
-    attsvm_data *data;
-    for (; *own; own++)
-        arrays[count++] = (attsvm_named_array){ *own, array_of(archive, prefix, *own, k) };
-    for (; *shared; shared++)
-        arrays[count++] = (attsvm_named_array){ *shared, array_of(archive, prefix, *shared, -1) };
-    assert_ok(attsvm_data_create(&data, arrays, count, NULL, &err), err);
-    return data;
 }
 
 static const char *const none[] = { NULL };
@@ -196,14 +133,6 @@ static void cross_attention(void **state)
     archive = open_reference("visualization");
     check_W(archive, "", -1, "best_ids", "svmbest_fro");
     attsvm_archive_free(archive);
-}
-
-/* "n5_T5_d4_" of row k of configs. */
-static void config_prefix(const attsvm_archive *archive, int64_t k, char *out, size_t size)
-{
-    attsvm_array row = array_of(archive, "", "configs", k);
-    snprintf(out, size, "n%d_T%d_d%d_", (int)attsvm_array_get(&row, 0),
-             (int)attsvm_array_get(&row, 1), (int)attsvm_array_get(&row, 2));
 }
 
 /* opt from the scores, which must be the reference's own. */

@@ -1,0 +1,163 @@
+/*
+ * Random problems in every norm; every answer, optimal or infeasible, is proved to the checker.
+ *
+ *     test_norms_random [COUNT]     problems of each kind and norm, 20 when not said
+ */
+#include "solved.h"
+
+#include "base/base.h"
+
+static int64_t count = 20;
+
+static const char *const norms[] = { "nuc",  "spectral", "lq:1.2", "lq:1.75",
+                                     "lq:3", "lq:6",     "l1",     "linf" };
+enum { NORMS = sizeof norms / sizeof *norms };
+
+typedef enum shape { UNIT, ONE_HOT, PLANTED, SHAPES } shape;
+static const char *const shape_names[] = { "unit tokens", "one-hot tokens", "planted selections" };
+
+typedef struct instance {
+    int64_t n, T, d;
+    double X[12 * 8 * 12], Z[12 * 12], softmax[12 * 8];
+    int8_t Y[12];
+    uint8_t sets[12 * 8];
+    int64_t alpha[12];
+} instance;
+
+/* The best token along a random W is selected, and pushed further that way. */
+static void plant(instance *s, base_random *r)
+{
+    double W[144], g[12];
+    base_random_gauss_fill(r, W, s->d * s->d);
+    for (int64_t i = 0; i < s->n; i++) {
+        double best = -INFINITY, size = 0;
+        for (int64_t a = 0; a < s->d; a++) {
+            g[a] = 0;
+            for (int64_t b = 0; b < s->d; b++)
+                g[a] += W[a * s->d + b] * s->Z[i * s->d + b];
+            size += g[a] * g[a];
+        }
+        for (int64_t t = 0; t < s->T; t++) {
+            double sum = 0;
+            for (int64_t a = 0; a < s->d; a++)
+                sum += g[a] * s->X[(i * s->T + t) * s->d + a];
+            if (sum > best) {
+                best = sum;
+                s->alpha[i] = t;
+            }
+        }
+        for (int64_t a = 0; a < s->d; a++)
+            s->X[(i * s->T + s->alpha[i]) * s->d + a] += 0.5 * g[a] / sqrt(size);
+    }
+}
+
+static void draw(instance *s, shape kind, uint64_t seed)
+{
+    base_random r = base_random_stream(seed, (uint64_t)kind);
+    *s = (instance){ .n = 1 + base_random_below(&r, kind == PLANTED ? 12 : 6),
+                     .T = 2 + base_random_below(&r, 6),
+                     .d = 2 + base_random_below(&r, 9) };
+    for (int64_t i = 0; i < s->n * s->T; i++)
+        if (kind == ONE_HOT)
+            s->X[i * s->d + base_random_below(&r, s->d)] = 1;
+        else
+            base_random_sphere(&r, s->X + i * s->d, s->d);
+    for (int64_t i = 0; i < s->n; i++) {
+        if (kind == ONE_HOT)
+            s->Z[i * s->d + base_random_below(&r, s->d)] = 1;
+        else
+            base_random_sphere(&r, s->Z + i * s->d, s->d);
+        s->alpha[i] = base_random_below(&r, s->T);
+        s->Y[i] = base_random_below(&r, 2) ? 1 : -1;
+    }
+    if (kind == PLANTED)
+        plant(s, &r);
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t t = 0; t < s->T; t++) {
+            s->sets[i * s->T + t] = t == s->alpha[i] || base_random_uniform(&r) < 0.3;
+            s->softmax[i * s->T + t] = base_random_uniform(&r);
+        }
+}
+
+typedef struct tally {
+    int64_t optimal, infeasible;
+    double gap;
+} tally;
+
+static void solve_one(instance *s, attsvm_problem_kind problem, const char *norm, uint64_t seed,
+                      tally *sum)
+{
+    attsvm_error err;
+    attsvm_data *data =
+        open_set((set){ .n = s->n, .T = s->T, .d = s->d, .M = 1, .X = s->X, .Z = s->Z, .Y = s->Y });
+    attsvm_svm_settings settings = settings_for(problem);
+    assert_ok(attsvm_svm_settings_set(&settings, "norm", norm, &err), err);
+    attsvm_problem *p;
+    attsvm_solution *solution;
+    attsvm_selection selection = { s->alpha, s->sets, s->softmax };
+    assert_ok(attsvm_problem_create(&p, data, &selection, &settings, &err), err);
+    assert_ok(attsvm_problem_solve(p, NULL, NULL, NULL, &solution, &err), err);
+    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_claim claim = attsvm_solution_claim(solution);
+    attsvm_report report = verdict(data, &claim);
+    if (!report.valid)
+        fail_msg("norm %s, problem %d, seed %d, n=%d, T=%d, d=%d: outcome %d, gap %.2e; %s", norm,
+                 (int)problem, (int)seed, (int)s->n, (int)s->T, (int)s->d, (int)info.outcome,
+                 info.gap, report.reason);
+    sum->optimal += info.outcome == ATTSVM_OPTIMAL;
+    sum->infeasible += info.outcome == ATTSVM_INFEASIBLE;
+    if (info.outcome == ATTSVM_OPTIMAL)
+        sum->gap = fmax(sum->gap, report.gap);
+    attsvm_solution_free(solution);
+    attsvm_problem_free(p);
+    attsvm_data_free(data);
+}
+
+static void campaign(attsvm_problem_kind problem, shape kind, const char *name)
+{
+    static instance s;
+    for (int k = 0; k < NORMS; k++) {
+        tally sum = { 0 };
+        for (int64_t seed = 1; seed <= count; seed++) {
+            draw(&s, kind, (uint64_t)seed);
+            solve_one(&s, problem, norms[k], (uint64_t)seed, &sum);
+        }
+        print_message("%s, %s, %s: %d optimal, %d infeasible, gap at most %.1e\n", name,
+                      shape_names[kind], norms[k], (int)sum.optimal, (int)sum.infeasible, sum.gap);
+    }
+}
+
+static void matrices(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < SHAPES; kind++)
+        campaign(ATTSVM_PROBLEM_W, (shape)kind, "W");
+}
+
+static void sets(void **state)
+{
+    (void)state;
+    campaign(ATTSVM_PROBLEM_MULTI, UNIT, "multi");
+    campaign(ATTSVM_PROBLEM_MULTI, ONE_HOT, "multi");
+    campaign(ATTSVM_PROBLEM_FINITE, UNIT, "finite");
+}
+
+static void vectors(void **state)
+{
+    (void)state;
+    campaign(ATTSVM_PROBLEM_P, UNIT, "p");
+    campaign(ATTSVM_PROBLEM_V, UNIT, "v");
+    campaign(ATTSVM_PROBLEM_JOINT, UNIT, "joint");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        count = strtoll(argv[1], NULL, 10);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matrices),
+        cmocka_unit_test(sets),
+        cmocka_unit_test(vectors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
