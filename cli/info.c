@@ -212,9 +212,10 @@ static void print_ignored(const report *r)
         const attsvm_named_array *named = &r->arrays[k];
         if (!is_ignored(r, named->name))
             continue;
-        char shape[160], text[256];
+        char name[IO_NAME_SIZE], shape[160], text[256];
         data_shape_text(&named->array, shape, sizeof shape);
-        int length = snprintf(text, sizeof text, "%.40s %s", named->name, shape);
+        io_printable(named->name, name); /* it may be anything */
+        int length = snprintf(text, sizeof text, "%s %s", name, shape);
         bool breaks = column > 0 && column + 2 + length > TEXT_WIDTH;
         if (column == 0)
             column = printf("\n  ignored   ");

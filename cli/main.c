@@ -30,6 +30,15 @@ static attsvm_status run(cli_call *call, attsvm_error *err)
     return call->verb->run(call, err);
 }
 
+/* One line, whatever bytes the names of files and arrays in it have. */
+static void print_error(const char *verb, const char *message)
+{
+    fprintf(stderr, "attsvm%s%s: ", *verb ? " " : "", verb);
+    for (const unsigned char *c = (const unsigned char *)message; *c; c++)
+        fputc(*c < ' ' || *c == 127 ? '?' : *c, stderr);
+    fputc('\n', stderr);
+}
+
 /* `attsvm --help` and `attsvm --version` are the verbs of that name. */
 static const char *verb_name(const char *word)
 {
@@ -61,7 +70,7 @@ int main(int argc, char **argv)
     if (status == ATTSVM_OK)
         status = cli_process_end(&err);
     if (status != ATTSVM_OK)
-        fprintf(stderr, "attsvm%s%s: %s\n", *name ? " " : "", name, err.message);
+        print_error(name, err.message);
     bool negative = call.negative;
     cli_call_free(&call);
     return status == ATTSVM_OK && negative ? EXIT_NEGATIVE : exit_of(status);

@@ -65,6 +65,14 @@ arrays fine.npz "$X" $Y theta:float64:2=nan,inf tokens:int32:2=7 v:float64:3=nan
 good info fine.npz --json
 json ignored '["theta","tokens"]'
 
+# names that would play with a terminal
+red=$(printf '\033[31mred\n.')
+arrays red.safetensors "$X" $Y "$red:int8:2=1"
+good info red.safetensors
+check 'no escape comes through' test -z "$(grep "$(printf '\033')" out)"
+arrays red.safetensors "$red:int8:2=1"
+bad 2 '?[31mred?' info red.safetensors
+
 # ------------------------------------------------------------------------- broken files
 bad 2 'missing.npz: ' info missing.npz
 : >empty.npz
