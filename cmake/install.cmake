@@ -2,9 +2,7 @@
 # completion.  tests/install builds a program against each of them.
 include(CMakePackageConfigHelpers)
 
-if(TARGET attsvm)
 install(TARGETS attsvm RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
 install(TARGETS attsvm_shared attsvm_static EXPORT attsvmTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -30,7 +28,7 @@ configure_file(cmake/attsvm.pc.in attsvm.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/attsvm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # Man page and completion come out of the command's own tables.
-if(TARGET attsvm AND NOT CMAKE_CROSSCOMPILING)
+if(NOT CMAKE_CROSSCOMPILING)
     add_custom_command(OUTPUT attsvm.1 COMMAND attsvm help --man > attsvm.1 DEPENDS attsvm VERBATIM)
     add_custom_command(OUTPUT attsvm.bash COMMAND attsvm completion bash > attsvm.bash
                        DEPENDS attsvm VERBATIM)

@@ -1,0 +1,45 @@
+/*
+ * The largest margin by which attention can prefer the best token of every sequence.
+ *
+ *     margin DATA
+ *
+ *     cc margin.c $(pkg-config --cflags --libs attsvm)
+ */
+#include <attsvm/attsvm.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static attsvm_error err;
+
+static void check(attsvm_status status)
+{
+    if (status == ATTSVM_OK)
+        return;
+    fprintf(stderr, "margin: %s\n", err.message);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    attsvm_data *data;
+    attsvm_problem *problem;
+    attsvm_solution *solution;
+    if (argc != 2) {
+        fputs("usage: margin DATA\n", stderr);
+        return 2;
+    }
+    /* README begins */
+    check(attsvm_data_read(&data, argv[1], NULL, &err));
+    int64_t *alpha = calloc((size_t)attsvm_data_describe(data).n, sizeof *alpha);
+    check(attsvm_select_optimal(data, NULL, alpha, NULL, &err)); /* the token of best score */
+    check(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, NULL, &err));
+    check(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err));
+    printf("largest margin: %.9g\n", attsvm_solution_info(solution).margin);
+    /* README ends */
+    attsvm_solution_free(solution);
+    attsvm_problem_free(problem);
+    attsvm_data_free(data);
+    free(alpha);
+    return 0;
+}
