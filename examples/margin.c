@@ -22,6 +22,7 @@ static void check(attsvm_status status)
 
 int main(int argc, char **argv)
 {
+    attsvm_svm_settings settings;
     attsvm_data *data;
     attsvm_problem *problem;
     attsvm_solution *solution;
@@ -29,11 +30,14 @@ int main(int argc, char **argv)
         fputs("usage: margin DATA\n", stderr);
         return 2;
     }
+    attsvm_svm_settings_init(&settings);
+    settings.problem = ATTSVM_PROBLEM_P;
     /* README begins */
     check(attsvm_data_read(&data, argv[1], NULL, &err));
     int64_t *alpha = calloc((size_t)attsvm_data_describe(data).n, sizeof *alpha);
-    check(attsvm_select_optimal(data, NULL, alpha, NULL, &err)); /* the token of best score */
-    check(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, NULL, &err));
+    attsvm_selection best = { .alpha = alpha }; /* of each sequence the token of best score */
+    check(attsvm_select_optimal(data, &settings, alpha, NULL, &err));
+    check(attsvm_problem_create(&problem, data, &best, &settings, &err));
     check(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err));
     printf("largest margin: %.9g\n", attsvm_solution_info(solution).margin);
     /* README ends */

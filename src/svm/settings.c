@@ -117,9 +117,19 @@ attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,
                              settings->query_token, err);
 }
 
+/* NULL stands for all defaults, which go into *standard. */
+static const attsvm_svm_settings *or_defaults(const attsvm_svm_settings *settings,
+                                              attsvm_svm_settings *standard)
+{
+    attsvm_svm_settings_init(standard);
+    return settings ? settings : standard;
+}
+
 attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_settings *settings,
                                int64_t *terms, attsvm_error *err)
 {
+    attsvm_svm_settings standard;
+    settings = or_defaults(settings, &standard);
     data_terms found;
     TRY(svm_problem_terms(&found, data, settings, err));
     *terms = found.count;
@@ -129,6 +139,8 @@ attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_setting
 attsvm_status attsvm_select_optimal(const attsvm_data *data, const attsvm_svm_settings *settings,
                                     int64_t *alpha, int64_t *ties, attsvm_error *err)
 {
+    attsvm_svm_settings standard;
+    settings = or_defaults(settings, &standard);
     data_terms terms;
     data_head head;
     TRY(svm_problem_terms(&terms, data, settings, err));
