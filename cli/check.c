@@ -73,7 +73,7 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
     reading.threads = call->common->threads;
     attsvm_data *data;
     cli_claim result;
-    attsvm_report report;
+    attsvm_report report = { 0 };
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
     attsvm_status status = cli_claim_read(&result, call->arguments[1], data, err);
     if (status == ATTSVM_OK) {

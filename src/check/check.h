@@ -94,9 +94,9 @@ bool check_problem_open(check_problem *problem, const attsvm_data *data, const a
                         attsvm_report *report, attsvm_status *status, attsvm_error *err);
 void check_problem_close(check_problem *problem);
 
-/* Queries of sequence i. */
+/* Queries of sequence i, and the term of its query m. */
 int64_t check_queries(const check_problem *problem, int64_t i);
-check_term check_term_of(const check_problem *problem, int64_t sequence, int64_t query);
+check_term check_term_of(const check_problem *problem, int64_t i, int64_t m);
 /* z of a term into z (d), for matrix problems. */
 void check_query(const check_problem *problem, const check_term *term, double *z);
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARRAYS = 16 };
+enum { MOST_ARRAYS = 16, ROOM = 256 /* bytes that a text may grow by */ };
 
 static int stop(const char *what, const char *text)
 {
@@ -93,13 +93,12 @@ static int open_arrays(const char *path, attsvm_archive **archive, attsvm_named_
     attsvm_error err;
     if (attsvm_archive_open(archive, path, NULL, &err) != ATTSVM_OK)
         return stop("open", err.message);
-    *count = attsvm_archive_count(*archive);
-    if (*count > MOST_ARRAYS)
+    if (attsvm_archive_count(*archive) > MOST_ARRAYS)
         return stop("too many arrays", path);
-    for (int64_t k = 0; k < *count; k++) {
+    for (int64_t k = 0; k < attsvm_archive_count(*archive); k++, (*count)++) {
         attsvm_array array = *attsvm_archive_array(*archive, k);
         size_t size = (size_t)attsvm_array_count(&array) * attsvm_dtype_size(array.dtype);
-        void *copy = malloc(size + 1);
+        void *copy = malloc(size + ROOM + 1);
         if (!copy)
             return stop("no memory", path);
         memcpy(copy, array.data, size);
@@ -132,25 +131,33 @@ static int change_element(attsvm_named_array *arrays, int64_t count, char *text)
     return 0;
 }
 
-/* The text of an array with its first `old` replaced. */
+/* The text of an array with its first `old` replaced; arrays have room for it. */
 static int replace_text(attsvm_array *array, const char *old, const char *new)
 {
-    size_t length = array ? (size_t)array->shape[0] : 0;
-    char *text = malloc(length + strlen(new) + 1);
-    if (!array || !text || array->dtype != ATTSVM_U8)
+    if (!array || array->dtype != ATTSVM_U8)
         return stop("no text", old);
-    memcpy(text, array->data, length);
-    text[length] = '\0';
+    char *text = (char *)array->data;
+    text[array->shape[0]] = '\0';
     char *at = strstr(text, old);
-    if (!at)
-        return stop("not in the text", old);
+    if (!at || strlen(new) > strlen(old) + ROOM)
+        return stop("not in the text, or too long", old);
     size_t rest = strlen(at + strlen(old)) + 1;
     memmove(at + strlen(new), at + strlen(old), rest);
     memcpy(at, new, strlen(new));
-    free((void *)array->data);
-    array->data = text;
     array->shape[0] = (int64_t)strlen(text);
     return 0;
+}
+
+static void drop_array(attsvm_named_array *arrays, int64_t *count, const char *name)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < *count; k++) {
+        if (strcmp(arrays[k].name, name) == 0)
+            free((void *)arrays[k].array.data);
+        else
+            arrays[kept++] = arrays[k];
+    }
+    *count = kept;
 }
 
 /* words: IN OUT and what to do. */
@@ -167,15 +174,8 @@ static int edit(const char *how, int count, char **words)
     if (!failed && strcmp(how, "replace") == 0)
         failed = count == 5 ? replace_text(named(arrays, held, words[2]), words[3], words[4])
                             : stop("replace", "NAME OLD NEW");
-    if (!failed && strcmp(how, "drop") == 0) {
-        attsvm_array *array = named(arrays, held, words[2]);
-        if (!array)
-            return stop("no such array", words[2]);
-        free((void *)array->data);
-        attsvm_named_array *entry =
-            (attsvm_named_array *)((char *)array - offsetof(attsvm_named_array, array));
-        *entry = arrays[--held];
-    }
+    if (!failed && strcmp(how, "drop") == 0)
+        drop_array(arrays, &held, words[2]);
     if (!failed && attsvm_archive_write(words[1], arrays, held, &err) != ATTSVM_OK)
         failed = stop("write", err.message);
     for (int64_t k = 0; k < held; k++)

@@ -42,6 +42,32 @@ static void joint_and_its_head(void **state)
     attsvm_data_free(data);
 }
 
+/* Labels against each other: no v, hence no joint problem; the proof is that of the v-SVM. */
+static void joint_without_a_head(void **state)
+{
+    (void)state;
+    double X[8] = { 0, 0, 1, 1, 0, 0, 1, 1 }, nowhere[2] = { NAN, NAN }, halves[2] = { 0.5, 0.5 };
+    int8_t Y[2] = { 1, -1 };
+    int64_t alpha[2] = { 1, 1 };
+    attsvm_row selected[2] = { { 0, 0, 1 }, { 1, 0, 1 } };
+    attsvm_claim head = claim_of(ATTSVM_PROBLEM_V, ATTSVM_NORM_L2);
+    attsvm_claim claim = claim_of(ATTSVM_PROBLEM_JOINT, ATTSVM_NORM_L2);
+    head.selection.alpha = claim.selection.alpha = alpha;
+    head.outcome = claim.outcome = ATTSVM_INFEASIBLE;
+    PROOF(head, nowhere, selected, halves);
+    claim.theta_count = 2;
+    claim.theta = nowhere;
+    claim.head = &head;
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
+    assert_valid(data, &claim);
+    claim.outcome = ATTSVM_OPTIMAL;
+    assert_rejected(data, &claim, "there is no joint problem");
+    claim.outcome = ATTSVM_INFEASIBLE;
+    halves[0] = 0.6;
+    assert_rejected(data, &claim, "v-SVM: ");
+    attsvm_data_free(data);
+}
+
 static void rows_with_zero_on_the_right(void **state)
 {
     (void)state;
@@ -246,6 +272,37 @@ static void sets_and_equalities(void **state)
     attsvm_data_free(data);
 }
 
+/* Token 3 is the same word as token 1, which is in the set: no row, unless copies are strict. */
+static void copies_of_a_member(void **state)
+{
+    (void)state;
+    double X[8] = { 1, 0, 0, 1, 0, 0, 0, 1 }, Z[2] = { 1, 0 }, W[4] = { 1, 0, 1, 0 };
+    double lambda[1] = { sqrt(2) }, mu[1] = { -sqrt(0.5) };
+    uint8_t O[4] = { 1, 1, 0, 0 };
+    attsvm_row active[1] = { { 0, 0, 2 } }, equal[1] = { { 0, 0, 1 } };
+    attsvm_claim claim = claim_of(ATTSVM_PROBLEM_MULTI, ATTSVM_NORM_FRO);
+    claim.selection.sets = O;
+    PROOF(claim, W, active, lambda);
+    claim.equal_count = 1;
+    claim.equal = equal;
+    claim.mu = mu;
+    attsvm_data *data = open_set((set){ .n = 1, .T = 4, .d = 2, .X = X, .Z = Z });
+    attsvm_report report = verdict(data, &claim);
+    assert_true(report.valid && report.merged == 1);
+    active[0].token = 3;
+    assert_rejected(data, &claim, "it is a copy of the selected token");
+    active[0].token = 2;
+    claim.settings.duplicates = ATTSVM_DUPLICATES_STRICT;
+    assert_rejected(data, &claim, "(sequence 0, token 3) has margin 0");
+    /* strict: <A,W> = 0 and <A,W> >= 1 for the same A */
+    active[0].token = 3;
+    lambda[0] = 1;
+    mu[0] = -1;
+    claim.outcome = ATTSVM_INFEASIBLE;
+    assert_valid(data, &claim);
+    attsvm_data_free(data);
+}
+
 /* (x_0 - x_1)' W z = log(s_0/s_1) with delta = (1,-1), z = e1. */
 static void finite_part(void **state)
 {
@@ -279,10 +336,11 @@ static void finite_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joint_and_its_head),  cmocka_unit_test(rows_with_zero_on_the_right),
-        cmocka_unit_test(rank_one_row),        cmocka_unit_test(norms_of_a_diagonal),
-        cmocka_unit_test(several_queries),     cmocka_unit_test(own_tokens_as_queries),
-        cmocka_unit_test(sets_and_equalities), cmocka_unit_test(finite_part),
+        cmocka_unit_test(joint_and_its_head),          cmocka_unit_test(joint_without_a_head),
+        cmocka_unit_test(rows_with_zero_on_the_right), cmocka_unit_test(rank_one_row),
+        cmocka_unit_test(norms_of_a_diagonal),         cmocka_unit_test(several_queries),
+        cmocka_unit_test(own_tokens_as_queries),       cmocka_unit_test(sets_and_equalities),
+        cmocka_unit_test(copies_of_a_member),          cmocka_unit_test(finite_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
