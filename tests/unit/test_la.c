@@ -40,9 +40,8 @@ typedef struct table {
 static table make_table(attsvm_dtype dtype, int64_t rows, int64_t d, base_random *random)
 {
     table t;
-    t.block = malloc((size_t)(rows * d) * size_of(dtype) + 1);
-    t.value = calloc((size_t)(rows * d + 1), sizeof *t.value);
-    assert_true(t.block && t.value);
+    t.block = room(rows * d * (int64_t)size_of(dtype) + 1, 1);
+    t.value = room_for(rows * d);
     t.base = t.block + 1;
     for (int64_t i = 0; i < rows * d; i++)
         t.value[i] = put(dtype, t.base, i, base_random_gauss(random));
@@ -90,12 +89,9 @@ static void one_row_table(const la_kernels *kernels, attsvm_dtype dtype, int64_t
 {
     const int64_t stored = gather ? count / 2 + 1 : count;
     table t = make_table(dtype, stored, d, random);
-    int32_t *index = malloc((size_t)(count + 1) * sizeof *index);
-    double *p = malloc((size_t)(d + 1) * sizeof *p), *start = malloc((size_t)(d + 1) * sizeof *p);
-    double *sum = malloc((size_t)(d + 1) * sizeof *sum), *row = malloc((size_t)(d + 1) * sizeof *p);
-    double *y = malloc((size_t)(count + 1) * sizeof *y),
-           *w = malloc((size_t)(count + 1) * sizeof *w);
-    assert_true(index && p && start && sum && row && y && w);
+    int32_t *index = room(count, sizeof *index);
+    double *p = room_for(d), *start = room_for(d), *sum = room_for(d), *row = room_for(d);
+    double *y = room_for(count), *w = room_for(count);
     base_random_gauss_fill(random, p, d);
     base_random_gauss_fill(random, start, d);
     for (int64_t k = 0; k < count; k++) {
@@ -196,10 +192,7 @@ static void vectors_of(const la_kernels *kernels)
 {
     base_random random = base_random_stream(31, 0);
     for (int64_t count = 0; count <= 70; count++) {
-        double *x = malloc((size_t)(count + 1) * sizeof *x);
-        double *y = malloc((size_t)(count + 1) * sizeof *y);
-        double *z = malloc((size_t)(count + 1) * sizeof *z);
-        assert_true(x && y && z);
+        double *x = room_for(count), *y = room_for(count), *z = room_for(count);
         base_random_gauss_fill(&random, x, count);
         base_random_gauss_fill(&random, y, count);
         memcpy(z, y, (size_t)count * sizeof *z);
@@ -248,8 +241,7 @@ static void nonfinite_of(const la_kernels *kernels)
     for (size_t k = 0; k < 3; k++)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
             const int64_t count = counts[c];
-            char *block = malloc((size_t)count * size_of(dtypes[k]) + 1);
-            assert_non_null(block);
+            char *block = room(count * (int64_t)size_of(dtypes[k]) + 1, 1);
             for (int64_t i = 0; i < count; i++)
                 put(dtypes[k], block + 1, i, i % 3 ? (i % 2 ? most[k] : -most[k]) : -least[k]);
             assert_int_equal(kernels->first_nonfinite(dtypes[k], block + 1, count), -1);

@@ -17,8 +17,7 @@ static matrix make_matrix(int64_t rows, int64_t columns, base_random *random)
 {
     matrix a = { rows, columns, columns + base_random_below(random, 4), NULL };
     a.stride += a.stride == 0; /* BLAS wants at least 1 */
-    a.entry = malloc((size_t)(rows * a.stride + 1) * sizeof *a.entry);
-    assert_non_null(a.entry);
+    a.entry = room_for(rows * a.stride);
     for (int64_t i = 0; i < rows * a.stride; i++)
         a.entry[i] = i % a.stride < columns ? base_random_gauss(random) : untouched;
     return a;
@@ -27,8 +26,7 @@ static matrix make_matrix(int64_t rows, int64_t columns, base_random *random)
 static matrix copy_matrix(const matrix *a)
 {
     matrix b = *a;
-    b.entry = malloc((size_t)(a->rows * a->stride + 1) * sizeof *b.entry);
-    assert_non_null(b.entry);
+    b.entry = room_for(a->rows * a->stride);
     memcpy(b.entry, a->entry, (size_t)(a->rows * a->stride) * sizeof *b.entry);
     return b;
 }
@@ -379,8 +377,7 @@ static void products_with_nan_end(void **state)
 {
     (void)state;
     for (int64_t n = 1; n <= 70; n += 23) {
-        double *A = malloc((size_t)(n * n) * sizeof *A), *C = malloc((size_t)(n * n) * sizeof *C);
-        assert_true(A && C);
+        double *A = room_for(n * n), *C = room_for(n * n);
         for (int64_t i = 0; i < n * n; i++)
             A[i] = i % 2 ? INFINITY : NAN;
         la_gemm(false, false, n, n, n, 1, A, n, A, n, 0, C, n);

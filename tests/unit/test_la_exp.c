@@ -97,7 +97,7 @@ static void choose_points(void)
 
 static void double_of(const la_kernels *kernels)
 {
-    double *y = test_malloc((size_t)used * sizeof *y);
+    double *y = room_for(used);
     worst all = { 0 }, normal = { 0 };
     kernels->exp(points, y, used);
     for (int64_t i = 0; i < used; i++) {
@@ -110,7 +110,7 @@ static void double_of(const la_kernels *kernels)
                   "%.4f ulp at %.17g\n",
                   kernels->name, used, all.error, all.at, normal.error, normal.at);
     assert_true(all.error <= 1);
-    test_free(y);
+    free(y);
 }
 
 static void double_exp_is_within_one_ulp(void **state)
@@ -217,11 +217,8 @@ static void counts_of(const la_kernels *kernels)
 {
     base_random random = base_random_stream(21, 0);
     for (int64_t count = 0; count <= 70; count++) {
-        /* arrays of just that size: an address sanitizer sees reads beyond their ends */
-        size_t room = (size_t)(count ? count : 1);
-        double *x = malloc(room * sizeof *x), *y = malloc(room * sizeof *y);
-        float *xf = malloc(room * sizeof *xf), *yf = malloc(room * sizeof *yf);
-        assert_true(x && y && xf && yf);
+        double *x = room_for(count), *y = room_for(count);
+        float *xf = room(count, sizeof *xf), *yf = room(count, sizeof *yf);
         for (int64_t i = 0; i < count; i++) {
             x[i] = 20 * base_random_gauss(&random);
             xf[i] = (float)x[i];
