@@ -46,6 +46,11 @@ typedef struct la_lanes {
     double *G;           /* d x stride                                                */
 } la_lanes;
 
+/* Of one softmax problem: as M, Z_sum and output of la_lanes. */
+typedef struct la_weighed {
+    double M, Z, output;
+} la_weighed;
+
 /* ------------------------------------------------- kernels by instruction set */
 
 typedef struct la_kernels {
@@ -78,6 +83,13 @@ typedef struct la_kernels {
     /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d), without queries (d);
        w is multiplied by rate */
     void (*lanes_backward)(const la_lanes *lanes, const double *rate, double *gradient);
+    /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false (and a as
+       it was) where T = 1 or another token has the score of the selected one */
+    bool (*weigh)(int64_t T, double *a, const double *score, double Y, double *w, la_weighed *out);
+    /* rows_dot(next, p, y) and rows_sum(before, w, sum), in turns: what is read hides what is
+       computed.  Rows of the same type and d, without index. */
+    void (*rows_turns)(const la_rows *next, const double *p, double *y, const la_rows *before,
+                       const double *w, double *sum);
 } la_kernels;
 
 extern const la_kernels la_baseline;

@@ -23,8 +23,7 @@ typedef struct pass {
     bool gradient, value;
 } pass;
 
-/* Makes room for a summand of exponent `log` in sum (count); returns its factor. */
-static double join(double *sum, int64_t count, double *sum_log, double log)
+double model_join(double *sum, int64_t count, double *sum_log, double log)
 {
     if (log == -INFINITY)
         return 0;
@@ -83,7 +82,7 @@ static void add_head_gradient(const pass *c, model_worker *k, model_partial *par
     memset(k->u, 0, (size_t)head->d * sizeof *k->u);
     la_rows_sum(tokens, k->w, k->u);
     head->kind->by_v(head, k->u, k->head);
-    double factor = join(part->v, head->size, &part->v_log, slope.log);
+    double factor = model_join(part->v, head->size, &part->v_log, slope.log);
     la_axpy(-factor * slope.value * Y / c->terms, k->head, part->v, head->size);
 }
 
@@ -238,7 +237,7 @@ static void prompt_sequence(const pass *c, model_worker *k, model_partial *part,
     if (!c->gradient || exponent == -INFINITY)
         return;
     la_rows keys = model_rows_of(c->m->data, &c->m->keys, i);
-    double factor = -rate * join(part->attention, c->m->d, &part->attention_log, exponent);
+    double factor = -rate * model_join(part->attention, c->m->d, &part->attention_log, exponent);
     for (int64_t t = 0; t < keys.count; t++)
         k->w[t] *= factor;
     la_rows_sum(&keys, k->w, part->attention);
@@ -253,7 +252,7 @@ static void close_chunk(const pass *c, model_worker *k, model_partial *part, int
         largest = k->exponent[r] > largest ? k->exponent[r] : largest;
     if (!c->gradient || largest == -INFINITY)
         return;
-    join(part->attention, d * d, &part->attention_log, largest);
+    model_join(part->attention, d * d, &part->attention_log, largest);
     for (int64_t r = 0; r < terms; r++)
         k->exponent[r] -= part->attention_log;
     la_exp(k->exponent, k->exponent, terms);
@@ -325,7 +324,9 @@ static void evaluate_block(void *context, int64_t block, int worker)
         if (m->trains_v)
             memset(part->v, 0, (size_t)m->head.size * sizeof(double));
     }
-    if (m->prompt)
+    if (m->grouped && c->gradient && !c->value && !c->sequences)
+        model_group_gradient(m, k, part, lo, hi, c->terms);
+    else if (m->prompt)
         for (int64_t s = lo; s < hi; s++)
             prompt_sequence(c, k, part, sequence_at(c, s));
     else

@@ -109,26 +109,12 @@ attsvm_status model_lanes_create(model *m, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* |l'| of all terms. */
-static void slopes(const model *m, const la_lanes *l)
-{
-    if (m->loss.slopes) {
-        m->loss.slopes(l->output, m->lane_slope, m->lane_log, l->count);
-        return;
-    }
-    for (int64_t k = 0; k < l->problems; k++) {
-        model_scaled slope = m->loss.slope(&m->loss, l->output[k]);
-        m->lane_slope[k] = slope.value;
-        m->lane_log[k] = slope.log;
-    }
-}
-
 double model_lanes_gradient(model *m)
 {
     const la_lanes *l = m->lanes;
     double *factor = m->lane_factor, largest = -INFINITY;
     la_active()->lanes_forward(l, m->logit_map);
-    slopes(m, l);
+    model_slopes(m, l->output, m->lane_slope, m->lane_log, l->count);
     for (int64_t k = 0; k < l->problems; k++) {
         factor[k] = m->lane_log[k] - l->M[k];
         largest = factor[k] > largest ? factor[k] : largest;

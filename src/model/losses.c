@@ -54,3 +54,16 @@ model_loss model_loss_user(attsvm_loss_callback callback)
                          .change = user_change,
                          .callback = callback };
 }
+
+void model_slopes(const model *m, const double *u, double *value, double *log, int64_t count)
+{
+    if (m->loss.slopes) {
+        m->loss.slopes(u, value, log, count);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        model_scaled slope = m->loss.slope(&m->loss, u[k]);
+        value[k] = slope.value;
+        log[k] = slope.log;
+    }
+}

@@ -229,7 +229,8 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
 static void layout_worker(model *m, model_worker *w, arena *a)
 {
     size_t d = (size_t)m->d, chunk = (size_t)m->chunk, T = (size_t)m->data->T_max + 8;
-    size_t rows = m->prompt ? 0 : chunk;
+    size_t rows = m->prompt ? 0 : chunk, group = m->grouped ? (size_t)model_group_rows(m) + 8 : 0;
+    chunk = chunk > group ? chunk : group;
     w->Z = take(a, rows * d);
     w->B = take(a, rows * d);
     w->U = take(a, rows * d);
@@ -246,6 +247,11 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->delta = take(a, d);
     w->x = take(a, d);
     w->head = take(a, 2 * d + (size_t)m->head.size);
+    w->group_a = take(a, group);
+    w->group_w = take(a, group);
+    w->group_M = take(a, group);
+    w->group_Z = take(a, group);
+    w->group_output = take(a, group);
 }
 
 static void layout(model *m, arena *a)
@@ -288,6 +294,7 @@ static attsvm_status set_memory(model *m, attsvm_error *err)
     int64_t most = PART_MEMORY / m->part_size;
     most = most > LEAST_PARTS ? most : LEAST_PARTS;
     m->parts = m->parts < most ? m->parts : most;
+    m->grouped = m->prompt && m->scores && !data->index;
     m->chunk = m->terms < CHUNK ? m->terms : CHUNK;
     arena a = { 0 };
     layout(m, &a);

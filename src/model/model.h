@@ -142,6 +142,8 @@ typedef struct model_worker {
     double *scratch;               /* 2 T                                                     */
     double *u, *slope, *delta, *x; /* d: pooled token, gradient of the head                   */
     double *head;                  /* scratch of the head                                     */
+    double *group_a, *group_w;     /* rows of a group: logits, weights                        */
+    double *group_M, *group_Z, *group_output; /* sequences of a group                         */
 } model_worker;
 
 /* Sums over one block of sequences, in units of exp(log). */
@@ -155,6 +157,7 @@ typedef struct model {
     attsvm_model kind;
     bool trains_p, trains_W, factored, trains_v;
     bool prompt;      /* the query is p, shared by all */
+    bool grouped;     /* gradients by groups of sequences */
     data_terms query; /* sequences with their queries  */
     int64_t n, d, rank, terms;
     model_loss loss;
@@ -247,6 +250,19 @@ void model_sum_terms(model *m, const double *theta, const int64_t *sequences, in
 attsvm_status model_lanes_create(model *m, attsvm_error *err);
 /* The gradient in W or W'p over all terms into m->attention_gradient; returns its exponent. */
 double model_lanes_gradient(model *m);
+
+/*
+ * Adds the attention gradient of sequences lo..hi-1 to the block's sum: prompt models with scores,
+ * rows without index.  Rows (and sequences) that a group may have.
+ */
+void model_group_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
+                          int64_t hi, double terms);
+int64_t model_group_rows(const model *m);
+
+/* Makes room for a summand of exponent `log` in sum (count); returns its factor. */
+double model_join(double *sum, int64_t count, double *sum_log, double log);
+/* |l'| at u (count), as value and log. */
+void model_slopes(const model *m, const double *u, double *value, double *log, int64_t count);
 
 /* Softmax of every term, rows of length T_i one after another (hidden tokens 0). */
 void model_softmax(model *m, const double *theta, double *softmax);
