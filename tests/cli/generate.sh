@@ -19,7 +19,7 @@ for kind in $kinds; do
         json dtype "\"$dtype\""
     done
     # threads, kernels and pieces make no difference; the seed does
-    flags=(--kind "$kind" --n 3001 --T 9 --T-min 2 --d 13 --queries 2 --spread 0.5 --dtype float32)
+    flags=(--kind "$kind" --n 601 --T 9 --T-min 2 --d 13 --queries 2 --spread 0.5 --dtype float32)
     good generate "${flags[@]}" --threads 1 -o one.npz
     for threads in 2 3 0; do
         good generate "${flags[@]}" --threads $threads -o more.npz
@@ -38,7 +38,7 @@ for kind in $kinds; do
     good info set.safetensors -o again.safetensors
     check 'safetensors: the same bytes' cmp set.safetensors again.safetensors
     good info set.safetensors --json
-    json n 3001
+    json n 601
     json queries 2
     json storage "$(case $kind in vocabulary | onehot) echo '"table"' ;; *) echo '"ragged"' ;; esac)"
 done
