@@ -4,7 +4,8 @@
 #define TEXT(x)  #x
 #define VALUE(x) TEXT(x)
 #if defined(__clang__)
-#define COMPILER "clang " __clang_version__
+#define COMPILER                                                                                   \
+    "clang " VALUE(__clang_major__) "." VALUE(__clang_minor__) "." VALUE(__clang_patchlevel__)
 #elif defined(__GNUC__)
 #define COMPILER "gcc " __VERSION__
 #else
