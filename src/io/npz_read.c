@@ -20,7 +20,8 @@ enum {
     /* deflate makes at most 258 bytes of two bits: a ratio of 1032, plus room for tiny members */
     DEFLATE_RATIO = 1032,
     DEFLATE_SLACK = 1 << 12,
-    VERIFY_BUFFER = 1 << 18
+    VERIFY_BUFFER = 1 << 18,
+    READ_MOST = 1 << 26 /* libzip 1.7 miscounts when it is asked to inflate 4 GiB at once */
 };
 
 /* The mapped file as a source for libzip. */
@@ -107,7 +108,7 @@ static attsvm_status read_bytes(member *m, void *out, size_t size, attsvm_error 
 {
     unsigned char *at = out;
     while (size > 0) {
-        zip_int64_t count = zip_fread(m->file, at, size);
+        zip_int64_t count = zip_fread(m->file, at, size < READ_MOST ? size : READ_MOST);
         if (count < 0)
             return zip_failed(zip_file_get_error(m->file), "cannot unpack it", err);
         if (count == 0)
