@@ -27,7 +27,7 @@ attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
     free(arrays);
     if (status != ATTSVM_OK) {
         attsvm_archive_free(archive);
-        return base_fail_in(err, status, path);
+        return base_fail_in(err, status, io_path_tail(path));
     }
     return ATTSVM_OK;
 }

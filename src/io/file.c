@@ -20,10 +20,11 @@ enum {
 };
 
 struct io_file {
-    char *path;      /* as the caller named it, for messages    */
-    char *target;    /* where it goes: links are resolved       */
-    char *directory; /* of the target                           */
-    char *temporary; /* NULL while the file has no name         */
+    char *path;        /* as the caller named it                  */
+    const char *shown; /* the end of it, for messages             */
+    char *target;      /* where it goes: links are resolved       */
+    char *directory;   /* of the target                           */
+    char *temporary;   /* NULL while the file has no name         */
     int descriptor;
     size_t buffered; /* bytes of `buffer` not yet in the file   */
     uint64_t start;  /* where in the file the buffer belongs    */
@@ -51,7 +52,8 @@ attsvm_status io_errno_status(int code)
 
 attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *deed, int code)
 {
-    return fail(err, io_errno_status(code), "%s: cannot %s: %s", path, deed, strerror(code));
+    return fail(err, io_errno_status(code), "%s: cannot %s: %s", io_path_tail(path), deed,
+                strerror(code));
 }
 
 static void release(io_file *file)
@@ -96,16 +98,16 @@ static attsvm_status find_target(io_file *file, attsvm_error *err)
     if (!exists && errno != ENOENT)
         return io_fail_errno(err, path, "write", errno);
     if (exists && S_ISDIR(info.st_mode))
-        return fail(err, ATTSVM_E_OPEN, "%s: is a directory, not a file to write", path);
+        return fail(err, ATTSVM_E_OPEN, "%s: is a directory, not a file to write", file->shown);
     struct stat link;
     bool is_link = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
     if ((exists && !S_ISREG(info.st_mode)) || (is_link && is_descriptor_link(path)))
         return fail(err, ATTSVM_E_OPEN,
                     "%s: is not a regular file; only those can be written whole or not at all",
-                    path);
+                    file->shown);
     if (is_link && !exists)
         return fail(err, ATTSVM_E_OPEN, "%s: is a symbolic link to a file that does not exist",
-                    path);
+                    file->shown);
     file->target = is_link ? realpath(path, NULL) : strdup(path);
     if (!file->target)
         return io_fail_errno(err, path, "write", errno);
@@ -117,18 +119,19 @@ static attsvm_status find_directory(io_file *file, attsvm_error *err)
     const char *slash = strrchr(file->target, '/');
     if (slash && slash[1] == '\0')
         return fail(err, ATTSVM_E_OPEN, "%s: ends in a slash, so it is not a file to write",
-                    file->path);
+                    file->shown);
     size_t length = slash ? (size_t)(slash - file->target) : 0;
     file->directory = slash ? strndup(file->target, length ? length : 1) : strdup(".");
     if (!file->directory)
-        return fail(err, ATTSVM_E_MEMORY, "%s: no memory for its name", file->path);
+        return fail(err, ATTSVM_E_MEMORY, "%s: no memory for its name", file->shown);
     struct stat info;
     if (stat(file->directory, &info) != 0)
         return errno == ENOENT ? fail(err, ATTSVM_E_OPEN, "%s: the directory '%s' does not exist",
-                                      file->path, file->directory)
-                               : io_fail_errno(err, file->path, "write", errno);
+                                      file->shown, file->directory)
+                               : io_fail_errno(err, file->shown, "write", errno);
     if (!S_ISDIR(info.st_mode))
-        return fail(err, ATTSVM_E_OPEN, "%s: '%s' is not a directory", file->path, file->directory);
+        return fail(err, ATTSVM_E_OPEN, "%s: '%s' is not a directory", file->shown,
+                    file->directory);
     return ATTSVM_OK;
 }
 
@@ -198,14 +201,15 @@ attsvm_status io_file_create(io_file **out, const char *path, attsvm_error *err)
     if (!path || !*path)
         return fail(err, ATTSVM_E_ARG, "the name of the file to write is empty");
     io_file *file;
-    TRY(base_allocate(&file, 1, sizeof *file, path, err));
+    TRY(base_allocate(&file, 1, sizeof *file, io_path_tail(path), err));
     file->descriptor = -1;
     file->path = strdup(path);
+    file->shown = file->path ? io_path_tail(file->path) : "";
     attsvm_status status = ATTSVM_OK;
     if (!file->path)
-        status = fail(err, ATTSVM_E_MEMORY, "%s: no memory for its name", path);
+        status = fail(err, ATTSVM_E_MEMORY, "%s: no memory for its name", io_path_tail(path));
     if (status == ATTSVM_OK)
-        status = base_allocate(&file->buffer, BUFFER_SIZE, 1, path, err);
+        status = base_allocate(&file->buffer, BUFFER_SIZE, 1, file->shown, err);
     if (status == ATTSVM_OK)
         status = find_target(file, err);
     if (status == ATTSVM_OK)
@@ -229,7 +233,7 @@ static attsvm_status write_at(io_file *file, const unsigned char *bytes, size_t 
             continue;
         if (done <= 0)
             return fail(err, ATTSVM_E_DISK, "%s: writing failed after %" PRIu64 " bytes: %s",
-                        file->path, at, strerror(done == 0 ? EIO : errno));
+                        file->shown, at, strerror(done == 0 ? EIO : errno));
         bytes += done;
         size -= (size_t)done;
         at += (uint64_t)done;
@@ -277,11 +281,11 @@ static attsvm_status sync_directory(const io_file *file, attsvm_error *err)
     int directory = open(file->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
         return errno == EACCES ? ATTSVM_OK /* it may be written but not read: cannot be synced */
-                               : io_fail_errno(err, file->path, "sync its directory", errno);
+                               : io_fail_errno(err, file->shown, "sync its directory", errno);
     int code = fsync(directory) == 0 || errno == EINVAL ? 0 : errno;
     close(directory);
     if (code)
-        return fail(err, ATTSVM_E_DISK, "%s: cannot sync its directory: %s", file->path,
+        return fail(err, ATTSVM_E_DISK, "%s: cannot sync its directory: %s", file->shown,
                     strerror(code));
     return ATTSVM_OK;
 }
@@ -294,11 +298,11 @@ static attsvm_status publish(io_file *file, attsvm_error *err)
             return ATTSVM_OK;
         /* there is a file of that name: links do not replace, renaming does */
         if (errno != EEXIST || !take_name(file, link_nameless))
-            return fail(err, ATTSVM_E_DISK, "%s: cannot give the file its name: %s", file->path,
+            return fail(err, ATTSVM_E_DISK, "%s: cannot give the file its name: %s", file->shown,
                         strerror(errno));
     }
     if (rename(file->temporary, file->target) != 0)
-        return fail(err, ATTSVM_E_DISK, "%s: cannot give the file its name: %s", file->path,
+        return fail(err, ATTSVM_E_DISK, "%s: cannot give the file its name: %s", file->shown,
                     strerror(errno));
     free(file->temporary);
     file->temporary = NULL;
@@ -309,7 +313,7 @@ attsvm_status io_file_commit(io_file *file, attsvm_error *err)
 {
     attsvm_status status = flush(file, err);
     if (status == ATTSVM_OK && fsync(file->descriptor) != 0)
-        status = fail(err, ATTSVM_E_DISK, "%s: cannot sync the file to disk: %s", file->path,
+        status = fail(err, ATTSVM_E_DISK, "%s: cannot sync the file to disk: %s", file->shown,
                       strerror(errno));
     if (status == ATTSVM_OK)
         status = publish(file, err);

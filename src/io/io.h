@@ -213,6 +213,8 @@ static inline bool io_little_endian(void)
     return *(const unsigned char *)&one == 1;
 }
 
+/* A path, or the end of a long one: a message has room for more than a path. */
+const char *io_path_tail(const char *path);
 /* A name that may hold anything, printable and cut to IO_NAME_SIZE; returns `out`. */
 const char *io_printable(const char *name, char out[IO_NAME_SIZE]);
 /* Bytes of the UTF-8 character at `text`, 0 where it is none (or a NUL). */

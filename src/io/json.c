@@ -197,7 +197,8 @@ attsvm_status io_json_write(const io_json *json, const char *path, attsvm_error 
     TRY(io_file_create(&out.file, path, err));
     if (json_dump_callback(inside(json), write_text, &out, print_flags(true)) != 0 &&
         out.status == ATTSVM_OK)
-        out.status = fail(err, ATTSVM_E_MEMORY, "%s: no memory for the JSON text", path);
+        out.status =
+            fail(err, ATTSVM_E_MEMORY, "%s: no memory for the JSON text", io_path_tail(path));
     if (out.status == ATTSVM_OK)
         write_text("\n", 1, &out);
     if (out.status != ATTSVM_OK) {
@@ -268,7 +269,7 @@ attsvm_status io_json_read(io_json **out, const char *path, attsvm_error *err)
         status = parse(out, base, size, err);
     if (base)
         munmap(base, size);
-    return status == ATTSVM_OK ? status : base_fail_in(err, status, path);
+    return status == ATTSVM_OK ? status : base_fail_in(err, status, io_path_tail(path));
 }
 
 const io_json *io_json_get(const io_json *object, const char *key)

@@ -194,7 +194,7 @@ attsvm_status attsvm_archive_open(attsvm_archive **out, const char *path,
         status = io_archive_check_names(archive, err);
     if (status != ATTSVM_OK) {
         attsvm_archive_free(archive);
-        return base_fail_in(err, status, path);
+        return base_fail_in(err, status, io_path_tail(path));
     }
     *out = archive;
     return ATTSVM_OK;

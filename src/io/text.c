@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_MOST = 512 }; /* characters of a number */
+enum {
+    NUMBER_MOST = 512, /* characters of a number          */
+    PATH_SHOWN = 200   /* characters of a path in a message */
+};
 
 /*
  * UTF-8 as in RFC 3629: the first byte tells the length; the second one's range keeps out forms
@@ -51,6 +54,12 @@ bool io_is_utf8(const char *text)
         left -= length;
     }
     return true;
+}
+
+const char *io_path_tail(const char *path)
+{
+    size_t length = strlen(path);
+    return length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
 }
 
 const char *io_printable(const char *name, char out[IO_NAME_SIZE])

@@ -209,14 +209,14 @@ attsvm_status io_write(const char *path, const io_source *sources, int64_t count
     if (status == ATTSVM_OK && form == NONE)
         status = write_format(NULL, NONE, NULL, 0, false, err);
     if (status != ATTSVM_OK)
-        return base_fail_in(err, status, path);
+        return base_fail_in(err, status, io_path_tail(path));
     io_file *file;
     TRY(io_file_create(&file, path, err));
     status = write_format(file, form, sources, count, options && options->deflate, err);
     if (status != ATTSVM_OK) {
         io_file_abandon(file);
         /* messages about the disk name the file already */
-        return status == ATTSVM_E_DISK ? status : base_fail_in(err, status, path);
+        return status == ATTSVM_E_DISK ? status : base_fail_in(err, status, io_path_tail(path));
     }
     return io_file_commit(file, err);
 }

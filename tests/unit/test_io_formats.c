@@ -291,6 +291,11 @@ static void what_cannot_be_opened_is_named(void **state)
     files_put(f, "odd.txt", "hello", 5);
     assert_fails(attsvm_archive_open(&archive, f->path, NULL, &err), err, ATTSVM_E_FORMAT,
                  "neither the content nor the name");
+    char longer[2000]; /* of a long path its end is shown, and the reason in full */
+    memset(longer, 'd', sizeof longer);
+    memcpy(longer + sizeof longer - 7, "/a.npz", 7);
+    assert_fails(attsvm_archive_open(&archive, longer, NULL, &err), err, ATTSVM_E_OPEN,
+                 "d/a.npz: cannot open the file: File name too long");
     assert_int_equal(attsvm_archive_count(NULL), 0);
     attsvm_archive_free(NULL);
 }
