@@ -150,7 +150,8 @@ static bool vanishes(const svm_run *run)
     const svm_pool *pool = &run->pool;
     double sum = 0;
     for (int64_t s = 0; s < pool->count; s++)
-        sum += fabs(pool->lambda[s]) * sqrt(pool->square[s]);
+        if (!pool->equality[s])
+            sum += pool->lambda[s] * sqrt(pool->square[s]);
     return la_norm(run->engine.theta, pool->size) <= 0x1p-96 * sum;
 }
 

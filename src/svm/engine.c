@@ -61,6 +61,7 @@ attsvm_status svm_engine_create(svm_engine *e, svm_pool *pool, attsvm_error *err
     size_t size = (size_t)pool->size;
     TRY(base_allocate(&e->theta, size, sizeof(double), "theta", err));
     TRY(base_allocate(&e->theta_lo, size, sizeof(double), "theta", err));
+    TRY(base_allocate(&e->step_lo, size, sizeof(double), "theta", err));
     return base_allocate(&e->step, size, sizeof(double), "theta", err);
 }
 
@@ -75,6 +76,7 @@ void svm_engine_free(svm_engine *e)
     free(e->theta);
     free(e->theta_lo);
     free(e->step);
+    free(e->step_lo);
     free(e->work);
 }
 
@@ -99,6 +101,7 @@ static attsvm_status reserve(svm_engine *e, attsvm_error *err)
 attsvm_status svm_engine_run(svm_engine *e, svm_engine_end *end, attsvm_error *err)
 {
     TRY(reserve(e, err));
+    e->patience = e->iterations + 40 * (e->pool->count + 50);
     if (!e->extended) {
         *end = svm_engine_equalities_double(e);
         if (*end != SVM_SOLVED)

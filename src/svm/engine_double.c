@@ -25,7 +25,7 @@ typedef double num;
  * where the rows of S are nearly dependent themselves.
  */
 static const double DEPENDENT = 1e-15, DOUBTFUL = 1e-10, VIOLATED = 1e-13, MET = 1e-12,
-                    NEGLIGIBLE = 1e-13;
+                    NEGLIGIBLE = 1e-13, ROUNDING = 1e-15;
 
 static void forward(svm_engine *e, const num *g, num *y)
 {
@@ -88,6 +88,16 @@ static void advance(svm_engine *e, int64_t p, const num *r, num t)
     e->coef[e->count] = t;
     svm_pool_combine(e->pool, e->active, e->coef, e->count + 1, e->step);
     la_axpy(1, e->step, e->theta, e->pool->size);
+}
+
+/* Errors are left to refinement, or to the extended engine. */
+static num correct(svm_engine *e, int64_t p, num *y, num *r, num pivot)
+{
+    (void)e;
+    (void)p;
+    (void)y;
+    (void)r;
+    return pivot;
 }
 
 #include "svm/engine.inc"

@@ -179,7 +179,8 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
             continue;
         double margin =
             vector ? data_terms_label(&rows->terms, term.i, 0) * s.y[t] : s.y[term.base] - s.y[t];
-        if (fabs(margin) <= 2 * noise + 1e-9 * bound * j->norm) {
+        bool violated = rows->sets && margin < b; /* it may copy a member of the set */
+        if (violated || fabs(margin) <= 2 * noise + 1e-9 * bound * j->norm) {
             svm_row_kind kind = svm_rows_resolve(rows, &term, t);
             block->pass.merged += first && kind == SVM_NO_ROW;
             if (kind == SVM_IMPOSSIBLE && block->pass.conflict_term < 0 && !j->settings->soft) {

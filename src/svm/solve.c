@@ -170,6 +170,7 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
         run->stopped = true;
     if (!e->extended && forced >= 0 && run->pool.place[forced] == SVM_AT_ZERO) {
         double violation = -run->pricing.slack[run->pool.term[forced]] * run->pool.sigma[forced];
+        e->patience = e->iterations + run->pool.count + 50;
         if (svm_engine_enter_double(e, forced, violation, 1) != SVM_SOLVED)
             return svm_engine_extend(e, err);
     }

@@ -102,8 +102,29 @@ void svm_pool_margins(svm_pool *pool, const double *theta)
         pool->margin[s] = la_dot(pool->hi + s * d, pool->u + pool->query[s] * d, d);
 }
 
-void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
-                             const double *lo, double *residual)
+/* theta z of the row's query, once for each query; the vector itself where rows are vectors. */
+static const double *exact_direction(svm_pool *pool, int64_t s, const double *hi, const double *lo,
+                                     const double **u_lo)
+{
+    int64_t d = pool->d;
+    const la_exact *exact = la_exact_active();
+    *u_lo = lo;
+    if (!pool->rows->matrix)
+        return hi;
+    int32_t q = pool->query[s];
+    double *to = pool->u + q * d, *to_lo = pool->u_lo + q * d;
+    for (int64_t j = 0; j < d && !pool->used[q]; j++) {
+        dd value = exact->dot(pool->z + q * d, hi + j * d, lo + j * d, d);
+        to[j] = value.hi;
+        to_lo[j] = value.lo;
+    }
+    pool->used[q] = 1;
+    *u_lo = to_lo;
+    return to;
+}
+
+static void exact_margins(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
+                          const double *lo, bool residual, double *out)
 {
     int64_t d = pool->d;
     const la_exact *exact = la_exact_active();
@@ -111,23 +132,25 @@ void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count
         memset(pool->used, 0, (size_t)pool->queries);
     for (int64_t k = 0; k < count; k++) {
         int64_t s = slots ? slots[k] : k;
-        const double *u = hi, *u_lo = lo;
-        if (pool->rows->matrix) {
-            int32_t q = pool->query[s];
-            double *to = pool->u + q * d, *to_lo = pool->u_lo + q * d;
-            for (int64_t j = 0; j < d && !pool->used[q]; j++) {
-                dd value = exact->dot(pool->z + q * d, hi + j * d, lo + j * d, d);
-                to[j] = value.hi;
-                to_lo[j] = value.lo;
-            }
-            pool->used[q] = 1;
-            u = to;
-            u_lo = to_lo;
-        }
+        const double *u_lo, *u = exact_direction(pool, s, hi, lo, &u_lo);
         dd margin = exact->dot(pool->hi + s * d, u, u_lo, d);
         margin = base_dd_add(margin, base_dd(la_dot(pool->lo + s * d, u, d)));
-        residual[k] = base_dd_value(base_dd_sub(base_dd(pool->b[s]), margin));
+        if (residual)
+            margin = base_dd_sub(base_dd(pool->b[s]), margin);
+        out[k] = base_dd_value(margin);
     }
+}
+
+void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
+                             const double *lo, double *residual)
+{
+    exact_margins(pool, slots, count, hi, lo, true, residual);
+}
+
+void svm_pool_margins_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
+                            const double *lo, double *margins)
+{
+    exact_margins(pool, slots, count, hi, lo, false, margins);
 }
 
 void svm_pool_gram(svm_pool *pool, int64_t p, const int32_t *slots, int64_t count, double *out)

@@ -147,6 +147,9 @@ void svm_pool_margins(svm_pool *pool, const double *theta);
 /* residual (count) = b - sigma <A, theta>, in double-double rounded to double; slots NULL: all. */
 void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
                              const double *lo, double *residual);
+/* margins (count) = sigma <A, theta>, likewise. */
+void svm_pool_margins_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
+                            const double *lo, double *margins);
 /* out[k] = <sigma A_p, sigma A_k> */
 void svm_pool_gram(svm_pool *pool, int64_t p, const int32_t *slots, int64_t count, double *out);
 /* One entry in double-double. */
@@ -181,9 +184,10 @@ typedef struct svm_engine {
     double *combination;        /* r of an infeasible row                         */
     double *residual;           /* (residual_capacity) b - <A, theta> by slot     */
     int64_t residual_capacity;
-    double *theta, *theta_lo, *step; /* (size)                                   */
+    double *theta, *theta_lo, *step, *step_lo; /* (size)                         */
     int64_t iterations, max_iterations;
-    double *work; /* scratch of block pivoting                                   */
+    int64_t patience; /* iterations at which a run is taken for a circle         */
+    double *work;     /* scratch of block pivoting                                   */
     int64_t work_capacity;
     int64_t entering;     /* slot whose row cannot be met                        */
     double entering_sign; /* -1: an equality that had to come down               */
