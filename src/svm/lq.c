@@ -368,12 +368,13 @@ static double run_stages(lq_state *s, double q, bool by_S, const double *theta0,
                          double *theta, int64_t *iterations)
 {
     memcpy(theta, theta0, (size_t)s->size * sizeof *theta);
-    for (double stage = 2; stage != q;) { /* q - 1 by factors of LQ_STAGE */
+    double stage = 2;
+    do { /* q - 1 by factors of LQ_STAGE */
         double next = 1 + (stage - 1) * (q > 2 ? LQ_STAGE : 1 / LQ_STAGE);
         stage = (q > 2) == (next < q) ? next : q;
         start(s, stage, by_S, theta);
         *iterations += run_stage(s, stage == q ? tol : LQ_STAGE_TOL, theta);
-    }
+    } while (stage != q);
     return s->best;
 }
 

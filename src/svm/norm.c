@@ -11,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NORM_WHOLE = 500, NORM_ROUNDS = 200 };
-static const double VIOLATED = 0.05; /* of the tolerance: a row below b by that much joins  */
-static const double CORE_TOL = 0.05; /* of the tolerance: the gap that the core is asked for */
-static const double WORTH = 1e-12;   /* the gap that is asked for where it costs little      */
+enum { NORM_WHOLE = 500, NORM_LARGE = 1000, NORM_ROUNDS = 200 };
+static const double VIOLATED = 0.05;   /* of the tolerance: a row below b by that much joins  */
+static const double CORE_TOL = 0.05;   /* of the tolerance: the gap that the core is asked for */
+static const double LOOSE = 2e-3;      /* gap of a round that only looks for rows               */
+static const double NEARLY = 0.02;     /* excess of rows that join then                         */
+static const double CONTINUED = 1e-12; /* gap at which Newton alone has solved a round          */
+static const double WORTH = 1e-12;     /* the gap that is asked for where it costs little      */
 
 static bool is_singular(const attsvm_svm_settings *settings)
 {
@@ -31,6 +34,39 @@ static bool is_euclidean(const attsvm_problem *problem)
 
 /* ------------------------------------------------------------------------- the cores */
 
+/*
+ * Nuclear norm after the first round: Newton from the solution of the smaller working set, whose
+ * violated rows have joined with lambda = 0 and w < 0.  Most rounds end here.
+ */
+static attsvm_status continue_nuclear(svm_norm_run *run, svm_nuclear_point *point, bool *done,
+                                      attsvm_error *err)
+{
+    const svm_part *part = &run->part;
+    arena a = { 0 };
+    double *W, *lambda, *w, *sums, primal = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        W = take(&a, (size_t)(part->p * part->q + part->p * run->rows->d));
+        lambda = take(&a, (size_t)part->rows);
+        w = take(&a, (size_t)part->rows);
+        sums = take(&a, (size_t)(part->terms * part->p));
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "working set", err));
+    }
+    svm_norm_project(run, run->theta, W);
+    svm_part_apply(part, W, part->q, w, sums);
+    for (int64_t r = 0; r < part->rows; r++) {
+        lambda[r] = run->list[run->at[r]].lambda;
+        primal += part->b[r] * lambda[r]; /* equal at the last optimum */
+        w[r] = part->equal[r] ? 0 : w[r] - part->b[r];
+    }
+    point->gap = INFINITY;
+    attsvm_status status = svm_nuclear_polish(part, lambda, w, W, primal, point, err);
+    *done = status == ATTSVM_OK && point->gap <= CONTINUED;
+    run->iterations += *done;
+    free(a.base);
+    return status;
+}
+
 /* Solves the part: W (p x q), lambda (rows) from the feasible W0. */
 static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, double *lambda,
                                 attsvm_error *err)
@@ -39,9 +75,14 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
     const svm_part *part = &run->part;
     double goal = fmin(WORTH, CORE_TOL * run->tol), gap;
     svm_nuclear_point point = { .W = W, .lambda = lambda };
-    bool solved;
+    bool solved = false;
     switch (s->norm) {
-    case ATTSVM_NORM_NUC: return svm_nuclear_core(part, W0, &point, &run->iterations, err);
+    case ATTSVM_NORM_NUC:
+        if (run->rounds > 0 && run->solved)
+            TRY(continue_nuclear(run, &point, &solved, err));
+        if (solved)
+            return ATTSVM_OK;
+        return svm_nuclear_core(part, W0, run->loose ? LOOSE : 0, &point, &run->iterations, err);
     case ATTSVM_NORM_SPECTRAL:
         return svm_spectral_core(part, W0, goal, W, lambda, &gap, &run->iterations, err);
     case ATTSVM_NORM_LQ: return svm_lq_core(part, s->q, W0, goal, W, lambda, &run->iterations, err);
@@ -130,17 +171,23 @@ static bool should_stop(svm_norm_run *run)
 
 static attsvm_status generate(svm_norm_run *run, attsvm_error *err)
 {
-    int64_t added;
-    TRY(svm_norm_collect(run, run->fro->theta, INFINITY, NORM_WHOLE, &added, err));
+    int64_t added, first = run->fro->info.tight + run->fro->info.tight / 4;
+    TRY(svm_norm_collect(run, run->fro->theta, INFINITY, first > NORM_WHOLE ? first : NORM_WHOLE,
+                         &added, err));
+    /* a large working set of the nuclear norm is first solved roughly, to find the rows it lacks */
+    run->loose = run->problem->settings.norm == ATTSVM_NORM_NUC && added >= NORM_LARGE;
     for (;;) {
         TRY(solve_list(run, err));
         run->rounds++;
         if (should_stop(run))
             return ATTSVM_OK;
-        TRY(svm_norm_collect(run, run->theta, -VIOLATED * fmin(run->tol, 1e-9),
+        TRY(svm_norm_collect(run, run->theta,
+                             run->loose ? NEARLY : -VIOLATED * fmin(run->tol, 1e-9),
                              run->count / 2 + NORM_WHOLE / 2, &added, err));
-        if (added == 0)
+        if (added == 0 && !run->loose)
             return ATTSVM_OK;
+        run->solved = !run->loose;
+        run->loose = false;
     }
 }
 
@@ -171,6 +218,8 @@ attsvm_status svm_norm_solve(attsvm_problem *problem, const attsvm_claim *warm,
                              attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                              attsvm_error *err)
 {
+    if (problem->settings.rank > 0)
+        return svm_rank_solve(problem, warm, observer, context, out, err);
     if (is_euclidean(problem))
         return svm_solve(problem, warm, observer, context, out, err);
     attsvm_problem fro = *problem; /* the same rows */

@@ -26,7 +26,7 @@
 enum { NUCLEAR_STEPS = 60 };
 static const double POLISH_FROM = 5e-3;  /* relative gap at which Newton is first tried   */
 static const double POLISH_AGAIN = 0.03; /* fall of the gap before it is tried again      */
-static const double POLISH_GOAL = 1e-13; /* certified gap that ends the solve             */
+static const double POLISH_GOAL = 5e-13; /* certified gap that ends the solve             */
 static const double NUCLEAR_END = 1e-13; /* gap at which interior point steps mean nothing */
 static const double STEP_BACK = 0.97;    /* of the step to the boundary                   */
 static const double START_PUSH = 1.1;    /* scale of the feasible point that starts       */
@@ -316,8 +316,8 @@ static void keep(svm_nuclear_point *point, const interior *s, const double *W, d
     memcpy(point->lambda, s->lambda, (size_t)s->part->rows * sizeof(double));
 }
 
-attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, svm_nuclear_point *point,
-                               int64_t *iterations, attsvm_error *err)
+attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double enough,
+                               svm_nuclear_point *point, int64_t *iterations, attsvm_error *err)
 {
     interior s = { 0 };
     double *W = NULL, *norms = NULL, try_at = POLISH_FROM;
@@ -340,11 +340,11 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, svm_nucle
         double gap = prove_interior(&s, norms, W);
         keep(point, &s, W, gap);
         double relative = fabs(s.primal - s.dual) / s.primal;
-        if (relative < try_at || !going) {
+        if ((relative < try_at && relative > enough) || !going) {
             try_at = relative * POLISH_AGAIN;
             status = svm_nuclear_polish(part, s.lambda, s.w, W, s.primal, point, err);
         }
-        going = going && point->gap > POLISH_GOAL && relative > NUCLEAR_END;
+        going = going && point->gap > fmax(POLISH_GOAL, enough) && relative > NUCLEAR_END;
     }
     *iterations += s.iterations;
 done:

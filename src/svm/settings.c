@@ -97,9 +97,13 @@ attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_err
     if (settings->soft > 0 && !euclidean)
         return fail(err, ATTSVM_E_ARG, "soft = %g with norm %s: soft margins are solved in l2, fro",
                     settings->soft, norms[settings->norm - 1]);
-    if (settings->rank != 0)
-        return fail(err, ATTSVM_E_ARG, "rank = %" PRId64 ": a rank limit is not solved",
-                    settings->rank);
+    if (settings->rank > 0 && (settings->problem != ATTSVM_PROBLEM_W || settings->soft > 0 ||
+                               (!euclidean && settings->norm != ATTSVM_NORM_NUC)))
+        return fail(err, ATTSVM_E_ARG,
+                    "rank = %" PRId64 " with problem %s, norm %s, soft = %g: a rank limit is for "
+                    "problem W, hard, in fro or nuc",
+                    settings->rank, problems[settings->problem - 1], norms[settings->norm - 1],
+                    settings->soft);
     return ATTSVM_OK;
 }
 

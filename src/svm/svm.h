@@ -358,10 +358,7 @@ typedef struct svm_part {
 void svm_part_sum(const svm_part *part, const double *lambda, double *S, double *scratch);
 /* y[r] = u_r' G v_r, G p x q with row stride ldg; scratch (terms x p). */
 void svm_part_apply(const svm_part *part, const double *G, int64_t ldg, double *y, double *scratch);
-/*
- * Brings W onto the equalities, b in the given unit: W += sum c A, c from the Gram matrix of the
- * equalities, which are independent.  What the cores leave is of the size of rounding.
- */
+/* Brings W onto the equalities, b in the given unit, by the least change; they are independent. */
 attsvm_status svm_part_settle(const svm_part *part, double unit, double *W, attsvm_error *err);
 /* M = (M + M')/2, n x n. */
 void svm_symmetrise(int64_t n, double *M);
@@ -407,9 +404,9 @@ attsvm_status svm_nuclear_polish(const svm_part *part, const double *lambda, con
                                  const double *W, double primal, svm_nuclear_point *point,
                                  attsvm_error *err);
 
-/* min |W|_* over the part from a feasible W0 (p x q), certified, into the point. */
-attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, svm_nuclear_point *point,
-                               int64_t *iterations, attsvm_error *err);
+/* min |W|_* over the part from a feasible W0 (p x q), to relative gap `enough` or the best. */
+attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double enough,
+                               svm_nuclear_point *point, int64_t *iterations, attsvm_error *err);
 
 /* ------------------------------------------------------------------ spectral */
 
@@ -418,10 +415,7 @@ attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double t
                                 double *lambda, double *gap, int64_t *iterations,
                                 attsvm_error *err);
 
-/*
- * lambda projected onto multipliers whose sum lies in the leading `rank` singular spaces of W; what
- * lies outside counts as zero below `cut`, relative.
- */
+/* lambda projected onto those whose sum lies, up to `cut`, in the leading singular spaces of W. */
 attsvm_status svm_spectral_polish(const svm_part *part, const double *A, const double *W,
                                   const double *w, double *lambda, int64_t rank, double cut,
                                   attsvm_error *err);
@@ -472,8 +466,18 @@ typedef struct svm_norm_run {
     attsvm_svm_observer *observer;
     void *context;
     bool stopped;
+    bool loose, solved; /* a round only looks for rows; the last one did more */
 } svm_norm_run;
 
+/* The same with a rank limit, which the settings have. */
+attsvm_status svm_rank_solve(attsvm_problem *problem, const attsvm_claim *warm,
+                             attsvm_svm_observer *observer, void *context, attsvm_solution **out,
+                             attsvm_error *err);
+/* A local minimum of rank rho over the part, from the convex solution W0; *stationary: it is one.
+ */
+attsvm_status svm_rank_core(const svm_part *part, bool nuclear, int64_t rho, const double *W0,
+                            uint64_t seed, double *W, bool *stationary, int64_t *iterations,
+                            attsvm_error *err);
 /* As svm_solve, in the norm and with the rank limit of the problem. */
 attsvm_status svm_norm_solve(attsvm_problem *problem, const attsvm_claim *warm,
                              attsvm_svm_observer *observer, void *context, attsvm_solution **out,

@@ -32,7 +32,7 @@ static inline attsvm_archive *open_reference(const char *name)
 static inline attsvm_array array_of(const attsvm_archive *archive, const char *prefix,
                                     const char *name, int64_t k)
 {
-    char full[96];
+    char full[160];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const attsvm_array *found = attsvm_archive_find(archive, full);
     if (!found)

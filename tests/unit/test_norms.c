@@ -1,0 +1,213 @@
+/* Problems in other norms that can be solved by hand, and rank limits. */
+#include "solved.h"
+
+#include "base/base.h"
+#include "svm/svm.h"
+
+static attsvm_svm_settings settings_in(attsvm_problem_kind problem, const char *norm)
+{
+    attsvm_error err;
+    attsvm_svm_settings settings = settings_for(problem);
+    assert_ok(attsvm_svm_settings_set(&settings, "norm", norm, &err), err);
+    return settings;
+}
+
+/* One row p'(3,4) >= 1: the norm is 1/|(3,4)|_dual. */
+static void one_row_in_every_norm(void **state)
+{
+    (void)state;
+    double X[] = { 3, 4, 0, 0 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    const struct {
+        const char *norm;
+        double value, theta[2];
+    } cases[] = {
+        { "l1", 1.0 / 4, { 0, 1.0 / 4 } },
+        { "linf", 1.0 / 7, { 1.0 / 7, 1.0 / 7 } },
+        { "nuc", 1.0 / 5, { 3.0 / 25, 4.0 / 25 } },
+        { "spectral", 1.0 / 5, { 3.0 / 25, 4.0 / 25 } },
+        /* theta ~ A^(q'-1), q' = 3/2 */
+        { "lq:3", 1 / pow(pow(3, 1.5) + 8, 2.0 / 3), { 0, 0 } },
+        { "lq:1.5", 1 / cbrt(27 + 64), { 9.0 / 91, 16.0 / 91 } },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_P, cases[k].norm);
+        attsvm_solution *solution = solved(
+            data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
+        attsvm_claim claim = attsvm_solution_claim(solution);
+        assert_near(attsvm_solution_info(solution).norm, cases[k].value, 1e-9);
+        for (int j = 0; j < 2 && cases[k].theta[1] != 0; j++)
+            assert_near(claim.theta[j], cases[k].theta[j], 1e-6);
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
+/*
+ * Two sequences with queries e_1, e_2 and differences e_1, e_2: W_11 >= 1 and W_22 >= 1.
+ * Nuclear norm 2, spectral norm 1, sum of entries 2, largest entry 1.
+ */
+static void two_corners(void **state)
+{
+    (void)state;
+    double X[] = { 1, 0, 0, 0, 0, 1, 0, 0 }, Z[] = { 1, 0, 0, 1 };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    const struct {
+        const char *norm;
+        double value;
+    } cases[] = { { "nuc", 2 },  { "spectral", 1 },   { "l1", 2 },
+                  { "linf", 1 }, { "lq:3", cbrt(2) }, { "lq:1.5", cbrt(4) } };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, cases[k].norm);
+        attsvm_solution *solution = solved(
+            data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0, 0 } }, ATTSVM_OPTIMAL);
+        attsvm_svm_info info = attsvm_solution_info(solution);
+        assert_near(info.norm, cases[k].value, 1e-8);
+        if (k == 0)
+            assert_int_equal(info.rank, 2);
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
+/* Rank one: W = x y' with x_1 y_1 >= 1, x_2 y_2 >= 1: at best all ones, of norm 2. */
+static void a_rank_limit(void **state)
+{
+    (void)state;
+    double X[] = { 1, 0, 0, 0, 0, 1, 0, 0 }, Z[] = { 1, 0, 0, 1 };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_selection selection = { .alpha = (int64_t[]){ 0, 0 } };
+    /* Frobenius: sqrt 2 without the limit, 2 with it */
+    attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, "fro");
+    settings.rank = 1;
+    attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_STATIONARY);
+    attsvm_svm_info info = attsvm_solution_info(solution);
+    assert_near(info.norm, 2, 1e-6);
+    assert_near(info.dual, sqrt(2), 1e-9);
+    assert_int_equal(info.rank, 1);
+    attsvm_solution_free(solution);
+    /* nuclear: 2 with and without, so that the bound closes */
+    settings = settings_in(ATTSVM_PROBLEM_W, "nuc");
+    settings.rank = 1;
+    settings.tol = 1e-6;
+    solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+    info = attsvm_solution_info(solution);
+    assert_near(info.norm, 2, 1e-5);
+    assert_int_equal(info.rank, 1);
+    attsvm_solution_free(solution);
+    settings.rank = 2;
+    solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+}
+
+/* delta = 1, 2 along one line, opposite wishes: no norm can help. */
+static void infeasible_in_every_norm(void **state)
+{
+    (void)state;
+    double X[] = { 1, 0, 0, 0, 0, 0, 2, 0 }, Z[] = { 1, 1, 1, 1 };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    const char *const norms[] = { "nuc", "spectral", "lq:3", "l1", "linf" };
+    for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
+        attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, norms[k]);
+        attsvm_solution *solution =
+            solved(data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0, 0 } },
+                   ATTSVM_INFEASIBLE);
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
+/* No rows: the zero matrix, in every norm. */
+static void nothing_to_separate(void **state)
+{
+    (void)state;
+    double X[] = { 1, 2 }, Z[] = { 1, 1 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 1, .d = 2, .X = X, .Z = Z });
+    const char *const norms[] = { "nuc", "spectral", "lq:3", "l1", "linf" };
+    for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
+        attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, norms[k]);
+        attsvm_solution *solution = solved(
+            data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
+        assert_true(attsvm_solution_info(solution).norm == 0);
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
+/* More rows than are gathered at first: constraint generation, the same value as all at once. */
+static void many_rows(void **state)
+{
+    (void)state;
+    enum { n = 90, T = 9, d = 5 };
+    static double X[n * T * d], Z[n * d];
+    static int64_t alpha[n];
+    double W[d * d];
+    base_random r = base_random_stream(11, 0);
+    base_random_gauss_fill(&r, W, d * d);
+    for (int64_t i = 0; i < n * T; i++)
+        base_random_sphere(&r, X + i * d, d);
+    for (int64_t i = 0; i < n; i++) {
+        base_random_sphere(&r, Z + i * d, d);
+        double best = -INFINITY, g[d] = { 0 }, size = 0;
+        for (int64_t a = 0; a < d; a++) {
+            g[a] = base_dd_value(base_dd_dot(W + a * d, Z + i * d, d));
+            size += g[a] * g[a];
+        }
+        for (int64_t t = 0; t < T; t++) {
+            double along = base_dd_value(base_dd_dot(g, X + (i * T + t) * d, d));
+            if (along > best) {
+                best = along;
+                alpha[i] = t;
+            }
+        }
+        for (int64_t a = 0; a < d; a++)
+            X[(i * T + alpha[i]) * d + a] += 0.5 * g[a] / sqrt(size);
+    }
+    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+    const char *const norms[] = { "nuc", "spectral", "lq:3", "l1", "linf" };
+    for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
+        attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, norms[k]);
+        attsvm_solution *solution =
+            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
+static void bad_settings_are_refused(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    attsvm_problem *problem;
+    double X[] = { 3, 4, 0, 0 };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    attsvm_selection selection = { .alpha = (int64_t[]){ 0 } };
+    attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_P, "lq:3");
+    settings.q = 1;
+    assert_fails(attsvm_problem_create(&problem, data, &selection, &settings, &err), err,
+                 ATTSVM_E_ARG, "q = 1");
+    settings = settings_in(ATTSVM_PROBLEM_P, "nuc");
+    settings.rank = 1;
+    assert_fails(attsvm_problem_create(&problem, data, &selection, &settings, &err), err,
+                 ATTSVM_E_ARG, "rank = 1");
+    settings = settings_in(ATTSVM_PROBLEM_P, "l1");
+    settings.soft = 1;
+    assert_fails(attsvm_problem_create(&problem, data, &selection, &settings, &err), err,
+                 ATTSVM_E_ARG, "soft");
+    attsvm_data_free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_row_in_every_norm),
+        cmocka_unit_test(two_corners),
+        cmocka_unit_test(a_rank_limit),
+        cmocka_unit_test(infeasible_in_every_norm),
+        cmocka_unit_test(nothing_to_separate),
+        cmocka_unit_test(many_rows),
+        cmocka_unit_test(bad_settings_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
