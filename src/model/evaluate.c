@@ -175,6 +175,19 @@ static void describe_loss(const pass *c, model_worker *k, const la_rows *tokens,
     }
 }
 
+/* The usual case of a fixed linear head by the kernel; false where it does not apply. */
+static bool quick_term(const pass *c, model_worker *k, const double *score, int64_t T, double Y,
+                       double *rate, double *exponent)
+{
+    la_weighed out;
+    if (!la_active()->weigh(T, k->a, score, Y, k->w, &out))
+        return false;
+    model_scaled slope = c->m->loss.slope(&c->m->loss, out.output);
+    *rate = slope.value / (out.Z * c->terms);
+    *exponent = slope.value == 0 ? -INFINITY : slope.log - out.M;
+    return true;
+}
+
 /*
  * One term: logits along b (d), then the weights of X' g into k->w, with rate and exponent such
  * that the term's share of the gradient is -rate exp(exponent) sum_t w_t k_t.
@@ -193,6 +206,8 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
     const double *score = m->scores ? m->scores + first : k->score;
 
     la_rows_dot(&keys, b, k->a);
+    if (m->scores && !c->value && !repeats && quick_term(c, k, score, T, Y, rate, exponent))
+        return;
     int64_t top = model_select(T, k->a, same, k->scratch);
     double highest = k->a[top], output = 0;
     for (int64_t t = 0; t < T; t++)
