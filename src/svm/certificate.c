@@ -144,11 +144,20 @@ static bool any_target(const svm_run *run)
     return false;
 }
 
-/* Whether theta is what rounding leaves of rows that cancel each other. */
+/*
+ * Whether theta is what rounding leaves of rows that cancel each other: equalities = 0 that leave
+ * it no direction, or multipliers whose sum is nothing.
+ */
 static bool vanishes(const svm_run *run)
 {
     const svm_pool *pool = &run->pool;
+    const svm_engine *e = &run->engine;
     double sum = 0;
+    int64_t pinned = 0;
+    for (int64_t k = 0; k < e->count; k++)
+        pinned += pool->equality[e->active[k]];
+    if (pinned == pool->size && !any_target(run))
+        return true;
     for (int64_t s = 0; s < pool->count; s++)
         if (!pool->equality[s])
             sum += pool->lambda[s] * sqrt(pool->square[s]);
