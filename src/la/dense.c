@@ -11,14 +11,15 @@
 
 /*
  * Up to these sizes our loops are at least as fast; `bench_la dense` measures them (here: AVX2
- * kernels, OpenBLAS 0.3.21, square matrices).
+ * kernels, OpenBLAS 0.3.21 with threads, square matrices).
  */
 enum {
-    GEMV_OWN = 512 * 512,    /* m n                           */
-    GEMM_OWN = 12 * 12 * 12, /* m n k, also with transposes   */
-    SYRK_OWN = 24 * 24 * 24, /* n n k                         */
-    TRSV_OWN = 256,          /* n                             */
-    CHOLESKY_OWN = 96,       /* n                             */
+    GEMV_OWN = 512 * 512,    /* m n                                       */
+    GEMM_OWN = 16 * 16 * 16, /* m n k, with k at most GEMM_OWN_INNER:     */
+    GEMM_OWN_INNER = 64,     /* beyond it the loops are not vectors       */
+    SYRK_OWN = 32 * 32 * 32, /* n n k                                     */
+    TRSV_OWN = 256,          /* n                                         */
+    CHOLESKY_OWN = 96,       /* n                                         */
 };
 
 /* At least one, and no more than BLAS's int can say. */
@@ -46,7 +47,8 @@ void la_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
              const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
              int64_t ldc)
 {
-    if (!fits(m, n, k) || !fits(lda, ldb, ldc) || m <= GEMM_OWN / n / k)
+    const bool beyond = !fits(m, n, k) || !fits(lda, ldb, ldc);
+    if (beyond || (k <= GEMM_OWN_INNER && m <= GEMM_OWN / n / k))
         la_active()->gemm(transpose_a, transpose_b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     else
         cblas_dgemm(CblasRowMajor, op(transpose_a), op(transpose_b), (int)m, (int)n, (int)k, alpha,
