@@ -1,0 +1,336 @@
+/*
+ * model: gradients at any norm against a reference in extended precision that keeps all quantities
+ * as logarithms and never forms a difference of softmax values.
+ */
+#include "unit_model.h"
+
+typedef long double real;
+
+/* -------------------------------------------------- reference in long double */
+
+/* Signed number as (sign, natural logarithm). */
+typedef struct logged {
+    int sign;
+    real log;
+} logged;
+
+static logged logged_of(real x)
+{
+    return (logged){ (x > 0) - (x < 0), x == 0 ? -INFINITY : logl(fabsl(x)) };
+}
+
+static logged times(logged a, logged b)
+{
+    return (logged){ a.sign * b.sign, a.sign && b.sign ? a.log + b.log : -INFINITY };
+}
+
+static logged plus(logged a, logged b)
+{
+    if (!a.sign || !b.sign)
+        return a.sign ? a : b;
+    if (a.log < b.log) {
+        logged kept = a;
+        a = b;
+        b = kept;
+    }
+    real ratio = expl(b.log - a.log);
+    if (a.sign == b.sign)
+        return (logged){ a.sign, a.log + log1pl(ratio) };
+    return ratio == 1 ? (logged){ 0, -INFINITY } : (logged){ a.sign, a.log + log1pl(-ratio) };
+}
+
+typedef struct reference {
+    logged G[MOST_D * MOST_D], v[MOST_D]; /* gradients in W (or W'p) and v */
+    real loss;
+} reference;
+
+static real head_value(const model *m, const double *v, const real *u, real *slope, real *by_v)
+{
+    const int64_t d = m->d;
+    real value = 0, square = 0;
+    for (int64_t j = 0; j < d; j++)
+        slope[j] = 0;
+    if (m->head.kind == &model_head_relu) {
+        for (int64_t k = 0; k < m->head.size; k++) {
+            real unit = 0;
+            for (int64_t j = 0; j < d; j++)
+                unit += (real)m->head.V[k * d + j] * u[j];
+            by_v[k] = unit > 0 ? unit : 0;
+            value += (real)v[k] * by_v[k];
+            for (int64_t j = 0; unit > 0 && j < d; j++)
+                slope[j] += (real)v[k] * (real)m->head.V[k * d + j];
+        }
+        return value;
+    }
+    for (int64_t j = 0; j < d; j++) {
+        value += (real)v[j] * u[j];
+        square += u[j] * u[j];
+        slope[j] = (real)v[j] - 2 * (real)m->head.kappa * u[j];
+        by_v[j] = u[j];
+    }
+    return value - (real)m->head.kappa * square;
+}
+
+/* |l'(u)| as a logarithm, and l(u). */
+static real log_slope(const model *m, real u, real *value)
+{
+    if (strcmp(m->loss.flag, "logistic") == 0) {
+        *value = u > 0 ? log1pl(expl(-u)) : -u + log1pl(expl(u));
+        return u > 0 ? -u - log1pl(expl(-u)) : -log1pl(expl(u));
+    }
+    *value = strcmp(m->loss.flag, "exp") == 0 ? expl(-u) : -u;
+    return strcmp(m->loss.flag, "exp") == 0 ? -u : 0;
+}
+
+static void reference_term(const model *m, const real *map, const double *v, int64_t i,
+                           int64_t query, reference *out)
+{
+    const int64_t d = m->d, T = data_terms_visible(&m->query, i, query);
+    const bool prompt = m->prompt;
+    real key[MOST_T][MOST_D], token[MOST_T][MOST_D], s[MOST_T], c[MOST_T], u[MOST_D] = { 0 };
+    real slope[MOST_D], by_v[MOST_D], b[MOST_D], Y = data_terms_label(&m->query, i, query), loss;
+    double z[MOST_D] = { 0 }, x[MOST_D];
+    la_rows keys = model_rows_of(m->data, &m->keys, i);
+    if (!prompt)
+        data_terms_query(&m->query, i, query, z);
+    for (int64_t j = 0; j < d; j++) {
+        b[j] = prompt ? map[j] : 0;
+        for (int64_t k = 0; !prompt && k < d; k++)
+            b[j] += map[j * d + k] * (real)z[k];
+    }
+    real most = -INFINITY, sum = 0;
+    for (int64_t t = 0; t < T; t++) {
+        s[t] = 0;
+        la_row(&keys, t, x);
+        for (int64_t j = 0; j < d; j++) {
+            key[t][j] = x[j];
+            s[t] += b[j] * (real)x[j];
+        }
+        attsvm_data_token(m->data, i, t, x);
+        for (int64_t j = 0; j < d; j++)
+            token[t][j] = x[j];
+        most = s[t] > most ? s[t] : most;
+    }
+    for (int64_t t = 0; t < T; t++)
+        sum += expl(s[t] - most);
+    for (int64_t t = 0; t < T; t++) {
+        s[t] += -most - logl(sum); /* log of the softmax from here on */
+        for (int64_t j = 0; j < d; j++)
+            u[j] += expl(s[t]) * token[t][j];
+    }
+    real f = head_value(m, v, u, slope, by_v);
+    real log_rate = log_slope(m, Y * f, &loss) - logl((real)m->terms);
+    out->loss += loss / (real)m->terms;
+    for (int64_t k = 0; m->trains_v && k < m->head.size; k++)
+        out->v[k] = plus(out->v[k], times((logged){ -1, log_rate }, logged_of(Y * by_v[k])));
+    int64_t top = 0;
+    for (int64_t t = 0; t < T; t++) {
+        c[t] = 0;
+        for (int64_t j = 0; j < d; j++)
+            c[t] += Y * slope[j] * token[t][j];
+        top = s[t] > s[top] ? t : top;
+    }
+    for (int64_t t = 0; t < T; t++) {
+        /* c_t - cbar = sum_tau s_tau (c_t - c_tau), term by term */
+        logged sum_t = { 0, -INFINITY };
+        for (int64_t tau = 0; tau < T; tau++) {
+            real e = 0; /* by differences of tokens: exactly 0 for copies */
+            for (int64_t j = 0; j < d; j++)
+                e += Y * slope[j] * (token[t][j] - token[tau][j]);
+            sum_t = plus(sum_t, times((logged){ 1, s[tau] }, logged_of(e)));
+        }
+        logged w = times((logged){ -1, log_rate + s[t] }, sum_t);
+        for (int64_t j = 0; j < d; j++) {
+            logged part = times(w, logged_of(key[t][j] - key[top][j]));
+            if (prompt)
+                out->G[j] = plus(out->G[j], part);
+            for (int64_t k = 0; !prompt && k < d; k++)
+                out->G[j * d + k] = plus(out->G[j * d + k], times(part, logged_of((real)z[k])));
+        }
+    }
+}
+
+static const double *part_of(const model *m, const double *theta, const char *name)
+{
+    for (int b = 0; b < m->blocks; b++)
+        if (strcmp(m->block[b].name, name) == 0)
+            return theta + m->block[b].offset;
+    return NULL;
+}
+
+/* The gradient of every block as logarithms. */
+static void reference_gradient(const model *m, const double *theta, logged *gradient, real *loss)
+{
+    const int64_t d = m->d, rank = m->rank;
+    static reference out;
+    real map[MOST_D * MOST_D] = { 0 };
+    const double *p = part_of(m, theta, "p"), *W = part_of(m, theta, "W");
+    const double *K = part_of(m, theta, "K"), *Q = part_of(m, theta, "Q");
+    const double *v = m->trains_v ? part_of(m, theta, "v") : m->v;
+    memset(&out, 0, sizeof out);
+    for (int64_t j = 0; j < d; j++) {
+        if (m->prompt) {
+            map[j] = W ? 0 : p[j];
+            for (int64_t k = 0; W && k < d; k++)
+                map[j] += (real)W[k * d + j] * (real)(p ? p : m->p)[k];
+            continue;
+        }
+        for (int64_t k = 0; k < d; k++) {
+            map[j * d + k] = W ? W[j * d + k] : 0;
+            for (int64_t r = 0; K && r < rank; r++)
+                map[j * d + k] += (real)K[j * rank + r] * (real)Q[k * rank + r];
+        }
+    }
+    for (int64_t i = 0; i < m->n; i++)
+        for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++)
+            reference_term(m, map, v, i, q, &out);
+    *loss = out.loss;
+    for (int b = 0; b < m->blocks; b++) {
+        const model_block *block = &m->block[b];
+        for (int64_t j = 0; j < block->rows; j++)
+            for (int64_t k = 0; k < block->cols; k++) {
+                logged sum = { 0, -INFINITY };
+                if (block->head)
+                    sum = out.v[j];
+                else if (block->name[0] == 'p' && !W)
+                    sum = out.G[j];
+                else if (block->name[0] == 'p')
+                    for (int64_t l = 0; l < d; l++)
+                        sum = plus(sum, times(out.G[l], logged_of((real)W[j * d + l])));
+                else if (block->name[0] == 'W')
+                    sum = m->prompt ? times(out.G[k], logged_of((real)(p ? p : m->p)[j]))
+                                    : out.G[j * d + k];
+                else
+                    for (int64_t l = 0; l < d; l++)
+                        sum = plus(sum,
+                                   block->name[0] == 'K'
+                                       ? times(out.G[j * d + l], logged_of((real)Q[l * rank + k]))
+                                       : times(out.G[l * d + j], logged_of((real)K[l * rank + k])));
+                gradient[block->offset + j * block->cols + k] = sum;
+            }
+    }
+}
+
+static void compare_with_reference(model *m, const double *theta, double tolerance)
+{
+    static double x[MOST_SIZE];
+    static logged expected[MOST_SIZE];
+    model_gradient g = { .x = x };
+    model_value value;
+    real loss;
+    model_evaluate(m, theta, NULL, 0, &g, &value);
+    reference_gradient(m, theta, expected, &loss);
+    if (fabsl(value.loss - loss) > 1e-11L * (1 + fabsl(loss)))
+        fail_msg("loss %.17g, expected %.17Lg", value.loss, loss);
+    for (int b = 0; b < m->blocks; b++) {
+        const model_block *block = &m->block[b];
+        real largest = -INFINITY, error = 0, size = 0;
+        for (int64_t j = 0; j < block->count; j++)
+            largest = fmaxl(largest, expected[block->offset + j].log);
+        if (largest == -INFINITY) {
+            for (int64_t j = 0; j < block->count; j++)
+                assert_true(x[block->offset + j] == 0 || g.log[b] == -INFINITY);
+            continue;
+        }
+        for (int64_t j = 0; j < block->count; j++) {
+            logged e = expected[block->offset + j];
+            real wanted = (real)e.sign * expl(e.log - largest);
+            real found = (real)x[block->offset + j] * expl((real)g.log[b] - largest);
+            error += (found - wanted) * (found - wanted);
+            size += wanted * wanted;
+        }
+        if (!(sqrtl(error / size) <= (real)tolerance))
+            fail_msg("model %d, head %s, loss %s, query %d, block %s: relative error %.3Lg at "
+                     "log-scale %.1Lf",
+                     (int)m->kind, m->head.kind->flag, m->loss.flag, (int)m->query.mode,
+                     block->name, sqrtl(error / size), largest);
+    }
+}
+
+/* Logits of size R are rounded to R 2^-53, and so is the relative error of their exponentials. */
+static void check_reference(model *m, uint64_t seed)
+{
+    static const double radius[] = { 0.1, 3, 30, 300, 3000, 1e5 };
+    double theta[MOST_SIZE];
+    for (int r = 0; r < 6; r++) {
+        point(m, seed, radius[r], theta);
+        compare_with_reference(m, theta, 1e-12 + 1e-13 * radius[r]);
+    }
+}
+
+static void gradients_are_exact_at_saturation(void **state)
+{
+    (void)state;
+    visit_all(0, check_reference);
+    visit_all(RAGGED, check_reference);
+    visit_all(QUERIES, check_reference);
+}
+
+static void copies_of_the_selected_token(void **state)
+{
+    (void)state;
+    visit_all(COPIES, check_reference);
+    visit_all(COPIES | KEY_MAP, check_reference);
+}
+
+static void rivals_of_equal_score(void **state)
+{
+    (void)state;
+    visit_all(EQUAL_SCORE, check_reference);
+    visit_all(EQUAL_SCORE | COPIES, check_reference);
+    visit_all(KEY_MAP | SAME_KEY, check_reference);
+    visit_all(KEY_MAP | SAME_KEY | EQUAL_SCORE, check_reference);
+}
+
+/* Excess over the limit: against long double while that can be formed, then by its slope. */
+static void loss_excess_keeps_its_digits(void **state)
+{
+    (void)state;
+    sample *s = malloc(sizeof *s);
+    make(s, 3, 4, 6, 5, 0);
+    static const char *const losses[] = { "logistic", "exp", "linear" };
+    for (int l = 0; l < 3; l++) {
+        model *m = new_model(s, ATTSVM_MODEL_P, losses[l], "linear", "", 0);
+        double theta[5];
+        real last = NAN;
+        for (int r = 0; r < 5; r++) {
+            model_value value;
+            static logged gradient[MOST_SIZE];
+            real loss, limit = 0, ell;
+            point(m, 11, 1 + 3 * r, theta);
+            model_evaluate(m, theta, NULL, 0, NULL, &value);
+            reference_gradient(m, theta, gradient, &loss);
+            for (int64_t i = 0; i < 4; i++) {
+                double x[5];
+                real score = 0;
+                attsvm_data_token(s->data, i, m->selected[i], x);
+                for (int64_t j = 0; j < 5; j++)
+                    score += (real)s->v[j] * (real)x[j];
+                log_slope(m, (real)s->Y[i] * score, &ell);
+                limit += ell / 4;
+            }
+            last = loss - limit;
+            double found = model_scaled_value(value.excess);
+            assert_true(fabsl(found - last) < 1e-11L * fabsl(last) + 1e-18L);
+        }
+        point(m, 11, 1e5, theta);
+        model_value value;
+        model_evaluate(m, theta, NULL, 0, NULL, &value);
+        assert_true(isfinite(model_scaled_log(value.excess)));
+        assert_true(model_scaled_log(value.excess) < -100);
+        model_free(m);
+    }
+    attsvm_data_free(s->data);
+    free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_exact_at_saturation),
+        cmocka_unit_test(copies_of_the_selected_token),
+        cmocka_unit_test(rivals_of_equal_score),
+        cmocka_unit_test(loss_excess_keeps_its_digits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
