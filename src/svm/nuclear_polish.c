@@ -358,6 +358,7 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
 {
     const svm_part *part = s->part;
     int64_t repairs = 0, idle = 0;
+    double last = INFINITY; /* gap of the step before */
     for (int64_t step = 0; step < POLISH_STEPS && repairs < POLISH_REPAIRS && idle < 3; step++) {
         bool solved;
         gather(s);
@@ -376,9 +377,9 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
         }
         double gap, before = point->gap;
         TRY(prove(s, &gap, err));
-        idle++;
+        idle = gap < 0.5 * last ? 0 : idle + 1;
+        last = gap;
         if (gap < point->gap) {
-            idle = gap < 0.5 * point->gap ? 0 : idle;
             point->gap = gap;
             point->rank = s->rank;
             point->polished = true;
