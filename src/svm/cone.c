@@ -2,8 +2,6 @@
  */
 #include "svm/svm.h"
 
-#include "la/la.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,14 @@
 /*
  * l1 and l_infinity norms over gathered rows: linear programs, solved by Clp.
  *
- *   l1     min sum (x+ + x-)       A (x+ - x-) >= b,  x+, x- >= 0         W = x+ - x-
- *   linf   max m                   A y - m b >= 0,    -1 <= y <= 1        W = y/m
+ *   l1     min sum (x+ + x-)       A (x+ - x-) >= b/unit,  x+, x- >= 0    W = unit (x+ - x-)
+ *   linf   max m                   A y - m b/unit >= 0,    -1 <= y <= 1   W = unit y/m
  *
- * with equalities where the row is one.  The prices of the rows are the multipliers.  What Clp
- * returns is only a proposal: the gap is recomputed from W and lambda, and the basis is solved
- * again to full accuracy where Clp's tolerances leave something to gain.
+ * with equalities where the row is one, and a unit that brings the unknowns near 1.  The prices of
+ * the rows are the multipliers.  What Clp returns is only a proposal: the caller recomputes the gap
+ * from W and lambda.
  */
 #include "svm/svm.h"
-
-#include "la/la.h"
 
 #include <coin/Clp_C_Interface.h>
 #include <limits.h>
@@ -71,7 +69,7 @@ static void fill_column(program *lp, const svm_part *part, int64_t at, int64_t k
     }
 }
 
-static attsvm_status program_l1(program *lp, const svm_part *part, attsvm_error *err)
+static attsvm_status program_l1(program *lp, const svm_part *part, double unit, attsvm_error *err)
 {
     int64_t size = part->p * part->q;
     TRY(program_create(lp, 2 * size, part->rows, err));
@@ -84,13 +82,13 @@ static attsvm_status program_l1(program *lp, const svm_part *part, attsvm_error 
         lp->high[k] = INFINITY;
     }
     for (int64_t r = 0; r < part->rows; r++) {
-        lp->row_low[r] = part->b[r];
-        lp->row_high[r] = part->equal[r] ? part->b[r] : INFINITY;
+        lp->row_low[r] = part->b[r] / unit;
+        lp->row_high[r] = part->equal[r] ? part->b[r] / unit : INFINITY;
     }
     return ATTSVM_OK;
 }
 
-static attsvm_status program_linf(program *lp, const svm_part *part, attsvm_error *err)
+static attsvm_status program_linf(program *lp, const svm_part *part, double unit, attsvm_error *err)
 {
     int64_t size = part->p * part->q;
     TRY(program_create(lp, size + 1, part->rows, err));
@@ -101,7 +99,7 @@ static attsvm_status program_linf(program *lp, const svm_part *part, attsvm_erro
     }
     for (int64_t r = 0; r < part->rows; r++) {
         lp->index[size * part->rows + r] = (int)r;
-        lp->value[size * part->rows + r] = -part->b[r];
+        lp->value[size * part->rows + r] = -part->b[r] / unit;
         lp->row_high[r] = part->equal[r] ? 0 : INFINITY;
     }
     lp->low[size] = 0;
@@ -111,7 +109,7 @@ static attsvm_status program_linf(program *lp, const svm_part *part, attsvm_erro
 }
 
 /* W, lambda and their sizes from the solved program; false where Clp found no optimum. */
-static bool take_solution(Clp_Simplex *model, const svm_part *part, bool l1, double *W,
+static bool take_solution(Clp_Simplex *model, const svm_part *part, bool l1, double unit, double *W,
                           double *lambda)
 {
     int64_t size = part->p * part->q;
@@ -122,18 +120,23 @@ static bool take_solution(Clp_Simplex *model, const svm_part *part, bool l1, dou
     if (!(scale > 0))
         return false;
     for (int64_t k = 0; k < size; k++)
-        W[k] = l1 ? x[k] - x[size + k] : x[k] / scale;
+        W[k] = unit * (l1 ? x[k] - x[size + k] : x[k] / scale);
     for (int64_t r = 0; r < part->rows; r++)
         lambda[r] = part->equal[r] ? price[r] : fmax(price[r], 0);
     return true;
 }
 
-attsvm_status svm_lp_core(const svm_part *part, bool l1, double *W, double *lambda, bool *solved,
-                          int64_t *iterations, attsvm_error *err)
+attsvm_status svm_lp_core(const svm_part *part, bool l1, const double *W0, double *W,
+                          double *lambda, bool *solved, int64_t *iterations, attsvm_error *err)
 {
     program lp;
+    double unit = 0; /* of W: the largest entry of W0 */
     *solved = false;
-    attsvm_status status = l1 ? program_l1(&lp, part, err) : program_linf(&lp, part, err);
+    for (int64_t k = 0; k < part->p * part->q; k++)
+        unit = fmax(unit, fabs(W0[k]));
+    unit = unit > 0 ? unit : 1;
+    attsvm_status status =
+        l1 ? program_l1(&lp, part, unit, err) : program_linf(&lp, part, unit, err);
     Clp_Simplex *model = status == ATTSVM_OK ? Clp_newModel() : NULL;
     if (status == ATTSVM_OK && !model)
         status = fail(err, ATTSVM_E_MEMORY, "linear program: no memory");
@@ -147,7 +150,7 @@ attsvm_status svm_lp_core(const svm_part *part, bool l1, double *W, double *lamb
         Clp_setDualTolerance(model, CLP_TOLERANCE);
         Clp_dual(model, 0);
         *iterations += Clp_numberIterations(model);
-        *solved = take_solution(model, part, l1, W, lambda);
+        *solved = take_solution(model, part, l1, unit, W, lambda);
     }
     if (model)
         Clp_deleteModel(model);

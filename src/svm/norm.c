@@ -87,7 +87,7 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
         return svm_spectral_core(part, W0, goal, W, lambda, &gap, &run->iterations, err);
     case ATTSVM_NORM_LQ: return svm_lq_core(part, s->q, W0, goal, W, lambda, &run->iterations, err);
     default:
-        TRY(svm_lp_core(part, s->norm == ATTSVM_NORM_L1, W, lambda, &solved, &run->iterations,
+        TRY(svm_lp_core(part, s->norm == ATTSVM_NORM_L1, W0, W, lambda, &solved, &run->iterations,
                         err));
         if (!solved) { /* the start, without a bound, is what is left */
             memcpy(W, W0, (size_t)(part->p * part->q) * sizeof *W);

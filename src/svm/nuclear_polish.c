@@ -18,14 +18,13 @@
  */
 #include "svm/svm.h"
 
-#include "la/la.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { POLISH_STEPS = 12, POLISH_REPAIRS = 30 };
 static const double POLISH_PIVOT = 1e-13; /* relative pivot below which rows are dependent */
+static const double POLISH_APART = 1e-12; /* least 1 - sigma of a value that is not 1       */
 static const double POLISH_DONE = 2e-15;  /* relative gap that double hardly improves      */
 static const double POLISH_NEAR = 1e-12;  /* from here on, stop once steps bring little    */
 
@@ -141,7 +140,7 @@ static void metric(polish *s)
             double c = 1 / (2 * (1 + sigma));
             add_pair(s, k, c - 1, -c, c - 1, s->G);
         } else {
-            double c = 1 / ((1 - sigma) * (1 + sigma));
+            double c = 1 / (fmax(1 - sigma, POLISH_APART) * (1 + sigma));
             add_pair(s, k, c - 1, c * sigma, c - 1, s->G);
         }
     }
@@ -181,14 +180,18 @@ static attsvm_status independent(double *A, int64_t n, double *d, int64_t *order
                                  attsvm_error *err)
 {
     double largest = 0, least = INFINITY;
+    bool finite = true;
     for (int64_t i = 0; i < n; i++) {
         d[i] = A[i * n + i];
         largest = fmax(largest, d[i]);
+        finite = finite && isfinite(d[i]);
         order[i] = i;
         for (int64_t j = 0; j < i; j++)
             A[j * n + i] = A[i * n + j];
     }
-    *rank = n;
+    *rank = finite ? n : 0; /* a step that overflowed is no step */
+    if (!finite)
+        return ATTSVM_OK;
     int64_t info = la_cholesky(n, A, n);
     for (int64_t i = 0; i < n && info == 0; i++)
         least = fmin(least, A[i * n + i] * A[i * n + i]);

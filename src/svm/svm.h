@@ -408,8 +408,6 @@ attsvm_status svm_nuclear_polish(const svm_part *part, const double *lambda, con
 attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double enough,
                                svm_nuclear_point *point, int64_t *iterations, attsvm_error *err);
 
-/* ------------------------------------------------------------------ spectral */
-
 /* min |W|_2 over the part from a feasible W0, to relative gap tol or as far as rounding allows. */
 attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double tol, double *W,
                                 double *lambda, double *gap, int64_t *iterations,
@@ -431,11 +429,9 @@ double svm_norm_q(const double *x, int64_t count, double q);
 attsvm_status svm_lq_core(const svm_part *part, double q, const double *theta0, double tol,
                           double *theta, double *lambda, int64_t *iterations, attsvm_error *err);
 
-/* ------------------------------------------------------------- l1, l_infinity */
-
-/* min |W|_1 or |W|_inf over the part by linear programming; *solved: Clp reports an optimum. */
-attsvm_status svm_lp_core(const svm_part *part, bool l1, double *W, double *lambda, bool *solved,
-                          int64_t *iterations, attsvm_error *err);
+/* min |W|_1 or |W|_inf over the part, W0 of its size; *solved: Clp reports an optimum. */
+attsvm_status svm_lp_core(const svm_part *part, bool l1, const double *W0, double *W,
+                          double *lambda, bool *solved, int64_t *iterations, attsvm_error *err);
 
 /* ------------------------------------------------------------ other norms: solve */
 
