@@ -5,6 +5,7 @@
  */
 #include "data/data.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,7 @@ static attsvm_status shape_tokens(attsvm_data *data, attsvm_error *err)
                     "X and E are both there; tokens are either X, or E and tokens");
     if (E)
         return shape_table(data, E, err);
+    assert(X); /* data_create has seen X or E */
     if (X->ndim == 3)
         return shape_equal(data, X, err);
     if (X->ndim != 2 || X->shape[0] < 1 || X->shape[1] < 1)

@@ -93,7 +93,8 @@ attsvm_status model_lanes_create(model *m, attsvm_error *err)
                    .queries = !m->prompt };
     arena a = { 0 };
     tables own;
-    la_lanes *kept = base_take(&a, 1, sizeof *kept);
+    la_lanes *kept;
+    (void)base_take(&a, 1, sizeof *kept);
     layout(m, &l, &own, &a);
     TRY(base_arena_allocate(&a, "small problems", err));
     m->lanes_memory = a.base;

@@ -30,7 +30,7 @@ static attsvm_status grow_factor(svm_engine *e, int64_t capacity, attsvm_error *
         return fail(err, ATTSVM_E_MEMORY, "a factor of %" PRId64 " active rows is too large",
                     capacity);
     TRY(base_allocate(&L, square, size, "factor of the active rows", err));
-    for (int64_t i = 0; i < e->count; i++)
+    for (int64_t i = 0; e->L && i < e->count; i++)
         memcpy(L + (size_t)(i * capacity) * size, (char *)e->L + (size_t)(i * e->capacity) * size,
                (size_t)(i + 1) * size);
     free_factor(e);

@@ -347,7 +347,7 @@ static int64_t run_stage(lq_state *s, double tol, double *theta)
     double residual = residuals(s);
     for (; k < LQ_STEPS && idle < LQ_IDLE; k++) {
         double step = step_once(s, residual);
-        residual = residuals(s);
+        (void)residuals(s);
         double before = s->best, gap = certify(s);
         if (gap <= tol || step <= 0)
             break;
