@@ -89,8 +89,9 @@ static zip_int64_t view_callback(void *context, void *data, zip_uint64_t length,
 typedef struct member {
     zip_stat_t stat;
     zip_file_t *file;
-    char *name;     /* without .npy          */
-    uint64_t taken; /* bytes read so far     */
+    char *name;            /* without .npy      */
+    uint64_t taken;        /* bytes read so far */
+    unsigned char *header; /* of the npy file   */
     bool stored;
 } member;
 
@@ -135,29 +136,23 @@ static attsvm_status read_end(member *m, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+/* The header stays in m->header. */
 static attsvm_status read_header(member *m, io_npy *npy, attsvm_error *err)
 {
-    unsigned char *header;
     size_t header_size = 0;
     if (m->stat.size < 12)
         return fail(err, ATTSVM_E_FORMAT, "it has %" PRIu64 " bytes, fewer than any npy header",
                     (uint64_t)m->stat.size);
-    TRY(base_allocate(&header, IO_NPY_HEADER_MOST + 12, 1, "npy header", err));
-    attsvm_status status = read_bytes(m, header, 12, err);
-    if (status == ATTSVM_OK)
-        status = io_npy_measure(header, &header_size, err);
-    if (status == ATTSVM_OK && (header_size < 12 || header_size > m->stat.size))
-        status =
-            fail(err, ATTSVM_E_FORMAT, "it has %" PRIu64 " bytes, but its npy header alone has %zu",
-                 (uint64_t)m->stat.size, header_size);
-    if (status == ATTSVM_OK)
-        status = read_bytes(m, header + 12, header_size - 12, err);
-    if (status == ATTSVM_OK)
-        status = io_npy_parse(npy, header, header_size, err);
-    if (status == ATTSVM_OK)
-        status = io_npy_check_size(npy, m->stat.size, err);
-    free(header);
-    return status;
+    TRY(base_allocate(&m->header, IO_NPY_HEADER_MOST + 12, 1, "npy header", err));
+    TRY(read_bytes(m, m->header, 12, err));
+    TRY(io_npy_measure(m->header, &header_size, err));
+    if (header_size < 12 || header_size > m->stat.size)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "it has %" PRIu64 " bytes, but its npy header alone has %zu",
+                    (uint64_t)m->stat.size, header_size);
+    TRY(read_bytes(m, m->header + 12, header_size - 12, err));
+    TRY(io_npy_parse(npy, m->header, header_size, err));
+    return io_npy_check_size(npy, m->stat.size, err);
 }
 
 /* The array in memory of its own. */
@@ -180,14 +175,23 @@ static attsvm_status read_copy(attsvm_archive *archive, member *m, const io_npy 
     return io_archive_add(archive, m->name, &array, memory, err);
 }
 
-static attsvm_status verify_rest(member *m, attsvm_error *err)
+static attsvm_status not_there(attsvm_error *err)
+{
+    return fail(err, ATTSVM_E_FORMAT, "its bytes are not where the zip directory says");
+}
+
+/* Reads the rest through libzip, which compares the CRC, and compares it with the mapped bytes. */
+static attsvm_status verify_rest(member *m, const unsigned char *mapped, attsvm_error *err)
 {
     void *buffer;
     TRY(base_allocate(&buffer, VERIFY_BUFFER, 1, "a buffer", err));
     attsvm_status status = ATTSVM_OK;
     while (status == ATTSVM_OK && m->taken < m->stat.size) {
-        uint64_t left = m->stat.size - m->taken;
-        status = read_bytes(m, buffer, left < VERIFY_BUFFER ? (size_t)left : VERIFY_BUFFER, err);
+        uint64_t left = m->stat.size - m->taken, at = m->taken;
+        size_t count = left < VERIFY_BUFFER ? (size_t)left : VERIFY_BUFFER;
+        status = read_bytes(m, buffer, count, err);
+        if (status == ATTSVM_OK && memcmp(buffer, mapped + at, count) != 0)
+            status = not_there(err);
     }
     if (status == ATTSVM_OK)
         status = read_end(m, err);
@@ -201,10 +205,10 @@ static attsvm_status use_in_place(attsvm_archive *archive, member *m, const io_n
 {
     size_t start = v->first_read;
     if (v->watching || start > v->size || m->stat.size > v->size - start ||
-        memcmp(v->bytes + start, "\x93NUMPY", 6) != 0)
-        return fail(err, ATTSVM_E_FORMAT, "its bytes are not where the zip directory says");
+        memcmp(v->bytes + start, m->header, npy->header_size) != 0)
+        return not_there(err);
     if (verify)
-        TRY(verify_rest(m, err));
+        TRY(verify_rest(m, v->bytes + start, err));
     attsvm_array array = npy->array;
     array.data = v->bytes + start + npy->header_size;
     return io_archive_add(archive, m->name, &array, NULL, err);
@@ -261,6 +265,7 @@ static attsvm_status read_member(attsvm_archive *archive, zip_t *zip, view *v, m
             status = read_copy(archive, m, &npy, err);
     }
     zip_fclose(m->file);
+    free(m->header);
     return status;
 }
 

@@ -67,6 +67,9 @@ for method, suffix in ((zipfile.ZIP_STORED, "stored"), (zipfile.ZIP_DEFLATED, "d
     seed("npz", f"queries_{suffix}",
          npz({"X.npy": X, "Z.npy": npy("<f4", (2, 2), bytes(16)), "note.txt": b"no array"}, method))
     seed("npz", f"large_{suffix}", npz({"X.npy": npy("<f4", (4, 8, 8), bytes(1024))}, method))
+    seed("npz", f"orders_{suffix}",
+         npz({"X.npy": npy(">f8", (1, 2, 2), struct.pack(">4d", 1, 2, 3, 4), fortran=True),
+              "Y.npy": npy(">i2", (1,), b"\0\1")}, method))
 seed("npz", "nothing", npz({}))
 
 seed("safetensors", "equal",
