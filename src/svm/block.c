@@ -11,17 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 60, MOST_DROPS = 60, FEW = 2 };
+enum { MOST_ROUNDS = 60, MOST_DROPS = 60, FEW = 2, SMALL = 64 };
 
 /* Pivots below this, relative to |A|^2, are left to the engine. */
 static const double CLEAR = 1e-8;
 
 typedef struct block {
-    svm_engine *e;
     double *deltas, *queries; /* gathered rows of S, then of V */
-    double *B, *B2, *C, *C2;  /* k x m, m x m                  */
-    double *x, *old_lambda;
-    int32_t *old, *entering, *best;
+    double *B, *B2, *C, *C2;  /* k x m (or m x k), m x m       */
 } block;
 
 static double *claim(double **at, int64_t count)
@@ -63,21 +60,49 @@ static void gather(const svm_pool *pool, const int32_t *slots, int64_t count, do
     }
 }
 
-/* B = Gram of S against V (k x m), C = Gram of V (m x m). */
-static void gram_blocks(const svm_pool *pool, const block *b, int64_t k, int64_t m)
+/* Hadamard products of Gram matrices: out = (D E') o (Z Y'), D and Z m x d, E and Y k x d. */
+static void gram_block(const svm_pool *pool, const double *D, const double *Z, int64_t m,
+                       const double *E, const double *Y, int64_t k, double *out, double *other)
 {
     int64_t d = pool->d;
-    const double *V = b->deltas + k * d, *Z = b->queries + k * d;
-    la_gemm(false, true, k, m, d, 1, b->deltas, d, V, d, 0, b->B, m);
-    la_gemm(false, true, m, m, d, 1, V, d, V, d, 0, b->C, m);
+    la_gemm(false, true, m, k, d, 1, D, d, E, d, 0, out, k);
     if (!pool->rows->matrix)
         return;
-    la_gemm(false, true, k, m, d, 1, b->queries, d, Z, d, 0, b->B2, m);
-    la_gemm(false, true, m, m, d, 1, Z, d, Z, d, 0, b->C2, m);
+    la_gemm(false, true, m, k, d, 1, Z, d, Y, d, 0, other, k);
     for (int64_t j = 0; j < k * m; j++)
-        b->B[j] *= b->B2[j];
-    for (int64_t j = 0; j < m * m; j++)
-        b->C[j] *= b->C2[j];
+        out[j] *= other[j];
+}
+
+/*
+ * New rows of L for V: Y (m x k) with Y L' = Gram of V against S, into L, and C (m x m), the factor
+ * of what is left of the Gram of V.  False where a pivot is too small.
+ */
+static bool factor_block(svm_engine *e, const block *b, const int32_t *slots, int64_t m)
+{
+    svm_pool *pool = e->pool;
+    int64_t k = e->count, cap = e->capacity, d = pool->d;
+    double *L = e->L;
+    const double *V = b->deltas + k * d, *Z = b->queries + k * d;
+    gram_block(pool, V, Z, m, V, Z, m, b->C, b->C2);
+    if (k <= SMALL) {
+        gram_block(pool, V, Z, m, b->deltas, b->queries, k, b->B, b->B2);
+        for (int64_t v = 0; v < m; v++)
+            la_trsv(false, k, L, cap, b->B + v * k);
+        la_syrk(false, m, k, -1, b->B, k, 1, b->C, m);
+        for (int64_t v = 0; v < m; v++)
+            memcpy(L + (k + v) * cap, b->B + v * k, (size_t)k * sizeof *L);
+    } else {
+        gram_block(pool, b->deltas, b->queries, k, V, Z, m, b->B, b->B2);
+        la_trsm(false, k, m, L, cap, b->B, m);
+        la_syrk(true, m, k, -1, b->B, m, 1, b->C, m);
+        for (int64_t v = 0; v < m; v++)
+            for (int64_t j = 0; j < k; j++)
+                L[(k + v) * cap + j] = b->B[j * m + v];
+    }
+    bool clear = la_cholesky(m, b->C, m) == 0;
+    for (int64_t v = 0; v < m && clear; v++)
+        clear = b->C[v * m + v] * b->C[v * m + v] > CLEAR * pool->square[slots[v]];
+    return clear;
 }
 
 /* One after the other, leaving out what depends on S. */
@@ -103,21 +128,12 @@ static attsvm_status append(svm_engine *e, const int32_t *slots, int64_t m, atts
     TRY(reserve(e, k, m, &b, err));
     gather(pool, e->active, k, b.deltas, b.queries);
     gather(pool, slots, m, b.deltas + k * pool->d, b.queries + k * pool->d);
-    gram_blocks(pool, &b, k, m);
-    la_trsm(false, k, m, L, cap, b.B, m);
-    la_syrk(true, m, k, -1, b.B, m, 1, b.C, m);
-    bool clear = la_cholesky(m, b.C, m) == 0;
-    for (int64_t v = 0; v < m && clear; v++)
-        clear = b.C[v * m + v] * b.C[v * m + v] > CLEAR * pool->square[slots[v]];
-    if (!clear) {
+    if (!factor_block(e, &b, slots, m)) {
         append_singly(e, slots, m);
         return ATTSVM_OK;
     }
     for (int64_t v = 0; v < m; v++) {
-        double *row = L + (k + v) * cap;
-        for (int64_t j = 0; j < k; j++)
-            row[j] = b.B[j * m + v];
-        memcpy(row + k, b.C + v * m, (size_t)(v + 1) * sizeof *row);
+        memcpy(L + (k + v) * cap + k, b.C + v * m, (size_t)(v + 1) * sizeof *L);
         e->active[k + v] = slots[v];
     }
     e->count = k + m;

@@ -10,47 +10,44 @@ static size_t number(const svm_engine *e)
     return e->extended ? sizeof(dd) : sizeof(double);
 }
 
-static void free_factor(svm_engine *e)
+static void layout(svm_engine *e, arena *a, size_t capacity, size_t square)
 {
-    free(e->L);
-    free(e->g);
-    free(e->y);
-    free(e->r);
-    free(e->rotation);
-    e->L = e->g = e->y = e->r = e->rotation = NULL;
+    size_t n = capacity + 2, size = number(e);
+    e->L = base_take(a, square, size);
+    e->g = base_take(a, n, size);
+    e->y = base_take(a, n, size);
+    e->r = base_take(a, n, size);
+    e->rotation = base_take(a, 2 * n, size);
+    e->coef = take(a, n);
+    e->coef_lo = take(a, n);
+    e->combination = take(a, n);
+    e->active = base_take(a, n, sizeof *e->active);
 }
 
-/* Memory for `capacity` active rows; the factor is copied where the kind of number stays. */
+/* Memory for `capacity` active rows; the factor is kept. */
 static attsvm_status grow_factor(svm_engine *e, int64_t capacity, attsvm_error *err)
 {
-    size_t n = (size_t)capacity + 2, size = number(e);
-    char *L;
+    svm_engine old = *e;
+    arena a = { 0 };
     size_t square;
     if (!base_multiply((size_t)capacity, (size_t)capacity, &square))
         return fail(err, ATTSVM_E_MEMORY, "a factor of %" PRId64 " active rows is too large",
                     capacity);
-    TRY(base_allocate(&L, square, size, "factor of the active rows", err));
-    for (int64_t i = 0; e->L && i < e->count; i++)
-        memcpy(L + (size_t)(i * capacity) * size, (char *)e->L + (size_t)(i * e->capacity) * size,
-               (size_t)(i + 1) * size);
-    free_factor(e);
-    e->L = L;
-    TRY(base_allocate(&e->g, n, size, "active rows", err));
-    TRY(base_allocate(&e->y, n, size, "active rows", err));
-    TRY(base_allocate(&e->r, n, size, "active rows", err));
-    TRY(base_allocate(&e->rotation, 2 * n, size, "active rows", err));
-    double **reals[] = { &e->coef, &e->coef_lo, &e->combination };
-    for (size_t k = 0; k < 3; k++) {
-        free(*reals[k]);
-        *reals[k] = NULL;
-        TRY(base_allocate(reals[k], n, sizeof(double), "active rows", err));
+    layout(e, &a, (size_t)capacity, square);
+    attsvm_status status = base_arena_allocate(&a, "factor of the active rows", err);
+    if (status != ATTSVM_OK) {
+        *e = old;
+        return status;
     }
-    int32_t *active;
-    TRY(base_allocate(&active, n, sizeof *active, "active rows", err));
+    e->memory = a.base;
+    layout(e, &a, (size_t)capacity, square);
+    size_t size = number(e);
+    for (int64_t i = 0; i < e->count; i++)
+        memcpy((char *)e->L + (size_t)(i * capacity) * size,
+               (char *)old.L + (size_t)(i * old.capacity) * size, (size_t)(i + 1) * size);
     if (e->count > 0)
-        memcpy(active, e->active, (size_t)e->count * sizeof *active);
-    free(e->active);
-    e->active = active;
+        memcpy(e->active, old.active, (size_t)e->count * sizeof *e->active);
+    free(old.memory);
     e->capacity = capacity;
     return ATTSVM_OK;
 }
@@ -59,24 +56,18 @@ attsvm_status svm_engine_create(svm_engine *e, svm_pool *pool, attsvm_error *err
 {
     *e = (svm_engine){ .pool = pool, .entering = -1 };
     size_t size = (size_t)pool->size;
-    TRY(base_allocate(&e->theta, size, sizeof(double), "theta", err));
-    TRY(base_allocate(&e->theta_lo, size, sizeof(double), "theta", err));
-    TRY(base_allocate(&e->step_lo, size, sizeof(double), "theta", err));
-    return base_allocate(&e->step, size, sizeof(double), "theta", err);
+    TRY(base_allocate(&e->theta, 4 * size, sizeof(double), "theta", err));
+    e->theta_lo = e->theta + size;
+    e->step = e->theta_lo + size;
+    e->step_lo = e->step + size;
+    return ATTSVM_OK;
 }
 
 void svm_engine_free(svm_engine *e)
 {
-    free_factor(e);
-    free(e->active);
-    free(e->coef);
-    free(e->coef_lo);
-    free(e->combination);
+    free(e->memory);
     free(e->residual);
     free(e->theta);
-    free(e->theta_lo);
-    free(e->step);
-    free(e->step_lo);
     free(e->work);
 }
 

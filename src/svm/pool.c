@@ -11,48 +11,91 @@
 
 /* ------------------------------------------------------------------------ memory */
 
-static attsvm_status grow(void *pointer, size_t old, size_t new, size_t size, attsvm_error *err)
+static void layout_rows(svm_pool *pool, arena *a, size_t rows)
 {
-    void **at = pointer;
-    void *bigger;
-    TRY(base_allocate(&bigger, new, size, "rows of the working set", err));
-    if (old > 0)
-        memcpy(bigger, *at, old * size);
-    free(*at);
-    *at = bigger;
-    return ATTSVM_OK;
+    size_t d = (size_t)pool->d;
+    pool->hi = take(a, rows * d);
+    pool->lo = take(a, rows * d);
+    pool->sigma = take(a, rows);
+    pool->square = take(a, rows);
+    pool->b = take(a, rows);
+    pool->upper = take(a, rows);
+    pool->lambda = take(a, rows);
+    pool->lambda_lo = take(a, rows);
+    pool->margin = take(a, rows);
+    pool->term = take_int64(a, rows);
+    pool->token = base_take(a, rows, sizeof *pool->token);
+    pool->query = base_take(a, rows, sizeof *pool->query);
+    pool->place = base_take(a, rows, sizeof *pool->place);
+    pool->equality = base_take(a, rows, sizeof *pool->equality);
+}
+
+static void layout_queries(svm_pool *pool, arena *a, size_t queries)
+{
+    size_t d = (size_t)pool->d;
+    pool->z = take(a, queries * d);
+    pool->u = take(a, queries * d);
+    pool->u_lo = take(a, queries * d);
+    pool->along = take(a, queries);
+    pool->query_term = take_int64(a, queries);
+    pool->used = base_take(a, queries, 1);
+}
+
+static void copy_row(svm_pool *to, int64_t t, const svm_pool *from, int64_t f)
+{
+    size_t bytes = (size_t)from->d * sizeof(double);
+    memcpy(to->hi + t * to->d, from->hi + f * to->d, bytes);
+    memcpy(to->lo + t * to->d, from->lo + f * to->d, bytes);
+    to->sigma[t] = from->sigma[f];
+    to->square[t] = from->square[f];
+    to->b[t] = from->b[f];
+    to->upper[t] = from->upper[f];
+    to->lambda[t] = from->lambda[f];
+    to->lambda_lo[t] = from->lambda_lo[f];
+    to->margin[t] = from->margin[f];
+    to->term[t] = from->term[f];
+    to->token[t] = from->token[f];
+    to->query[t] = from->query[f];
+    to->place[t] = from->place[f];
+    to->equality[t] = from->equality[f];
 }
 
 static attsvm_status grow_rows(svm_pool *pool, int64_t capacity, attsvm_error *err)
 {
-    size_t old = (size_t)pool->count, new = (size_t)capacity, d = (size_t)pool->d;
-    TRY(grow(&pool->term, old, new, sizeof *pool->term, err));
-    TRY(grow(&pool->token, old, new, sizeof *pool->token, err));
-    TRY(grow(&pool->hi, old * d, new *d, sizeof *pool->hi, err));
-    TRY(grow(&pool->lo, old * d, new *d, sizeof *pool->lo, err));
-    TRY(grow(&pool->sigma, old, new, sizeof *pool->sigma, err));
-    TRY(grow(&pool->square, old, new, sizeof *pool->square, err));
-    TRY(grow(&pool->b, old, new, sizeof *pool->b, err));
-    TRY(grow(&pool->upper, old, new, sizeof *pool->upper, err));
-    TRY(grow(&pool->equality, old, new, sizeof *pool->equality, err));
-    TRY(grow(&pool->query, old, new, sizeof *pool->query, err));
-    TRY(grow(&pool->place, old, new, sizeof *pool->place, err));
-    TRY(grow(&pool->lambda, old, new, sizeof *pool->lambda, err));
-    TRY(grow(&pool->lambda_lo, old, new, sizeof *pool->lambda_lo, err));
-    TRY(grow(&pool->margin, old, new, sizeof *pool->margin, err));
+    svm_pool old = *pool;
+    arena a = { 0 };
+    layout_rows(pool, &a, (size_t)capacity);
+    attsvm_status status = base_arena_allocate(&a, "rows of the working set", err);
+    if (status != ATTSVM_OK) {
+        *pool = old;
+        return status;
+    }
+    pool->row_memory = a.base;
+    layout_rows(pool, &a, (size_t)capacity);
+    for (int64_t s = 0; s < pool->count; s++)
+        copy_row(pool, s, &old, s);
+    free(old.row_memory);
     pool->capacity = capacity;
     return ATTSVM_OK;
 }
 
 static attsvm_status grow_queries(svm_pool *pool, int64_t capacity, attsvm_error *err)
 {
-    size_t old = (size_t)pool->queries, new = (size_t)capacity, d = (size_t)pool->d;
-    TRY(grow(&pool->query_term, old, new, sizeof *pool->query_term, err));
-    TRY(grow(&pool->z, old * d, new *d, sizeof *pool->z, err));
-    TRY(grow(&pool->u, 0, new *d, sizeof *pool->u, err));
-    TRY(grow(&pool->u_lo, 0, new *d, sizeof *pool->u_lo, err));
-    TRY(grow(&pool->along, 0, new, sizeof *pool->along, err));
-    TRY(grow(&pool->used, 0, new, sizeof *pool->used, err));
+    svm_pool old = *pool;
+    arena a = { 0 };
+    layout_queries(pool, &a, (size_t)capacity);
+    attsvm_status status = base_arena_allocate(&a, "queries of the working set", err);
+    if (status != ATTSVM_OK) {
+        *pool = old;
+        return status;
+    }
+    pool->query_memory = a.base;
+    layout_queries(pool, &a, (size_t)capacity);
+    if (pool->queries > 0) {
+        memcpy(pool->z, old.z, (size_t)(pool->queries * pool->d) * sizeof *pool->z);
+        memcpy(pool->query_term, old.query_term, (size_t)pool->queries * sizeof *pool->query_term);
+    }
+    free(old.query_memory);
     pool->query_capacity = capacity;
     return ATTSVM_OK;
 }
@@ -70,14 +113,11 @@ attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft,
 
 void svm_pool_free(svm_pool *pool)
 {
-    void *owned[] = { pool->term,      pool->token,       pool->hi,         pool->lo,
-                      pool->sigma,     pool->square,      pool->b,          pool->upper,
-                      pool->equality,  pool->query,       pool->place,      pool->lambda,
-                      pool->lambda_lo, pool->margin,      pool->query_term, pool->z,
-                      pool->u,         pool->u_lo,        pool->along,      pool->used,
-                      pool->table,     pool->query_table, pool->scratch };
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    free(pool->row_memory);
+    free(pool->query_memory);
+    free(pool->table);
+    free(pool->query_table);
+    free(pool->scratch);
 }
 
 /* -------------------------------------------------------------------- membership */
@@ -218,27 +258,6 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
     return ATTSVM_OK;
 }
 
-static void move_row(svm_pool *pool, int64_t from, int64_t to)
-{
-    size_t bytes = (size_t)pool->d * sizeof(double);
-    if (from == to)
-        return;
-    memcpy(pool->hi + to * pool->d, pool->hi + from * pool->d, bytes);
-    memcpy(pool->lo + to * pool->d, pool->lo + from * pool->d, bytes);
-    pool->term[to] = pool->term[from];
-    pool->token[to] = pool->token[from];
-    pool->sigma[to] = pool->sigma[from];
-    pool->square[to] = pool->square[from];
-    pool->b[to] = pool->b[from];
-    pool->upper[to] = pool->upper[from];
-    pool->equality[to] = pool->equality[from];
-    pool->query[to] = pool->query[from];
-    pool->place[to] = pool->place[from];
-    pool->lambda[to] = pool->lambda[from];
-    pool->lambda_lo[to] = pool->lambda_lo[from];
-    pool->margin[to] = pool->margin[from];
-}
-
 void svm_pool_shrink(svm_pool *pool, double most_margin, int32_t *moved)
 {
     int64_t kept = 0;
@@ -248,7 +267,8 @@ void svm_pool_shrink(svm_pool *pool, double most_margin, int32_t *moved)
         moved[s] = -1;
         if (idle && slack > most_margin)
             continue;
-        move_row(pool, s, kept);
+        if (s != kept)
+            copy_row(pool, kept, pool, s);
         moved[s] = (int32_t)kept++;
     }
     pool->count = kept;

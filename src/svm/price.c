@@ -41,36 +41,37 @@ static scratch scratch_of(const svm_pricing *pricing, int worker)
     return (scratch){ at + 8 * d, at, at + d, at + 2 * d, at + 3 * d, at + 4 * d, at + 5 * d };
 }
 
+static void layout(svm_pricing *pricing, arena *a)
+{
+    size_t terms = (size_t)pricing->terms, d = (size_t)pricing->rows->d;
+    pricing->slack = take(a, terms);
+    pricing->when = take(a, terms);
+    pricing->bound = base_take(a, terms, sizeof *pricing->bound);
+    pricing->worst = base_take(a, terms, sizeof *pricing->worst);
+    pricing->previous = take(a, (size_t)pricing->rows->size);
+    pricing->scratch = take(a, (size_t)(pricing->threads * pricing->scratch_each) + 3 * d);
+    pricing->results = base_take(a, (size_t)pricing->blocks, sizeof *pricing->results);
+}
+
 attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int threads,
                                  attsvm_error *err)
 {
-    size_t terms = (size_t)rows->terms.count;
+    arena a = { 0 };
     *pricing = (svm_pricing){ .rows = rows, .threads = threads, .terms = rows->terms.count };
     pricing->blocks = base_blocks(pricing->terms, 16);
     pricing->scratch_each = 8 * rows->d + rows->data->T_max + 8;
-    TRY(base_allocate(&pricing->slack, terms, sizeof *pricing->slack, "margins", err));
-    TRY(base_allocate(&pricing->when, terms, sizeof *pricing->when, "margins", err));
-    TRY(base_allocate(&pricing->bound, terms, sizeof *pricing->bound, "margins", err));
-    TRY(base_allocate(&pricing->worst, terms, sizeof *pricing->worst, "margins", err));
-    TRY(base_allocate(&pricing->previous, (size_t)rows->size, sizeof(double), "theta", err));
-    TRY(base_allocate(&pricing->scratch, (size_t)(threads * pricing->scratch_each + 3 * rows->d),
-                      sizeof(double), "margins", err));
-    TRY(base_allocate(&pricing->results, (size_t)pricing->blocks, sizeof *pricing->results,
-                      "margins", err));
-    for (size_t g = 0; g < terms; g++)
+    layout(pricing, &a);
+    TRY(base_arena_allocate(&a, "margins", err));
+    pricing->memory = a.base;
+    layout(pricing, &a);
+    for (int64_t g = 0; g < pricing->terms; g++)
         pricing->when[g] = -1;
     return ATTSVM_OK;
 }
 
 void svm_pricing_free(svm_pricing *pricing)
 {
-    free(pricing->slack);
-    free(pricing->when);
-    free(pricing->bound);
-    free(pricing->worst);
-    free(pricing->previous);
-    free(pricing->scratch);
-    free(pricing->results);
+    free(pricing->memory);
 }
 
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)

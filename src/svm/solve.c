@@ -29,9 +29,10 @@ static attsvm_status open_run(svm_run *run, attsvm_problem *problem, attsvm_erro
     TRY(svm_engine_create(&run->engine, &run->pool, err));
     run->engine.max_iterations = settings->max_iter;
     TRY(svm_pricing_create(&run->pricing, rows, base_threads(settings->threads), err));
-    double **vectors[] = { &run->best, &run->sum, &run->sum_lo, &run->zero };
-    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
-        TRY(base_allocate(vectors[k], size, sizeof(double), "theta", err));
+    TRY(base_allocate(&run->best, 4 * size, sizeof(double), "theta", err));
+    run->sum = run->best + size;
+    run->sum_lo = run->sum + size;
+    run->zero = run->sum_lo + size;
     return ATTSVM_OK;
 }
 
@@ -41,12 +42,7 @@ static void close_run(svm_run *run)
     svm_engine_free(&run->engine);
     svm_pricing_free(&run->pricing);
     free(run->best);
-    free(run->sum);
-    free(run->sum_lo);
-    free(run->zero);
     free(run->coef);
-    free(run->packed);
-    free(run->slots);
     free(run->candidates);
 }
 
@@ -55,13 +51,11 @@ static attsvm_status reserve_slots(svm_run *run, attsvm_error *err)
 {
     size_t count = (size_t)run->pool.count + 1;
     free(run->coef);
-    free(run->packed);
-    free(run->slots);
-    run->coef = run->packed = NULL;
-    run->slots = NULL;
-    TRY(base_allocate(&run->coef, count, sizeof *run->coef, "multipliers", err));
-    TRY(base_allocate(&run->packed, count, sizeof *run->packed, "multipliers", err));
-    return base_allocate(&run->slots, count, sizeof *run->slots, "multipliers", err);
+    run->coef = NULL;
+    TRY(base_allocate(&run->coef, 3 * count, sizeof *run->coef, "multipliers", err));
+    run->packed = run->coef + count;
+    run->slots = (int32_t *)(void *)(run->packed + count);
+    return ATTSVM_OK;
 }
 
 /* ---------------------------------------------------------------------- stopping */

@@ -123,6 +123,7 @@ typedef struct svm_pool {
     int64_t query_table_size;
     uint8_t *used;   /* (query_capacity): scratch                         */
     double *scratch; /* (2d)                                              */
+    void *row_memory, *query_memory;
 } svm_pool;
 
 attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft, int64_t capacity,
@@ -187,6 +188,7 @@ typedef struct svm_engine {
     double *theta, *theta_lo, *step, *step_lo; /* (size)                         */
     int64_t iterations, max_iterations;
     int64_t patience; /* iterations at which a run is taken for a circle         */
+    void *memory;     /* of L and what goes with it                              */
     double *work;     /* scratch of block pivoting                                   */
     int64_t work_capacity;
     int64_t entering;     /* slot whose row cannot be met                        */
@@ -255,6 +257,7 @@ typedef struct svm_pricing {
     double *scratch;  /* (threads, ...)                                       */
     int64_t scratch_each;
     struct svm_block *results; /* (blocks)                                       */
+    void *memory;
 } svm_pricing;
 
 attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int threads,
