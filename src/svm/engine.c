@@ -183,18 +183,21 @@ static bool drop_outside(svm_engine *e)
 svm_engine_end svm_engine_refine(svm_engine *e, bool *again)
 {
     enum { ROUNDS = 12 };
-    static const double converged = 1e-17;
+    static const double converged = 1e-17, small = 1e-14;
     svm_pool *pool = e->pool;
     double last = INFINITY;
     *again = false;
     if (e->extended)
         return SVM_SOLVED;
+    bool settled = false; /* the last correction was so small that its error is nothing */
     for (int round = 0; round < ROUNDS; round++) {
         sum_theta(e);
-        double *rhs = e->combination, *change = e->coef;
-        svm_pool_residual_exact(pool, e->active, e->count, e->theta, e->theta_lo, rhs);
-        double size = largest_residual(e, rhs);
-        if (size <= converged) {
+        double *rhs = e->combination, *change = e->coef, size = 0;
+        if (!settled) {
+            svm_pool_residual_exact(pool, e->active, e->count, e->theta, e->theta_lo, rhs);
+            size = largest_residual(e, rhs);
+        }
+        if (size <= converged || settled) {
             *again = drop_outside(e);
             if (*again)
                 sum_theta(e);
@@ -210,6 +213,7 @@ svm_engine_end svm_engine_refine(svm_engine *e, bool *again)
             pool->lambda_lo[s] = sum.lo;
         }
         last = size;
+        settled = size < small;
     }
     return SVM_DOUBT;
 }

@@ -27,20 +27,10 @@ void svm_pool_combine(svm_pool *pool, const int32_t *slots, const double *coef, 
         pool->used[q] = 1;
         la_axpy(coef[k], pool->hi + slots[k] * d, pool->u + q * d, d);
     }
-    int64_t used = 0;
-    for (int64_t q = 0; q < pool->queries; q++) {
+    for (int64_t q = 0; q < pool->queries; q++)
         if (!pool->used[q])
             memset(pool->u + q * d, 0, (size_t)d * sizeof *out);
-        used += pool->used[q];
-    }
-    if (used * d > 2048) {
-        la_gemm(true, false, d, d, pool->queries, 1, pool->u, d, pool->z, d, 0, out, d);
-        return;
-    }
-    for (int64_t q = 0; q < pool->queries; q++)
-        if (pool->used[q])
-            for (int64_t j = 0; j < d; j++)
-                la_axpy(pool->u[q * d + j], pool->z + q * d, out + j * d, d);
+    la_gemm(true, false, d, d, pool->queries, 1, pool->u, d, pool->z, d, 0, out, d);
 }
 
 void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *coef,
@@ -76,19 +66,6 @@ void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *
                             hi + j * d, lo + j * d, d);
 }
 
-/* u (queries,d) = z theta', so that margins are delta' u. */
-static void apply_queries(svm_pool *pool, const double *theta)
-{
-    int64_t d = pool->d;
-    if (pool->queries * d > 512) {
-        la_gemm(false, true, pool->queries, d, d, 1, pool->z, d, theta, d, 0, pool->u, d);
-        return;
-    }
-    la_rows matrix = { theta, NULL, d, d, ATTSVM_F64 };
-    for (int64_t q = 0; q < pool->queries; q++)
-        la_rows_dot(&matrix, pool->z + q * d, pool->u + q * d);
-}
-
 void svm_pool_margins(svm_pool *pool, const double *theta)
 {
     int64_t d = pool->d;
@@ -97,7 +74,8 @@ void svm_pool_margins(svm_pool *pool, const double *theta)
         la_rows_dot(&rows, theta, pool->margin);
         return;
     }
-    apply_queries(pool, theta);
+    /* u (queries,d) = z theta', so that margins are delta' u */
+    la_gemm(false, true, pool->queries, d, d, 1, pool->z, d, theta, d, 0, pool->u, d);
     for (int64_t s = 0; s < pool->count; s++)
         pool->margin[s] = la_dot(pool->hi + s * d, pool->u + pool->query[s] * d, d);
 }
