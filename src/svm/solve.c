@@ -171,6 +171,31 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
     return ATTSVM_OK;
 }
 
+/*
+ * Rows that entered once and are far from tight now only make pricing dear.  Their margins are
+ * those of the engine's last look at the pool.
+ */
+static attsvm_status forget_rows(svm_run *run, attsvm_error *err)
+{
+    svm_pool *pool = &run->pool;
+    int64_t most = 2 * run->engine.count + run->rows->d + 64;
+    if (pool->count <= most || run->engine.extended || pool->soft > 0)
+        return ATTSVM_OK;
+    double limit = 1;
+    for (int64_t near = pool->count; near > most && limit > 1e-3; limit /= 2) {
+        near = 0;
+        for (int64_t s = 0; s < pool->count; s++)
+            near += pool->place[s] != SVM_AT_ZERO ||
+                    pool->margin[s] - pool->b[s] <= limit * pool->sigma[s];
+    }
+    int32_t *moved;
+    TRY(base_allocate(&moved, (size_t)pool->count, sizeof *moved, "rows", err));
+    svm_pool_shrink(pool, limit, moved);
+    svm_engine_move(&run->engine, moved);
+    free(moved);
+    return ATTSVM_OK;
+}
+
 static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
     svm_engine *e = &run->engine;
@@ -181,6 +206,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
         TRY(solve_pool(run, solution, full, &done, err));
         if (done)
             return ATTSVM_OK;
+        TRY(forget_rows(run, err));
         settings->exact = full;
         settings->soft = run->pool.soft > 0 ? &run->pool : NULL;
         run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, settings);
