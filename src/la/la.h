@@ -60,6 +60,8 @@ typedef struct la_kernels {
     void (*expf)(const float *x, float *y, int64_t count);
     /* y[t] = x_t' p over the rows */
     void (*rows_dot)(const la_rows *rows, const double *p, double *y);
+    /* y[t] = |x_t|^2; not for rows whose squares overflow */
+    void (*rows_square)(const la_rows *rows, double *y);
     /* y += sum_t w[t] x_t; rows with w[t] == 0 are not read */
     void (*rows_sum)(const la_rows *rows, const double *w, double *y);
     /* index of the first element that is not finite, or -1 */

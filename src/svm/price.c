@@ -31,14 +31,16 @@ typedef struct job {
 } job;
 
 typedef struct scratch {
-    double *y, *z, *u, *u_hi, *u_lo, *x, *more;
+    double *y, *squares, *z, *u, *u_hi, *u_lo, *x, *more;
 } scratch;
 
 static scratch scratch_of(const svm_pricing *pricing, int worker)
 {
     int64_t d = pricing->rows->d;
     double *at = pricing->scratch + worker * pricing->scratch_each;
-    return (scratch){ at + 8 * d, at, at + d, at + 2 * d, at + 3 * d, at + 4 * d, at + 5 * d };
+    int64_t T = pricing->rows->data->T_max;
+    return (scratch){ at + 8 * d, at + 8 * d + T, at,         at + d,
+                      at + 2 * d, at + 3 * d,     at + 4 * d, at + 5 * d };
 }
 
 static void layout(svm_pricing *pricing, arena *a)
@@ -59,7 +61,7 @@ attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int
     arena a = { 0 };
     *pricing = (svm_pricing){ .rows = rows, .threads = threads, .terms = rows->terms.count };
     pricing->blocks = base_blocks(pricing->terms, 16);
-    pricing->scratch_each = 8 * rows->d + rows->data->T_max + 8;
+    pricing->scratch_each = 8 * rows->d + 2 * rows->data->T_max + 8;
     layout(pricing, &a);
     TRY(base_arena_allocate(&a, "margins", err));
     pricing->memory = a.base;
@@ -89,12 +91,19 @@ static double bound_rows(const job *j, const svm_term *term, const la_rows *toke
                          const double *z)
 {
     const svm_rows *rows = j->pricing->rows;
-    double largest = 0, base = 0;
-    for (int64_t t = 0; t < tokens->count; t++) {
-        la_row(tokens, t, s.x);
-        double size = la_norm(s.x, rows->d);
-        largest = fmax(largest, size);
-        base = t == term->base ? size : base;
+    double largest = 0;
+    la_active()->rows_square(tokens, s.squares);
+    for (int64_t t = 0; t < tokens->count; t++)
+        largest = fmax(largest, s.squares[t]);
+    largest = sqrt(largest);
+    double base = sqrt(s.squares[term->base]);
+    if (!(largest > 0x1p-450 && largest < 0x1p450)) { /* squares out of range: norm by norm */
+        largest = 0;
+        for (int64_t t = 0; t < tokens->count; t++) {
+            la_row(tokens, t, s.x);
+            largest = fmax(largest, la_norm(s.x, rows->d));
+        }
+        base = largest;
     }
     double bound = rows->problem == ATTSVM_PROBLEM_V ? base : base + largest;
     if (rows->keymap)
