@@ -44,7 +44,9 @@ typedef struct lq_state {
     int64_t rows, size; /* size = p q */
     bool by_S;          /* which way is linearised */
     double q, eps, eps_end, mu, scale;
-    double *A, *scaled, *H;                      /* rows x size twice, rows x rows */
+    double *scaled, *H;     /* vectors: rows x size; rows x rows              */
+    double *weighted, *mix; /* matrices: p x q, terms x p                     */
+    double *sums;           /* terms x p                                      */
     double *b, *theta, *lambda, *w, *rp, *d, *E; /* problem scaled to max |theta| = 1 */
     double *dtheta, *dlambda, *dw, *dlambda_a, *dw_a, *rhs, *S, *trial;
     double *best_theta, *best_lambda;
@@ -56,8 +58,12 @@ typedef struct lq_state {
 static void layout(lq_state *s, arena *a)
 {
     size_t m = (size_t)s->rows, N = (size_t)s->size;
-    s->A = take(a, m * N);
-    s->scaled = take(a, m * N);
+    const svm_part *part = s->part;
+    size_t terms = (size_t)part->terms, p = (size_t)part->p;
+    s->scaled = take(a, part->q == 1 ? m * N : 0);
+    s->weighted = take(a, N);
+    s->mix = take(a, terms * p);
+    s->sums = take(a, terms * p);
     s->H = take(a, m * m);
     s->equal_row = take_int64(a, m);
     double **by_row[] = { &s->b,  &s->lambda, &s->w,         &s->rp,   &s->dlambda,
@@ -118,14 +124,14 @@ double svm_norm_q(const double *x, int64_t count, double q)
 static double residuals(lq_state *s)
 {
     double size = 0, pairs = 0;
-    la_gemv(true, s->rows, s->size, 1, s->A, s->size, s->lambda, 0, s->S);
+    svm_part_sum(s->part, s->lambda, s->S, s->sums);
     for (int64_t j = 0; j < s->size; j++) {
         double S = s->S[j], x = s->theta[j];
         double off =
             s->q <= 2 ? S * pow(fabs(S), s->q / (s->q - 1) - 2) - x : S - slope(x, s->eps, s->q);
         size = fmax(size, fabs(off));
     }
-    la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->theta, 0, s->rp);
+    svm_part_apply(s->part, s->theta, s->part->q, s->rp, s->sums);
     s->mu = 0;
     for (int64_t r = 0; r < s->rows; r++) {
         s->rp[r] = s->b[r] - s->rp[r] + s->w[r];
@@ -171,17 +177,59 @@ static double certify(lq_state *s)
     return gap;
 }
 
-/* H = A E A' + diag(w/lambda), factored. */
-static bool factor(lq_state *s)
+/*
+ * H = A E A' (lower), of matrices: for rows u_r v_a' and u_s v_b'
+ *
+ *   H_rs = sum_i u_ri u_si D_i,   D_i = sum_j E_ij v_aj v_bj,
+ *
+ * where D belongs to the pair of terms: O(terms^2 p q + rows^2 p) instead of O(rows^2 p q).
+ */
+static void gram_of_matrices(lq_state *s)
+{
+    const svm_part *part = s->part;
+    int64_t rows = s->rows, p = part->p, q = part->q, a = -1;
+    double *t = s->trial;
+    for (int64_t r = 0; r < rows; r++) {
+        if (part->term[r] != a) { /* mix (terms up to a, p): D of all pairs with a */
+            a = part->term[r];
+            for (int64_t i = 0; i < p; i++)
+                for (int64_t j = 0; j < q; j++)
+                    s->weighted[i * q + j] = s->E[i * q + j] * part->v[a * q + j];
+            la_gemm(false, true, a + 1, p, q, 1, part->v, q, s->weighted, q, 0, s->mix, p);
+        }
+        const double *u = part->u + r * p;
+        for (int64_t k = 0; k <= r;) {
+            int64_t b = part->term[k];
+            for (int64_t i = 0; i < p; i++)
+                t[i] = u[i] * s->mix[b * p + i];
+            for (; k <= r && part->term[k] == b; k++)
+                s->H[r * rows + k] = la_dot(t, part->u + k * p, p);
+        }
+    }
+}
+
+/* The same of vectors, v = 1. */
+static void gram_of_vectors(lq_state *s)
 {
     int64_t rows = s->rows, N = s->size;
-    linearise(s);
     for (int64_t j = 0; j < N; j++)
         s->trial[j] = sqrt(s->E[j]);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < N; j++)
-            s->scaled[r * N + j] = s->A[r * N + j] * s->trial[j];
+            s->scaled[r * N + j] =
+                s->part->u[r * N + j] * s->part->v[s->part->term[r]] * s->trial[j];
     la_syrk(false, rows, N, 1, s->scaled, N, 0, s->H, rows);
+}
+
+/* H = A E A' + diag(w/lambda), factored. */
+static bool factor(lq_state *s)
+{
+    int64_t rows = s->rows;
+    linearise(s);
+    if (s->part->q == 1)
+        gram_of_vectors(s);
+    else
+        gram_of_matrices(s);
     for (int64_t r = 0; r < rows; r++)
         if (!s->part->equal[r])
             s->H[r * rows + r] += s->w[r] / s->lambda[r];
@@ -191,19 +239,19 @@ static bool factor(lq_state *s)
 static void direction(lq_state *s, double target, bool corrector, double *dlambda, double *dw)
 {
     int64_t rows = s->rows, N = s->size;
-    la_gemv(false, rows, N, -1, s->A, N, s->d, 0, s->rhs);
+    svm_part_apply(s->part, s->d, s->part->q, s->rhs, s->sums);
     for (int64_t r = 0; r < rows; r++) {
         double second = corrector ? s->dw_a[r] * s->dlambda_a[r] : 0;
-        dlambda[r] = s->rhs[r] + s->rp[r];
+        dlambda[r] = s->rp[r] - s->rhs[r];
         if (!s->part->equal[r])
             dlambda[r] += (target - second) / s->lambda[r] - s->w[r];
     }
     la_trsv(false, rows, s->H, rows, dlambda);
     la_trsv(true, rows, s->H, rows, dlambda);
-    la_gemv(true, rows, N, 1, s->A, N, dlambda, 0, s->dtheta);
+    svm_part_sum(s->part, dlambda, s->dtheta, s->sums);
     for (int64_t j = 0; j < N; j++)
         s->dtheta[j] = s->d[j] + s->E[j] * s->dtheta[j];
-    la_gemv(false, rows, N, 1, s->A, N, s->dtheta, 0, dw);
+    svm_part_apply(s->part, s->dtheta, s->part->q, dw, s->sums);
     for (int64_t r = 0; r < rows; r++)
         dw[r] = s->part->equal[r] ? 0 : dw[r] - s->rp[r];
 }
@@ -262,18 +310,11 @@ static double step_once(lq_state *s, double residual)
 
 static attsvm_status prepare(lq_state *s, attsvm_error *err)
 {
-    const svm_part *part = s->part;
     arena a = { 0 };
     layout(s, &a);
     TRY(base_arena_allocate(&a, "l_q workspace", err));
     s->memory = a.base;
     layout(s, &a);
-    for (int64_t r = 0; r < s->rows; r++) {
-        const double *u = part->u + r * part->p, *v = part->v + part->term[r] * part->q;
-        for (int64_t i = 0; i < part->p; i++)
-            for (int64_t j = 0; j < part->q; j++)
-                s->A[(r * part->p + i) * part->q + j] = u[i] * v[j];
-    }
     return ATTSVM_OK;
 }
 
@@ -284,13 +325,18 @@ static void fit_equalities(lq_state *s)
     for (int64_t r = 0; r < s->rows; r++)
         if (s->part->equal[r])
             row[m++] = r;
-    la_gemv(true, s->rows, N, 1, s->A, N, s->lambda, 0, s->S);
+    svm_part_sum(s->part, s->lambda, s->S, s->sums);
     for (int64_t j = 0; j < N; j++)
         s->S[j] = slope(s->theta[j], fmax(s->eps, LQ_SMALL), s->q) - s->S[j];
+    const svm_part *part = s->part;
+    int64_t p = part->p, q = part->q;
+    svm_part_apply(part, s->S, q, s->dlambda, s->sums);
     for (int64_t i = 0; i < m; i++) {
+        const double *u = part->u + row[i] * p, *v = part->v + part->term[row[i]] * q;
         for (int64_t j = 0; j <= i; j++)
-            s->H[i * m + j] = la_dot(s->A + row[i] * N, s->A + row[j] * N, N);
-        s->rhs[i] = la_dot(s->A + row[i] * N, s->S, N);
+            s->H[i * m + j] =
+                la_dot(u, part->u + row[j] * p, p) * la_dot(v, part->v + part->term[row[j]] * q, q);
+        s->rhs[i] = s->dlambda[row[i]];
     }
     if (m == 0 || !svm_cholesky_shifted(m, s->H, s->dw))
         return;
@@ -324,12 +370,12 @@ static void start(lq_state *s, double q, bool by_S, const double *theta0)
     s->eps = smooth ? 0 : 0.1;
     s->eps_end = smooth ? 0 : fmin(LQ_EPS_MOST, pow(LQ_EPS / (double)s->size, 1 / power));
     s->best = INFINITY;
-    la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->theta, 0, s->w);
+    svm_part_apply(s->part, s->theta, s->part->q, s->w, s->sums);
     for (int64_t r = 0; r < s->rows; r++) {
         s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - s->b[r], 0) + LQ_INSIDE * push;
         s->lambda[r] = part->equal[r] || push == 0 ? 0 : push / s->w[r];
     }
-    la_gemv(true, s->rows, s->size, 1, s->A, s->size, s->lambda, 0, s->S);
+    svm_part_sum(s->part, s->lambda, s->S, s->sums);
     for (int64_t j = 0; j < s->size; j++) {
         double g = slope(s->theta[j], fmax(s->eps, LQ_SMALL), q);
         sum += s->S[j] * s->S[j];
@@ -393,7 +439,7 @@ attsvm_status svm_lq_core(const svm_part *part, double q, const double *theta0, 
         memcpy(lambda, s.best_lambda, (size_t)s.rows * sizeof *lambda);
     }
     /* lambda so that |A'lambda|_q' = 1 */
-    la_gemv(true, s.rows, s.size, 1, s.A, s.size, lambda, 0, s.S);
+    svm_part_sum(part, lambda, s.S, s.sums);
     double ball = svm_norm_q(s.S, s.size, q / (q - 1));
     for (int64_t r = 0; r < s.rows && ball > 0; r++)
         lambda[r] /= ball;
