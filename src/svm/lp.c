@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double CLP_TOLERANCE = 1e-10; /* of primal and dual feasibility, Clp's own units */
+static const double CLP_TOLERANCE = 1e-12; /* of primal and dual feasibility, Clp's own units */
 
 /* Columns of the program, dense: `columns` of `rows` entries each. */
 typedef struct program {

@@ -75,10 +75,9 @@ static attsvm_status scan_term(const svm_norm_run *run, const svm_term *term, co
             continue;
         double margin =
             vector ? data_terms_label(&rows->terms, term->i, 0) * y[t] : y[term->base] - y[t];
-        double excess = margin - svm_rows_rhs(rows, term, t);
-        if (kind == SVM_EQUAL)
-            excess = -INFINITY;
-        if (!(excess < limit) || is_gathered(run, term->term, t))
+        double b = svm_rows_rhs(rows, term, t), excess = kind == SVM_EQUAL ? -INFINITY : margin - b;
+        /* a row with b = 0 has no scale that would make a small violation harmless */
+        if (!(excess < (b == 0 ? fmax(limit, 0) : limit)) || is_gathered(run, term->term, t))
             continue;
         kind = svm_rows_resolve(rows, term, t);
         if (kind == SVM_AT_LEAST || kind == SVM_EQUAL)

