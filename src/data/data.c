@@ -180,8 +180,8 @@ static attsvm_status shape_per_query(const attsvm_data *data, const attsvm_array
 {
     int64_t count = attsvm_array_count(array);
     bool per_query = data->queries > 0 && count == data->n * data->queries;
-    if (array->ndim < 1 || array->ndim > 2 ||
-        (count != data->n && !per_query && count != data->tokens)) {
+    bool list = array->ndim == 1 || (array->ndim == 2 && array->shape[0] == data->n);
+    if (!list || (count != data->n && !per_query && count != data->tokens)) {
         char expected[128];
         snprintf(expected, sizeof expected,
                  "one entry for each of the %" PRId64 " sequences (or for each query)", data->n);
@@ -264,13 +264,19 @@ static attsvm_status fill_offsets(attsvm_data *data, int64_t *offsets, attsvm_er
     return ATTSVM_OK;
 }
 
-/* O and s have one entry per token, (n,T) or (N). */
+/* One entry per token, (n,T) or (N). */
+static bool is_per_token(const attsvm_data *data, const attsvm_array *array)
+{
+    bool matrix = array->ndim == 2 && data->storage == ATTSVM_EQUAL && array->shape[0] == data->n;
+    return (array->ndim == 1 || matrix) && attsvm_array_count(array) == data->tokens;
+}
+
 static attsvm_status check_sets(const attsvm_data *data, attsvm_error *err)
 {
     static const char *const names[] = { "O", "s" };
     for (int k = 0; k < 2; k++) {
         const attsvm_array *array = attsvm_data_array(data, names[k]);
-        if (array && attsvm_array_count(array) != data->tokens) {
+        if (array && !is_per_token(data, array)) {
             char expected[64];
             snprintf(expected, sizeof expected, "one entry for each of the %" PRId64 " tokens",
                      data->tokens);

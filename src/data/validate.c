@@ -142,10 +142,13 @@ attsvm_status data_check_labels(const attsvm_array *labels, const char *name, in
     return ATTSVM_OK;
 }
 
-/* Sequence to which entry k of an array with one entry per sequence, query or token belongs. */
+/*
+ * Sequence to which entry k of an array with one entry per sequence, query or token belongs.  Where
+ * there are as many queries as tokens, the entries are those of the queries.
+ */
 static int64_t sequence_of(const attsvm_data *data, int64_t count, int64_t k)
 {
-    if (count != data->tokens || count == data->n)
+    if (count != data->tokens || count == data->n || count == data->n * data->queries)
         return k / (count / data->n);
     int64_t lo = 0, hi = data->n - 1;
     while (lo < hi) {
@@ -180,9 +183,11 @@ attsvm_status data_check_sets(const attsvm_data *data, const attsvm_array *sets,
         int64_t chosen = 0;
         for (int64_t k = data_first(data, i); k < data_first(data, i + 1); k++) {
             double member = attsvm_array_get(sets, k);
-            if (member != 0 && member != 1)
-                return fail(err, ATTSVM_E_DATA, "O[%" PRId64 "] = %g is neither 0 nor 1", k,
-                            member);
+            if (member != 0 && member != 1) {
+                char place[128];
+                index_text(sets, k, place, sizeof place);
+                return fail(err, ATTSVM_E_DATA, "O[%s] = %g is neither 0 nor 1", place, member);
+            }
             chosen += member == 1;
         }
         if (chosen == 0)

@@ -58,7 +58,7 @@ refuse 'ids[1] = 3 is not in 0..2, the tokens of sequence 1' $X $Y ids:int64:2=0
 refuse 'ids[0] = -1 is not in 0..2' $X $Y ids:int64:2=-1,0
 refuse 'ids has shape (5,)' $X $Y ids:int64:5=0
 refuse 'O selects no token of sequence 1' $X $Y O:int8:2,3=1,0,0,0,0,0
-refuse 'O[4] = 2 is neither 0 nor 1' $X $Y O:int8:2,3=1,0,0,0,2,0
+refuse 'O[1,1] = 2 is neither 0 nor 1' $X $Y O:int8:2,3=1,0,0,0,2,0
 
 # what is not part of a data set may be anything
 arrays fine.npz "$X" $Y theta:float64:2=nan,inf tokens:int32:2=7 v:float64:3=nan

@@ -225,8 +225,18 @@ static void wrong_values(void **state)
     REFUSED("O selects no token of sequence 1", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
             VIEW("O", sets, ATTSVM_U8, 2, 3));
     sets[4] = 3;
-    REFUSED("O[4] = 3 is neither 0 nor 1", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
+    REFUSED("O[1,1] = 3 is neither 0 nor 1", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
             VIEW("O", sets, ATTSVM_U8, 2, 3));
+    sets[4] = 1;
+    REFUSED("O has shape (3,2); expected one entry for each of the 6 tokens",
+            VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2), VIEW("O", sets, ATTSVM_U8, 3, 2));
+    REFUSED("Y has shape (1,2); expected one entry", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
+            VIEW("Y", y, ATTSVM_F64, 1, 2));
+    /* as many queries as tokens, in sequences of one and of three tokens */
+    int64_t ragged[3] = { 0, 1, 4 }, per_query[4] = { 0, 2, 2, 0 };
+    REFUSED("ids[1] = 2 is not in 0..0, the tokens of sequence 0",
+            VIEW("X", tokens_equal, ATTSVM_F64, 4, 2), VIEW("offsets", ragged, ATTSVM_I64, 3),
+            VIEW("Z", tokens_equal, ATTSVM_F64, 2, 2, 2), VIEW("ids", per_query, ATTSVM_I64, 2, 2));
 }
 
 /* The first of several offenders, wherever the blocks of the scan begin, for any threads. */
