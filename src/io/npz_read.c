@@ -302,6 +302,40 @@ static attsvm_status read_index(attsvm_archive *archive, zip_t *zip, view *v, zi
     return status;
 }
 
+static uint64_t little_endian(const unsigned char *bytes, int count)
+{
+    uint64_t value = 0;
+    while (count-- > 0)
+        value = value << 8 | bytes[count];
+    return value;
+}
+
+/*
+ * The directory must end where the record at the end of the file begins.  Of two zip files in a row
+ * libzip reads the first and numpy the second: such a file is refused, and so is one that has an
+ * end record within its comment.
+ */
+static bool ends_well(const view *v, zip_t *zip)
+{
+    enum { END = 22, LOCATOR = 20, END64 = 56 };
+    int comment = 0;
+    const char *text = zip_get_archive_comment(zip, &comment, ZIP_FL_ENC_RAW);
+    if (comment < 0 || (size_t)comment > v->size || v->size - (size_t)comment < END ||
+        (text && memmem(text, (size_t)comment, "PK\5\6", 4)))
+        return false;
+    size_t at = v->size - (size_t)comment - END;
+    const unsigned char *end = v->bytes + at;
+    if (memcmp(end, "PK\5\6", 4) != 0 || little_endian(end + 20, 2) != (uint64_t)comment)
+        return false;
+    if (at < LOCATOR + END64 || memcmp(end - LOCATOR, "PK\6\7", 4) != 0)
+        return little_endian(end + 12, 4) + little_endian(end + 16, 4) == at;
+    const unsigned char *end64 = end - LOCATOR - END64;
+    at -= LOCATOR + END64;
+    uint64_t size = little_endian(end64 + 40, 8), start = little_endian(end64 + 48, 8);
+    return memcmp(end64, "PK\6\6", 4) == 0 && little_endian(end - LOCATOR + 8, 8) == at &&
+           size <= at && start == at - size;
+}
+
 attsvm_status io_npz_read(attsvm_archive *archive, const void *bytes, size_t size,
                           const attsvm_read_settings *settings, attsvm_error *err)
 {
@@ -318,7 +352,10 @@ attsvm_status io_npz_read(attsvm_archive *archive, const void *bytes, size_t siz
         status = zip_failed(&error, "cannot read the zip file", err);
         zip_source_free(source);
     } else {
-        status = ATTSVM_OK;
+        status = ends_well(&v, zip)
+                     ? ATTSVM_OK
+                     : fail(err, ATTSVM_E_FORMAT,
+                            "cannot read the zip file: its directory is not at its end");
         uint64_t packed = 0;
         zip_int64_t count = zip_get_num_entries(zip, 0);
         for (zip_int64_t k = 0; k < count && status == ATTSVM_OK; k++)

@@ -151,6 +151,25 @@ static void verify_sees_flips_in_mapped_elements(void **state)
     free(values);
 }
 
+/* numpy reads the second of two archives in a row, libzip the first. */
+static void two_archives_in_a_row_are_refused(void **state)
+{
+    files *f = *state;
+    const float values[10] = { 0 };
+    size_t size;
+    unsigned char *bytes = make_file(f, "a.npz", false, values, 5, &size);
+    unsigned char *twice = malloc(2 * size);
+    memcpy(twice, bytes, size);
+    memcpy(twice + size, bytes, size);
+    refused("a.npz", twice, 2 * size, "its directory is not at its end");
+    /* the second one as a comment of the first */
+    twice[size - 2] = (unsigned char)size;
+    twice[size - 1] = (unsigned char)(size >> 8);
+    refused("a.npz", twice, 2 * size, "its directory is not at its end");
+    free(twice);
+    free(bytes);
+}
+
 /* Formats without checksums: flips may change elements, but never make the reader fall. */
 static void flips_elsewhere_do_no_harm(void **state)
 {
@@ -221,6 +240,7 @@ int main(int argc, char **argv)
                                         files_close),
         cmocka_unit_test_setup_teardown(verify_sees_flips_in_mapped_elements, files_open,
                                         files_close),
+        cmocka_unit_test_setup_teardown(two_archives_in_a_row_are_refused, files_open, files_close),
         cmocka_unit_test_setup_teardown(flips_elsewhere_do_no_harm, files_open, files_close),
     };
     return cmocka_run_group_tests_name("io damage", tests, NULL, NULL);
