@@ -130,6 +130,22 @@ static bool number_of(const field_text *f, double *out)
     return io_parse_number(text, size, out);
 }
 
+/* What other programs write for a value that is missing or not finite. */
+static bool is_no_number(const field_text *f)
+{
+    static const char *const words[] = { "nan", "inf", "infinity", "na", "null", "none", "?" };
+    const char *text = f->text;
+    size_t size = f->size;
+    if (size > 1 && (*text == '-' || *text == '+')) {
+        text++;
+        size--;
+    }
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (size == strlen(words[k]) && strncasecmp(text, words[k], size) == 0)
+            return true;
+    return false;
+}
+
 static const char *show(const field_text *f, char out[IO_NAME_SIZE])
 {
     char text[IO_NAME_SIZE];
@@ -154,7 +170,8 @@ static attsvm_status bad_number(const table *t, int64_t column, attsvm_error *er
 
 /*
  * Titles: the second one is called label or the like, or nothing after the first field is a number.
- * A single mistyped number in the first row is no title, so it is not dropped in silence.
+ * A single mistyped number in the first row is no title, nor is NaN or an infinity, so it is not
+ * dropped in silence.
  */
 static bool is_title_row(const table *t, int64_t count)
 {
@@ -165,7 +182,8 @@ static bool is_title_row(const table *t, int64_t count)
             strncasecmp(t->fields[1].text, labels[k], t->fields[1].size) == 0)
             return true;
     for (int64_t k = 1; k < count; k++)
-        if (t->fields[k].size == 0 || number_of(&t->fields[k], &number))
+        if (t->fields[k].size == 0 || number_of(&t->fields[k], &number) ||
+            is_no_number(&t->fields[k]))
             return false;
     return true;
 }

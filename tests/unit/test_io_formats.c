@@ -177,6 +177,7 @@ static void bad_tables_are_refused(void **state)
         { "a,2,3\n", "line 1: label 2" },
         { "a,x,3\n", "line 1, column 2: 'x'" },
         { "a,0.5,3\n", "label 0.5" },
+        { "a,NaN,-inf\nb,1,2\n", "line 1, column 2: 'NaN'" },
         { "a,1\n", "line 1 has 2 columns; expected bag, label" },
         { "bag,label,x\n", "no row but the titles" },
         { "\n\n", "there is no row" },
