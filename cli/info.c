@@ -50,7 +50,7 @@ static attsvm_status open_report(report *r, attsvm_error *err)
     }
     attsvm_status status = attsvm_data_create(&r->data, r->arrays, r->count, r->reading, err);
     if (status != ATTSVM_OK)
-        return base_fail_in(err, status, r->path);
+        return base_fail_in(err, status, io_path_tail(r->path));
     r->info = attsvm_data_describe(r->data);
     return ATTSVM_OK;
 }

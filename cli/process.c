@@ -46,6 +46,7 @@ void cli_process_start(void)
     struct sigaction bus = { .sa_handler = on_bus_error };
     sigemptyset(&bus.sa_mask);
     sigaction(SIGBUS, &bus, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an error of the write */
     signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us quietly */
 }
 

@@ -30,6 +30,12 @@ check 'the file is as it should be' cmp closed.npz open.npz
 [ $? -eq 0 ] || problem 'closed standard error: status 0'
 json n 2
 
+# a file beyond the limit of the process
+(ulimit -f 8 && exec "$attsvm" generate --n 1000 -o large.npz >out 2>err)
+[ $? -eq 3 ] || problem 'a limit of file size: status 3'
+check 'it says why' grep -q 'large.npz: writing failed .*: File too large' err
+check 'nothing is left' test ! -e large.npz
+
 # outputs that cannot be written
 bad 2 'nowhere/x.npz: ' generate -o nowhere/x.npz
 mkdir place.npz
