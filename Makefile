@@ -28,8 +28,10 @@ test: ## all builds, tests and checks; ends with "N passed, N failed"
 	$(call setup,build test demo mpi)
 	@JOBS=$(JOBS) tools/test
 
-demo: all ## a small data set with a known answer, checked and drawn
-	$(call setup,demo)
+demo: ## train, solve, check, compare and draw; ends with a verdict and a picture
+	$(call setup,build demo)
+	$(call build,release,build)
+	@$(ninja) build attsvm example_direction
 	@tools/demo build/demo
 
 mpi: ## build the variant that runs over several machines into build-mpi/
@@ -42,7 +44,8 @@ bench: all ## run the benchmarks
 	@tools/bench
 
 install: all ## install into PREFIX (and DESTDIR)
-	@cmake --install build --prefix $(PREFIX)
+	@cmake --install build --prefix $(abspath $(PREFIX))
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 fuzz: ## fuzz every parser for FUZZ_SECONDS each
 	$(call setup,build fuzz)
