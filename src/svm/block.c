@@ -189,32 +189,95 @@ static void set_places(svm_engine *e)
         pool->place[e->active[k]] = (int32_t)k;
 }
 
+/*
+ * How many of the rows at these positions (ascending) to rotate out of L one by one, at some
+ * 4 (k - position)^2 steps each; the others leave at once, by factoring all that is behind the
+ * first of them again, which is more work but done by matrix products.
+ */
+static int64_t rotations_first(const svm_engine *e, const int32_t *negative, int64_t count)
+{
+    static const double rotation = 4e-9, product = 1e-10; /* seconds a step, about */
+    double k = (double)e->count, d = (double)e->pool->d, spent = 0, least = INFINITY;
+    int64_t few = 0;
+    for (int64_t j = 0; j <= count; j++) {
+        double at = j < count ? (double)negative[j] : k;
+        double again = product * ((k * k * k - at * at * at) / 3 + 2 * (k - at) * k * d);
+        if (spent + again < least) {
+            least = spent + again;
+            few = j;
+        }
+        spent += rotation * (k - at) * (k - at);
+    }
+    return few;
+}
+
+typedef struct ranked {
+    double x;
+    int32_t slot;
+} ranked;
+
+static int by_multiplier(const void *a, const void *b)
+{
+    const ranked *p = a, *q = b;
+    return p->x != q->x ? (p->x > q->x ? -1 : 1) : p->slot - q->slot;
+}
+
+/*
+ * Rows at the given positions leave S.  What is factored again is put in the order of its
+ * multipliers, so that the next rows to leave are likely to be late ones.
+ */
+static attsvm_status drop_rows(svm_engine *e, const double *x, const int32_t *negative,
+                               int64_t count, attsvm_error *err)
+{
+    int64_t few = rotations_first(e, negative, count), kept = 0;
+    int64_t first = few < count ? negative[few] : e->count, end = e->count;
+    ranked *rest;
+    TRY(base_allocate(&rest, 2 * (size_t)(end - first) + 1, sizeof *rest, "rows", err));
+    for (int64_t k = first, j = few; k < end; k++) {
+        if (j < count && negative[j] == k)
+            j++;
+        else
+            rest[kept++] = (ranked){ x[k], e->active[k] };
+    }
+    qsort(rest, (size_t)kept, sizeof *rest, by_multiplier);
+    int32_t *slots = (int32_t *)(void *)(rest + kept);
+    for (int64_t k = 0; k < kept; k++)
+        slots[k] = rest[k].slot;
+    e->count = first;
+    for (int64_t j = few - 1; j >= 0; j--) {
+        /* its multiplier stays: all this may yet be taken back */
+        int64_t s = e->active[negative[j]];
+        double lambda = e->pool->lambda[s], low = e->pool->lambda_lo[s];
+        svm_engine_leave_double(e, negative[j]);
+        e->pool->lambda[s] = lambda;
+        e->pool->lambda_lo[s] = low;
+    }
+    attsvm_status status = append(e, slots, kept, err);
+    free(rest);
+    return status;
+}
+
 /* Multipliers of S; rows with negative ones leave until there are none.  Value b'l, or -1. */
-static attsvm_status settle(svm_engine *e, double *x, int32_t *rest, double *value,
+static attsvm_status settle(svm_engine *e, double *x, int32_t *negative, double *value,
                             attsvm_error *err)
 {
     svm_pool *pool = e->pool;
     *value = -1;
     for (int round = 0; round < MOST_DROPS; round++) {
-        int64_t first = -1, kept = 0;
+        int64_t count = 0;
         for (int64_t k = 0; k < e->count; k++)
             e->coef[k] = pool->b[e->active[k]];
         svm_engine_solve_double(e, e->coef, x);
-        for (int64_t k = 0; k < e->count; k++) {
-            bool negative = !pool->equality[e->active[k]] && !(x[k] > 0);
-            if (negative && first < 0)
-                first = k;
-            else if (!negative && first >= 0)
-                rest[kept++] = e->active[k];
-        }
-        if (first < 0) {
+        for (int64_t k = 0; k < e->count; k++)
+            if (!pool->equality[e->active[k]] && !(x[k] > 0))
+                negative[count++] = (int32_t)k;
+        if (count == 0) {
             *value = 0;
             for (int64_t k = 0; k < e->count; k++)
                 *value += x[k] * pool->b[e->active[k]];
             return ATTSVM_OK;
         }
-        e->count = first;
-        TRY(append(e, rest, kept, err));
+        TRY(drop_rows(e, x, negative, count, err));
     }
     return ATTSVM_OK;
 }

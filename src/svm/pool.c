@@ -160,7 +160,7 @@ static attsvm_status make_room(svm_pool *pool, attsvm_error *err)
     if (pool->count == INT32_MAX)
         return fail(err, ATTSVM_E_MEMORY, "more than %d rows at once", INT32_MAX);
     if (pool->count == pool->capacity)
-        TRY(grow_rows(pool, 2 * pool->capacity, err));
+        TRY(grow_rows(pool, pool->capacity + pool->capacity / 2, err));
     if (pool->table_size < 2 * pool->capacity) {
         int64_t size = 64;
         while (size < 2 * pool->capacity)

@@ -76,6 +76,27 @@ void svm_pricing_free(svm_pricing *pricing)
     free(pricing->memory);
 }
 
+double svm_pricing_tenth(const svm_pricing *pricing)
+{
+    /* counted by powers of two: slack below 2^-8, 2^-7, ... */
+    enum { BINS = 24, LOWEST = -8 };
+    int64_t counts[BINS] = { 0 }, sum = 0;
+    for (int64_t g = 0; g < pricing->terms; g++) {
+        int exponent = LOWEST;
+        if (pricing->slack[g] > 0)
+            frexp(pricing->slack[g], &exponent);
+        int bin = exponent - LOWEST;
+        counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
+    }
+    int bin = 0;
+    for (; bin < BINS - 1; bin++) {
+        sum += counts[bin];
+        if (sum + counts[bin + 1] > pricing->terms / 10)
+            break;
+    }
+    return ldexp(1, bin + LOWEST);
+}
+
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)
 {
     if (settings->share == UINT64_MAX)
@@ -250,7 +271,8 @@ static void visit_block(void *context, int64_t b, int worker)
                                     .conflict_token = -1 } };
     base_block(pricing->terms, pricing->blocks, b, &lo, &hi);
     for (int64_t g = lo; g < hi; g++)
-        if (svm_pricing_sampled(j->settings, g) && (j->settings->all || !skippable(pricing, g)))
+        if (pricing->slack[g] <= j->settings->near && svm_pricing_sampled(j->settings, g) &&
+            (j->settings->all || !skippable(pricing, g)))
             visit(j, g, s, block);
 }
 

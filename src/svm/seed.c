@@ -128,10 +128,18 @@ attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, atts
     if (run->pass.conflict_term >= 0)
         return ATTSVM_OK;
     int64_t added, forced;
-    return svm_collect(run, 2 * rows->d + 64, &added, &forced, err);
+    int64_t most = svm_most_rows(rows), some = rows->matrix ? most : 2 * rows->d + 64;
+    return svm_collect(run, some < most ? some : most, &added, &forced, err);
 }
 
 /* ------------------------------------------------------------- after a pass */
+
+int64_t svm_most_rows(const svm_rows *rows)
+{
+    /* some times d, but no more than 16 MB of rows beside a theta of d x d */
+    int64_t d = rows->d, wanted = rows->matrix ? 4096 : 3 * d + 64, fits = d / 2 + (1 << 20) / d;
+    return wanted < fits ? wanted : fits;
+}
 
 static bool before(const svm_candidate *a, const svm_candidate *b)
 {

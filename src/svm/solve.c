@@ -23,6 +23,7 @@ static attsvm_status open_run(svm_run *run, attsvm_problem *problem, attsvm_erro
     run->tol = settings->tol > 0 ? settings->tol : 1e-12;
     run->pass_settings = (svm_pass_settings){ .seed = (uint64_t)settings->seed,
                                               .share = UINT64_MAX,
+                                              .near = INFINITY,
                                               .tolerance = run->tol / 8,
                                               .floor = 0x1p-53 };
     TRY(svm_pool_create(&run->pool, rows, settings->soft, 64, err));
@@ -87,7 +88,8 @@ static bool should_stop(svm_run *run)
 static void keep_best(svm_run *run)
 {
     double norm = la_norm(run->engine.theta, run->pool.size), least = run->pass.least;
-    if (run->pass_settings.share != UINT64_MAX || !(norm > 0) || !isfinite(least))
+    if (run->pass_settings.share != UINT64_MAX || isfinite(run->pass_settings.near) ||
+        !(norm > 0) || !isfinite(least))
         return;
     if (least / norm > run->best_margin) {
         run->best_margin = least / norm;
@@ -107,6 +109,7 @@ static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, att
         memset(e->theta_lo, 0, (size_t)run->pool.size * sizeof(double));
     }
     settings.share = UINT64_MAX;
+    settings.near = INFINITY;
     settings.all = settings.exact = true;
     run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, &settings);
     run->passes += run->pass.visited;
@@ -153,8 +156,7 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
 {
     svm_engine *e = &run->engine;
     int64_t added, forced;
-    int64_t most = run->rows->matrix ? 4096 : 3 * run->rows->d + 64;
-    TRY(svm_collect(run, most, &added, &forced, err));
+    TRY(svm_collect(run, svm_most_rows(run->rows), &added, &forced, err));
     if (added > 0)
         return ATTSVM_OK;
     /* only rows that the engine takes for met: their violation shows in double-double alone */
@@ -178,11 +180,13 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
 static attsvm_status forget_rows(svm_run *run, attsvm_error *err)
 {
     svm_pool *pool = &run->pool;
-    int64_t most = 2 * run->engine.count + run->rows->d + 64;
+    int64_t more = svm_most_rows(run->rows);
+    int64_t most = 2 * run->engine.count + (run->rows->d < more ? run->rows->d : more) + 64;
     if (pool->count <= most || run->engine.extended || pool->soft > 0)
         return ATTSVM_OK;
-    double limit = 1;
-    for (int64_t near = pool->count; near > most && limit > 1e-3; limit /= 2) {
+    double limit = 2;
+    for (int64_t near = pool->count; near > most && limit > 1e-3;) {
+        limit /= 2;
         near = 0;
         for (int64_t s = 0; s < pool->count; s++)
             near += pool->place[s] != SVM_AT_ZERO ||
@@ -202,7 +206,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
     svm_pass_settings *settings = &run->pass_settings;
     int64_t forced_rounds = 0;
     for (bool done = false;;) {
-        bool full = settings->share == UINT64_MAX, proved;
+        bool full = settings->share == UINT64_MAX && isinf(settings->near), proved;
         TRY(solve_pool(run, solution, full, &done, err));
         if (done)
             return ATTSVM_OK;
@@ -220,6 +224,11 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
             return finish_stopped(run, solution, err);
         if (run->pass.violated > 0) {
             TRY(take_violated(run, &forced_rounds, err));
+            /* of many terms, those close to their margin are brought in order first */
+            if (full && run->sampling)
+                settings->near = svm_pricing_tenth(&run->pricing);
+        } else if (isfinite(settings->near)) {
+            settings->near = INFINITY;
         } else if (!full) {
             settings->share = settings->share < UINT64_MAX / 8 ? settings->share * 8 : UINT64_MAX;
         } else {
@@ -341,6 +350,7 @@ static void choose_sample(svm_run *run)
     double terms = (double)run->rows->terms.count, share = 1;
     if (run->rows->problem != ATTSVM_PROBLEM_FINITE && !run->rows->matrix && terms > 2000)
         share = fmax(0.02, 2.0 * (double)run->rows->d / terms);
+    run->sampling = share < 0.5;
     run->pass_settings.share = share < 0.5 ? (uint64_t)(share * 0x1p64) : UINT64_MAX;
 }
 

@@ -268,6 +268,7 @@ typedef struct svm_pass_settings {
     uint64_t seed, share; /* terms whose hash is at most `share` are read; UINT64_MAX: all */
     bool exact;           /* evaluate rows near their b in double-double                   */
     bool all;             /* do not skip                                                   */
+    double near;          /* only terms whose slack was at most this; infinite: all        */
     double tolerance;     /* a row is violated when <A, theta> < b - tolerance - floor     */
     double floor;         /* ... floor |A| |theta|                                         */
     const svm_pool *soft; /* of a soft problem: rows at their bound may be violated        */
@@ -276,6 +277,8 @@ typedef struct svm_pass_settings {
 /* Reads the terms that may be violated at theta = hi + lo. */
 svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,
                           const svm_pass_settings *settings);
+/* A slack that about a tenth of the terms had at most, when last read. */
+double svm_pricing_tenth(const svm_pricing *pricing);
 /* Whether the sample contains the term. */
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
 
@@ -317,6 +320,7 @@ typedef struct svm_run {
     struct svm_candidate *candidates; /* (terms), on demand                    */
     attsvm_svm_observer *observer;
     void *context;
+    bool sampling; /* the problem is large enough to look at parts of it first */
     bool stopped;
 } svm_run;
 
@@ -330,6 +334,8 @@ attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome
 
 /* Rows to start with: all of a small problem, otherwise some from a sample (theta still 0). */
 attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err);
+/* How many rows to add at a time. */
+int64_t svm_most_rows(const svm_rows *rows);
 /* Adds the rows of the worst violated terms of the last pass; *forced is the worst slot among those
    that the pool had already, or -1. */
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
