@@ -31,7 +31,8 @@ static double *claim(double **at, int64_t count)
 /* Scratch for k rows in S and m to come. */
 static attsvm_status reserve(svm_engine *e, int64_t k, int64_t m, block *b, attsvm_error *err)
 {
-    int64_t d = e->pool->d, need = 2 * (k + m) * d + 2 * k * m + 2 * m * m;
+    int64_t d = e->pool->d, pieces = e->pool->rows->matrix ? 2 : 1; /* vectors have no queries */
+    int64_t need = pieces * ((k + m) * d + k * m + m * m);
     if (need > e->work_capacity) {
         free(e->work);
         e->work = NULL;
@@ -41,11 +42,13 @@ static attsvm_status reserve(svm_engine *e, int64_t k, int64_t m, block *b, atts
     }
     double *at = e->work;
     b->deltas = claim(&at, (k + m) * d);
-    b->queries = claim(&at, (k + m) * d);
     b->B = claim(&at, k * m);
-    b->B2 = claim(&at, k * m);
     b->C = claim(&at, m * m);
-    b->C2 = claim(&at, m * m);
+    if (pieces == 2) {
+        b->queries = claim(&at, (k + m) * d);
+        b->B2 = claim(&at, k * m);
+        b->C2 = claim(&at, m * m);
+    }
     return ATTSVM_OK;
 }
 
@@ -82,7 +85,7 @@ static bool factor_block(svm_engine *e, const block *b, const int32_t *slots, in
     svm_pool *pool = e->pool;
     int64_t k = e->count, cap = e->capacity, d = pool->d;
     double *L = e->L;
-    const double *V = b->deltas + k * d, *Z = b->queries + k * d;
+    const double *V = b->deltas + k * d, *Z = b->queries ? b->queries + k * d : NULL;
     gram_block(pool, V, Z, m, V, Z, m, b->C, b->C2);
     if (k <= SMALL) {
         gram_block(pool, V, Z, m, b->deltas, b->queries, k, b->B, b->B2);
@@ -118,7 +121,7 @@ static attsvm_status append(svm_engine *e, const int32_t *slots, int64_t m, atts
     svm_pool *pool = e->pool;
     int64_t k = e->count, cap = e->capacity;
     double *L = e->L;
-    block b;
+    block b = { 0 };
     if (m == 0)
         return ATTSVM_OK;
     if (k + m > cap || k + m > pool->size) {
@@ -127,7 +130,7 @@ static attsvm_status append(svm_engine *e, const int32_t *slots, int64_t m, atts
     }
     TRY(reserve(e, k, m, &b, err));
     gather(pool, e->active, k, b.deltas, b.queries);
-    gather(pool, slots, m, b.deltas + k * pool->d, b.queries + k * pool->d);
+    gather(pool, slots, m, b.deltas + k * pool->d, b.queries ? b.queries + k * pool->d : NULL);
     if (!factor_block(e, &b, slots, m)) {
         append_singly(e, slots, m);
         return ATTSVM_OK;

@@ -136,8 +136,8 @@ attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, atts
 
 int64_t svm_most_rows(const svm_rows *rows)
 {
-    /* some times d, but no more than 16 MB of rows beside a theta of d x d */
-    int64_t d = rows->d, wanted = rows->matrix ? 4096 : 3 * d + 64, fits = d / 2 + (1 << 20) / d;
+    /* some times d, but no more than 8 MB of rows beside a theta of d x d */
+    int64_t d = rows->d, wanted = rows->matrix ? 4096 : 3 * d + 64, fits = d / 2 + (1 << 19) / d;
     return wanted < fits ? wanted : fits;
 }
 

@@ -181,7 +181,8 @@ static attsvm_status forget_rows(svm_run *run, attsvm_error *err)
 {
     svm_pool *pool = &run->pool;
     int64_t more = svm_most_rows(run->rows);
-    int64_t most = 2 * run->engine.count + (run->rows->d < more ? run->rows->d : more) + 64;
+    int64_t d = run->rows->d, active = run->engine.count;
+    int64_t most = 3 * d + 64 > more ? active + more : 2 * active + d + 64;
     if (pool->count <= most || run->engine.extended || pool->soft > 0)
         return ATTSVM_OK;
     double limit = 2;
@@ -200,37 +201,63 @@ static attsvm_status forget_rows(svm_run *run, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+/*
+ * One pass at the engine's theta.  Only a pass that may be the last is exact: it wants refined
+ * multipliers, and rows near their b in double-double; the others have room for rounding.
+ */
+static void look(svm_run *run, bool exact)
+{
+    svm_pass_settings *settings = &run->pass_settings;
+    settings->exact = exact;
+    settings->tolerance = exact ? run->tol / 8 : 1e-8;
+    settings->floor = exact ? 0x1p-53 : 1e-13;
+    settings->soft = run->pool.soft > 0 ? &run->pool : NULL;
+    run->pass = svm_pricing_pass(&run->pricing, run->engine.theta, run->engine.theta_lo, settings);
+    run->passes += run->pass.visited;
+    run->rounds++;
+    keep_best(run);
+}
+
+/* What comes after a pass in which nothing was violated, short of the certificate. */
+static void look_further(svm_run *run)
+{
+    svm_pass_settings *settings = &run->pass_settings;
+    if (isfinite(settings->near))
+        settings->near = INFINITY;
+    else if (settings->share != UINT64_MAX)
+        settings->share = settings->share < UINT64_MAX / 8 ? settings->share * 8 : UINT64_MAX;
+    else
+        run->last = true;
+}
+
 static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
     svm_engine *e = &run->engine;
     svm_pass_settings *settings = &run->pass_settings;
-    int64_t forced_rounds = 0;
-    for (bool done = false;;) {
-        bool full = settings->share == UINT64_MAX && isinf(settings->near), proved;
-        TRY(solve_pool(run, solution, full, &done, err));
+    int64_t forced_rounds = 0, terms = run->rows->terms.count;
+    bool patient = run->rows->matrix && svm_rows_count(run->rows) > run->pool.count;
+    run->last = !patient;
+    for (bool done = false, proved;;) {
+        bool full = settings->share == UINT64_MAX && isinf(settings->near);
+        bool exact = full && run->last;
+        TRY(solve_pool(run, solution, exact, &done, err));
         if (done)
             return ATTSVM_OK;
         TRY(forget_rows(run, err));
-        settings->exact = full;
-        settings->soft = run->pool.soft > 0 ? &run->pool : NULL;
-        run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, settings);
-        run->passes += run->pass.visited;
-        run->rounds++;
+        look(run, exact);
         if (run->pass.conflict_term >= 0)
             return svm_certify_conflict(run, solution, run->pass.conflict_term,
                                         run->pass.conflict_token, err);
-        keep_best(run);
         if (should_stop(run))
             return finish_stopped(run, solution, err);
         if (run->pass.violated > 0) {
             TRY(take_violated(run, &forced_rounds, err));
+            run->last = !patient || run->pass.violated < terms / 100;
             /* of many terms, those close to their margin are brought in order first */
             if (full && run->sampling)
                 settings->near = svm_pricing_tenth(&run->pricing);
-        } else if (isfinite(settings->near)) {
-            settings->near = INFINITY;
-        } else if (!full) {
-            settings->share = settings->share < UINT64_MAX / 8 ? settings->share * 8 : UINT64_MAX;
+        } else if (!exact) {
+            look_further(run);
         } else {
             TRY(reserve_slots(run, err));
             TRY(svm_certify(run, solution, &proved, err));

@@ -321,6 +321,7 @@ typedef struct svm_run {
     attsvm_svm_observer *observer;
     void *context;
     bool sampling; /* the problem is large enough to look at parts of it first */
+    bool last;     /* the next full pass may be the last, so it is exact         */
     bool stopped;
 } svm_run;
 
