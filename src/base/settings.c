@@ -223,6 +223,6 @@ void base_settings_print(const field *f, const void *settings, char *out, size_t
         snprintf(out, size, "%s", f->choices[(int)(value - f->lowest)]);
     else if (f->kind == FIELD_BOOL)
         snprintf(out, size, "%s", value != 0 ? "yes" : "no");
-    else
-        snprintf(out, size, "%.15g", value);
+    else /* whole numbers in full: the largest have 16 digits */
+        snprintf(out, size, "%.*g", f->kind == FIELD_INT ? 16 : 15, value);
 }

@@ -106,3 +106,4 @@ for number, value in enumerate(["1", "0", "-5", "1e6", "4096", "yes", "off", "ga
                                 "99999999999999999999"]):
     for index in range(0, 16, 5):
         seed("settings", f"{number:02}_{index}", bytes([index + number % 5]) + value.encode())
+seed("settings", "long_integer", b"\x0f6666666666666667")

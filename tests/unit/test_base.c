@@ -156,6 +156,11 @@ static void settings_parse_and_refuse(void **state)
     }
     assert_fails(base_settings_set(count, &s, "101", &err), err, ATTSVM_E_ARG, "1..100");
 
+    char text[32];
+    base_settings_print(&(field){ .kind = FIELD_INT, .size = sizeof(int64_t) },
+                        &(int64_t){ 6666666666666667 }, text, sizeof text);
+    assert_string_equal(text, "6666666666666667");
+
     const field *rate = base_settings_find(&sample_table, "rate");
     assert_ok(base_settings_set(rate, &s, "1e300", &err), err);
     assert_fails(base_settings_set(rate, &s, "nan", &err), err, ATTSVM_E_ARG, "0 or more");
