@@ -105,6 +105,8 @@ static attsvm_status print_json(const report *r, attsvm_error *err)
     for (int64_t k = 0; k < r->count; k++)
         if (is_ignored(r, r->arrays[k].name))
             io_json_append(ignored, io_json_text(r->arrays[k].name));
+    for (int64_t k = 0; k < r->archive->foreign_count; k++)
+        io_json_append(ignored, io_json_text(r->archive->foreign[k]));
     io_json_set(json, "file", io_json_text(r->path));
     io_json_set(json, "n", io_json_integer(info->n));
     io_json_set(json, "T_min", io_json_integer(info->T_min));
@@ -205,24 +207,33 @@ static void print_arrays(const report *r)
     }
 }
 
+/* One more of a list that is broken into lines; returns the column behind it. */
+static int print_one_ignored(int column, const char *array, const char *what)
+{
+    char name[IO_NAME_SIZE], text[256];
+    io_printable(array, name); /* it may be anything */
+    int length = snprintf(text, sizeof text, "%s %s", name, what);
+    bool breaks = column > 0 && column + 2 + length > TEXT_WIDTH;
+    if (column == 0)
+        column = printf("\n  ignored   ");
+    else
+        column = breaks ? printf(",\n            ") - 1 : column + printf(", ");
+    return column + printf("%s", text);
+}
+
 static void print_ignored(const report *r)
 {
     int column = 0;
     for (int64_t k = 0; k < r->count; k++) {
         const attsvm_named_array *named = &r->arrays[k];
+        char shape[160];
         if (!is_ignored(r, named->name))
             continue;
-        char name[IO_NAME_SIZE], shape[160], text[256];
         data_shape_text(&named->array, shape, sizeof shape);
-        io_printable(named->name, name); /* it may be anything */
-        int length = snprintf(text, sizeof text, "%s %s", name, shape);
-        bool breaks = column > 0 && column + 2 + length > TEXT_WIDTH;
-        if (column == 0)
-            column = printf("\n  ignored   ");
-        else
-            column = breaks ? printf(",\n            ") - 1 : column + printf(", ");
-        column += printf("%s", text);
+        column = print_one_ignored(column, named->name, shape);
     }
+    for (int64_t k = 0; k < r->archive->foreign_count; k++)
+        column = print_one_ignored(column, r->archive->foreign[k], "(cannot be read)");
     if (column > 0)
         putchar('\n');
 }

@@ -143,7 +143,8 @@ ATTSVM_API void attsvm_generate_settings_init(attsvm_generate_settings *settings
 /*
  * A set of named arrays read from `.npz`, `.npy`, a directory of `.npy`, `.safetensors`, `.csv` or
  * `.tsv` (told by content, then by name).  Large arrays that are stored as such in the file are
- * memory-mapped; the rest is copied.
+ * memory-mapped; the rest is copied.  Arrays of what are not real numbers (text, Python objects,
+ * ...) are left out, unless a data set has arrays of their name: that is an error.
  */
 typedef struct attsvm_archive attsvm_archive;
 

@@ -23,7 +23,7 @@ const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)
     return NULL;
 }
 
-static bool is_known(const char *name)
+bool data_is_known(const char *name)
 {
     for (const char *const *known = data_known_arrays; *known; known++)
         if (strcmp(name, *known) == 0)
@@ -45,7 +45,7 @@ static attsvm_status keep_arrays(attsvm_data *data, const attsvm_named_array *ar
 {
     for (int64_t k = 0; k < count; k++) {
         const attsvm_array *array = &arrays[k].array;
-        if (!is_known(arrays[k].name))
+        if (!data_is_known(arrays[k].name))
             continue;
         if (attsvm_data_array(data, arrays[k].name))
             return fail(err, ATTSVM_E_DATA, "%s is given twice", arrays[k].name);

@@ -8,6 +8,7 @@
 
 /* Arrays of a data set that are known by name; the rest of a file is ignored. */
 extern const char *const data_known_arrays[]; /* NULL-terminated */
+bool data_is_known(const char *name);
 
 struct attsvm_data {
     int64_t n, d, tokens, T_min, T_max;

@@ -22,8 +22,11 @@ void attsvm_archive_free(attsvm_archive *archive)
     }
     for (int64_t k = 0; k < archive->map_count; k++)
         munmap(archive->maps[k].base, archive->maps[k].size);
+    for (int64_t k = 0; k < archive->foreign_count; k++)
+        free(archive->foreign[k]);
     free(archive->items);
     free(archive->maps);
+    free(archive->foreign);
     free(archive);
 }
 
@@ -57,6 +60,22 @@ attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const at
         return fail(err, ATTSVM_E_MEMORY, "no memory for one more array");
     }
     archive->items[archive->count++] = (io_item){ copy, *array, memory };
+    return ATTSVM_OK;
+}
+
+attsvm_status io_archive_leave_out(attsvm_archive *archive, const char *name, attsvm_status why,
+                                   attsvm_error *err)
+{
+    if (data_is_known(name))
+        return why;
+    char **names = io_grow(archive->foreign, (size_t)archive->foreign_count, 1,
+                           &archive->foreign_capacity, sizeof *names, err);
+    if (names)
+        archive->foreign = names;
+    char *copy = names ? strdup(name) : NULL;
+    if (!copy)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for one more name");
+    archive->foreign[archive->foreign_count++] = copy;
     return ATTSVM_OK;
 }
 

@@ -139,7 +139,9 @@ struct attsvm_archive {
     int64_t count;
     io_map *maps;
     int64_t map_count;
-    size_t capacity, map_capacity;
+    char **foreign; /* names of arrays that were left out */
+    int64_t foreign_count;
+    size_t capacity, map_capacity, foreign_capacity;
 };
 
 /*
@@ -161,6 +163,12 @@ attsvm_status io_archive_create(attsvm_archive **out, attsvm_error *err);
 /* Takes `memory` (NULL: borrowed bytes), also when it fails; copies `name`. */
 attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const attsvm_array *array,
                              void *memory, attsvm_error *err);
+/*
+ * An array whose elements attsvm has no type for, `why` with its message in `err`.  It is left out,
+ * its name kept, unless a data set has an array of that name: then `why` comes back.
+ */
+attsvm_status io_archive_leave_out(attsvm_archive *archive, const char *name, attsvm_status why,
+                                   attsvm_error *err);
 /* Takes a mapping, also when it fails. */
 attsvm_status io_archive_add_map(attsvm_archive *archive, void *base, size_t size,
                                  attsvm_error *err);
@@ -189,7 +197,8 @@ attsvm_status io_bytes_read(attsvm_archive *archive, const char *path, const voi
 typedef struct io_npy {
     attsvm_array array;
     bool fortran, swapped; /* stored in the other memory order, byte order */
-    size_t header_size;    /* from the first byte to the first element     */
+    bool foreign;       /* refused, but an array all the same: of text, objects, nine dimensions */
+    size_t header_size; /* from the first byte to the first element     */
     size_t data_size;
 } io_npy;
 

@@ -94,8 +94,9 @@ static attsvm_status take_dimension(cursor *c, int64_t *out, attsvm_error *err)
 }
 
 /* (), (3,), (3, 4) */
-static attsvm_status take_shape(cursor *c, attsvm_array *array, attsvm_error *err)
+static attsvm_status take_shape(cursor *c, io_npy *npy, attsvm_error *err)
 {
+    attsvm_array *array = &npy->array;
     if (!take_character(c, '('))
         return bad_header("has a shape that is not a tuple", err);
     array->ndim = 0;
@@ -103,7 +104,8 @@ static attsvm_status take_shape(cursor *c, attsvm_array *array, attsvm_error *er
     while (!take_character(c, ')')) {
         if (!comma)
             return bad_header("has a shape without a comma between dimensions", err);
-        if (array->ndim == ATTSVM_MAX_DIMS)
+        npy->foreign = array->ndim == ATTSVM_MAX_DIMS;
+        if (npy->foreign)
             return fail(err, ATTSVM_E_FORMAT, "it has more than %d dimensions", ATTSVM_MAX_DIMS);
         TRY(take_dimension(c, &array->shape[array->ndim++], err));
         comma = take_character(c, ',');
@@ -135,6 +137,7 @@ static attsvm_status parse_descr(const char *descr, io_npy *npy, attsvm_error *e
     if (order != '<' && order != '>' && order != '|')
         return fail(err, ATTSVM_E_FORMAT, "its type '%s' does not begin with <, > or |", descr);
     const char *what = unsupported_kind(descr[1]);
+    npy->foreign = what || strcmp(descr + 1, "f12") == 0 || strcmp(descr + 1, "f16") == 0;
     if (what)
         return fail(err, ATTSVM_E_FORMAT,
                     "its type '%s' means %s; only bool, integers and float16/32/64 can be read",
@@ -156,7 +159,8 @@ static attsvm_status parse_descr(const char *descr, io_npy *npy, attsvm_error *e
 static attsvm_status take_type(cursor *c, io_npy *npy, attsvm_error *err)
 {
     skip_spaces(c);
-    if (c->at < c->end && (*c->at == '[' || *c->at == '{' || *c->at == '('))
+    npy->foreign = c->at < c->end && (*c->at == '[' || *c->at == '{' || *c->at == '(');
+    if (npy->foreign)
         return fail(err, ATTSVM_E_FORMAT, "its elements are structured records, not numbers");
     char descr[16] = "";
     if (!take_string(c, descr, sizeof descr))
@@ -197,7 +201,7 @@ static attsvm_status take_dictionary(cursor *c, io_npy *npy, attsvm_error *err)
         seen[which] = true;
         TRY(which == 0   ? take_type(c, npy, err)
             : which == 1 ? take_order(c, npy, err)
-                         : take_shape(c, &npy->array, err));
+                         : take_shape(c, npy, err));
         comma = take_character(c, ',');
     }
     for (int k = 0; k < 3; k++)
@@ -352,7 +356,9 @@ attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void 
         return fail(err, ATTSVM_E_FORMAT, "it has %zu bytes, but its npy header alone has %zu",
                     size, header_size);
     io_npy npy;
-    TRY(io_npy_parse(&npy, bytes, header_size, err));
+    attsvm_status status = io_npy_parse(&npy, bytes, header_size, err);
+    if (status != ATTSVM_OK)
+        return npy.foreign ? io_archive_leave_out(archive, name, status, err) : status;
     TRY(io_npy_check_size(&npy, size, err));
     attsvm_array array = npy.array;
     void *memory = NULL;

@@ -180,7 +180,10 @@ static attsvm_status not_there(attsvm_error *err)
     return fail(err, ATTSVM_E_FORMAT, "its bytes are not where the zip directory says");
 }
 
-/* Reads the rest through libzip, which compares the CRC, and compares it with the mapped bytes. */
+/*
+ * Reads the rest through libzip, which compares the CRC, and compares it with the mapped bytes
+ * (NULL: none).
+ */
 static attsvm_status verify_rest(member *m, const unsigned char *mapped, attsvm_error *err)
 {
     void *buffer;
@@ -190,7 +193,7 @@ static attsvm_status verify_rest(member *m, const unsigned char *mapped, attsvm_
         uint64_t left = m->stat.size - m->taken, at = m->taken;
         size_t count = left < VERIFY_BUFFER ? (size_t)left : VERIFY_BUFFER;
         status = read_bytes(m, buffer, count, err);
-        if (status == ATTSVM_OK && memcmp(buffer, mapped + at, count) != 0)
+        if (status == ATTSVM_OK && mapped && memcmp(buffer, mapped + at, count) != 0)
             status = not_there(err);
     }
     if (status == ATTSVM_OK)
@@ -263,6 +266,10 @@ static attsvm_status read_member(attsvm_archive *archive, zip_t *zip, view *v, m
             status = use_in_place(archive, m, &npy, v, settings->verify, err);
         else
             status = read_copy(archive, m, &npy, err);
+    } else if (npy.foreign) {
+        status = io_archive_leave_out(archive, m->name, status, err);
+        if (status == ATTSVM_OK)
+            status = verify_rest(m, NULL, err);
     }
     zip_fclose(m->file);
     free(m->header);

@@ -10,7 +10,8 @@
 typedef struct tensor {
     const char *name;
     attsvm_array array;
-    bool bfloat; /* to be widened to float32 */
+    bool bfloat;  /* to be widened to float32           */
+    bool foreign; /* of a type that attsvm has not      */
     int64_t begin, end;
 } tensor;
 
@@ -45,6 +46,9 @@ static attsvm_status read_type(const io_json *json, tensor *t, size_t *size, att
             return ATTSVM_OK;
         }
     }
+    t->foreign = !data_is_known(t->name);
+    if (t->foreign)
+        return ATTSVM_OK;
     return fail(err, ATTSVM_E_FORMAT,
                 "its dtype '%s' is none of F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL",
                 io_printable(text, printable));
@@ -81,6 +85,8 @@ static attsvm_status read_entry(const io_json *json, tensor *t, int64_t size, at
         return fail(err, ATTSVM_E_FORMAT,
                     "its data_offsets %" PRId64 "..%" PRId64 " are not within 0..%" PRId64,
                     t->begin, t->end, size);
+    if (t->foreign)
+        return ATTSVM_OK;
     if (!base_shape_count(t->array.shape, t->array.ndim, &count) ||
         !base_multiply((size_t)count, element, &bytes) || bytes != (size_t)(t->end - t->begin)) {
         char shape[IO_SHAPE_SIZE];
@@ -137,6 +143,8 @@ static void widen(const unsigned char *in, int64_t count, uint32_t *out)
 static attsvm_status add_tensor(attsvm_archive *archive, const tensor *t,
                                 const unsigned char *elements, attsvm_error *err)
 {
+    if (t->foreign)
+        return io_archive_leave_out(archive, t->name, ATTSVM_E_FORMAT, err);
     attsvm_array array = t->array;
     size_t size = (size_t)(t->end - t->begin);
     size_t element = attsvm_dtype_size(array.dtype);

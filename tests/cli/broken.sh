@@ -91,7 +91,14 @@ done
 # an object array, which would need Python to unpack it
 header="{'descr': '|O', 'fortran_order': False, 'shape': (2, 3, 2), }"
 printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$header" >X.npy
-bad 2 'X.npy: ' info X.npy
+bad 2 "X.npy: its type '|O' means Python objects" info X.npy
+# under a name that no data set has, it is ignored
+mkdir objects && cp X.npy objects/names.npy
+arrays objects/X.npy X:float32:2,3,2=1,2,3
+good info objects
+says 'ignored   names (cannot be read)'
+good info objects --json
+json ignored '["names"]'
 # shapes that no file can have
 for shape in '(9223372036854775807, 9223372036854775807, 2)' '(-1, 3, 2)' '(2, 3, 2, 99999999999)'; do
     header="{'descr': '<f4', 'fortran_order': False, 'shape': $shape, }"
