@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     int64_t n = attsvm_data_describe(data).n, *alpha = calloc((size_t)n, sizeof *alpha);
     if (!ids || !alpha) {
         fprintf(stderr, "bench_norms: %s has no ids\n", argv[1]);
+        free(alpha);
         return 2;
     }
     for (int64_t i = 0; i < n; i++)
