@@ -234,11 +234,12 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     attsvm_svm_info *info = &solution->info;
     bool soft = pool->soft > 0;
     double *coef = run->coef, *hi = run->sum, *lo = run->sum_lo, *theta = solution->theta;
-    double engine_norm = la_norm(run->engine.theta, pool->size);
+    /* |sum lambda A|; after a stop theta is another, better point */
+    double sum_norm = run->stopped ? run->sum_norm : la_norm(run->engine.theta, pool->size);
     scale_theta(run, theta);
     info->norm = base_dd_value(norm_exact(theta, run->zero, pool->size));
     info->margin = info->norm > 0 ? 1 / info->norm : NAN;
-    double factor = soft || engine_norm == 0 ? 1 : 1 / engine_norm;
+    double factor = soft || sum_norm == 0 ? 1 : 1 / sum_norm;
     round_multipliers(run, factor, coef);
     dd norm, value = evaluate_dual(run, coef, hi, lo, &norm);
     bool holds;

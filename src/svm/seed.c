@@ -8,6 +8,10 @@
 /* Problems with at most this many rows are gathered whole. */
 enum { SMALL_ROWS = 320 };
 
+/* Length of the first guess: so short that every row is violated, and the worst are worst by angle.
+ */
+static const double SHORT = 1e-6;
+
 typedef struct svm_candidate {
     double slack;
     int64_t term;
@@ -119,7 +123,7 @@ attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, atts
     if (size == 0)
         theta[0] = size = 1;
     for (int64_t k = 0; k < rows->size; k++)
-        theta[k] /= size;
+        theta[k] *= SHORT / size;
     svm_pass_settings settings = run->pass_settings;
     settings.exact = false;
     settings.soft = run->pool.soft > 0 ? &run->pool : NULL;

@@ -104,6 +104,7 @@ static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, att
     bool proved;
     svm_pass_settings settings = run->pass_settings;
     run->stopped = true;
+    run->sum_norm = la_norm(e->theta, run->pool.size);
     if (run->best_margin > 0 && run->pool.soft == 0) {
         memcpy(e->theta, run->best, (size_t)run->pool.size * sizeof(double));
         memset(e->theta_lo, 0, (size_t)run->pool.size * sizeof(double));

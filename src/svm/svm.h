@@ -320,8 +320,9 @@ typedef struct svm_run {
     struct svm_candidate *candidates; /* (terms), on demand                    */
     attsvm_svm_observer *observer;
     void *context;
-    bool sampling; /* the problem is large enough to look at parts of it first */
-    bool last;     /* the next full pass may be the last, so it is exact         */
+    double sum_norm; /* of the engine's theta when it was stopped              */
+    bool sampling;   /* the problem is large enough to look at parts of it first */
+    bool last;       /* the next full pass may be the last, so it is exact         */
     bool stopped;
 } svm_run;
 

@@ -1,0 +1,208 @@
+/* Larger problems: constraint generation, warm starts, observers, batches, threads. */
+#include "solved.h"
+
+static attsvm_data *generated(attsvm_generate_kind kind, int64_t n, int64_t T, int64_t d,
+                              int64_t queries, int64_t *alpha)
+{
+    attsvm_error err;
+    attsvm_data *data;
+    attsvm_generate_settings settings;
+    attsvm_generate_settings_init(&settings);
+    settings.kind = (int32_t)kind;
+    settings.n = n;
+    settings.T = T;
+    settings.T_min = 1;
+    settings.d = d;
+    settings.queries = queries;
+    settings.seed = 5;
+    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
+    const attsvm_array *ids = attsvm_data_array(data, "ids");
+    for (int64_t i = 0; i < n; i++)
+        alpha[i] = (int64_t)attsvm_array_get(ids, i);
+    return data;
+}
+
+typedef struct setting {
+    attsvm_problem_kind problem;
+    attsvm_generate_kind kind;
+    int64_t n, T, d;
+} setting;
+
+static const setting cases[] = {
+    { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 3000, 6, 12 },
+    { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 300, 5, 90 },
+    { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 60, 9, 14 },
+};
+enum { CASES = sizeof cases / sizeof *cases, MOST = 3000 };
+
+static void large_problems_are_proved(void **state)
+{
+    (void)state;
+    static int64_t alpha[MOST];
+    for (int c = 0; c < CASES; c++) {
+        const setting *at = &cases[c];
+        attsvm_data *data = generated(at->kind, at->n, at->T, at->d, 0, alpha);
+        attsvm_svm_settings settings = settings_for(at->problem);
+        attsvm_solution *one =
+            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+        /* any number of threads: the same bytes */
+        settings.threads = 3;
+        attsvm_solution *three =
+            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+        attsvm_claim a = attsvm_solution_claim(one), b = attsvm_solution_claim(three);
+        assert_memory_equal(a.theta, b.theta, (size_t)a.theta_count * sizeof *a.theta);
+        assert_int_equal(a.active_count, b.active_count);
+        assert_memory_equal(a.lambda, b.lambda, (size_t)a.active_count * sizeof *a.lambda);
+        attsvm_solution_free(one);
+        attsvm_solution_free(three);
+        attsvm_data_free(data);
+    }
+}
+
+static void warm_starts_reach_the_same_point(void **state)
+{
+    (void)state;
+    static int64_t alpha[MOST];
+    attsvm_error err;
+    attsvm_data *data = generated(ATTSVM_PLANTED_P, 3000, 6, 12, 0, alpha);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    attsvm_selection selection = { .alpha = alpha };
+    attsvm_solution *cold = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *warm;
+    attsvm_claim before = attsvm_solution_claim(cold);
+    attsvm_problem *problem;
+    assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+    assert_ok(attsvm_problem_solve(problem, &before, NULL, NULL, &warm, &err), err);
+    attsvm_claim after = attsvm_solution_claim(warm);
+    assert_valid(data, &after);
+    assert_near(attsvm_solution_info(warm).norm, attsvm_solution_info(cold).norm, 1e-12);
+    assert_true(attsvm_solution_info(warm).iterations < attsvm_solution_info(cold).iterations);
+    /* rows of another data set are no harm */
+    attsvm_row wild[] = { { 9999, 0, 0 }, { 0, 7, 0 }, { 1, 0, 99 }, { -1, 0, 0 } };
+    attsvm_claim other = before;
+    other.active = wild;
+    other.active_count = 4;
+    attsvm_solution_free(warm);
+    assert_ok(attsvm_problem_solve(problem, &other, NULL, NULL, &warm, &err), err);
+    assert_near(attsvm_solution_info(warm).norm, attsvm_solution_info(cold).norm, 1e-12);
+    attsvm_solution_free(warm);
+    attsvm_solution_free(cold);
+    attsvm_problem_free(problem);
+    attsvm_data_free(data);
+}
+
+static bool stop_at(void *context, const attsvm_svm_progress *progress)
+{
+    return progress->rounds < *(const int64_t *)context;
+}
+
+/* Whatever the round, what comes back is feasible (once a full pass was made) and bounded below. */
+static void stopping_returns_the_best_so_far(void **state)
+{
+    (void)state;
+    static int64_t alpha[MOST];
+    attsvm_error err;
+    attsvm_data *data = generated(ATTSVM_PLANTED_P, 3000, 6, 12, 0, alpha);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    attsvm_selection selection = { .alpha = alpha };
+    attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *part;
+    double norm = attsvm_solution_info(whole).norm;
+    attsvm_problem *problem;
+    assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+    for (int64_t round = 1; round < attsvm_solution_info(whole).rounds; round++) {
+        assert_ok(attsvm_problem_solve(problem, NULL, stop_at, &round, &part, &err), err);
+        attsvm_svm_info info = attsvm_solution_info(part);
+        attsvm_claim claim = attsvm_solution_claim(part);
+        assert_true(info.outcome == ATTSVM_STALLED || info.outcome == ATTSVM_OPTIMAL);
+        assert_true(info.dual <= norm * (1 + 1e-12) && info.dual > 0);
+        attsvm_report report = verdict(data, &claim);
+        if (info.violation <= 0) {
+            assert_true(info.norm >= norm * (1 - 1e-12));
+            assert_near(report.gap, info.gap, 1e-9);
+        }
+        attsvm_solution_free(part);
+    }
+    attsvm_solution_free(whole);
+    attsvm_problem_free(problem);
+    attsvm_data_free(data);
+}
+
+static void batches_are_single_solves(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 };
+    attsvm_error err;
+    attsvm_data *data[COUNT];
+    attsvm_problem *problems[COUNT];
+    attsvm_solution *solutions[COUNT];
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    for (int k = 0; k < COUNT; k++) {
+        attsvm_generate_settings generate;
+        attsvm_generate_settings_init(&generate);
+        generate.kind = ATTSVM_SPHERE;
+        generate.n = 6;
+        generate.T = 8;
+        generate.d = 10;
+        generate.queries = 1;
+        generate.seed = k;
+        int64_t alpha[6] = { k % 8, 1, 2, 3, 4, 5 };
+        assert_ok(attsvm_data_generate(&data[k], &generate, &err), err);
+        assert_ok(attsvm_problem_create(&problems[k], data[k],
+                                        &(attsvm_selection){ .alpha = alpha }, &settings, &err),
+                  err);
+    }
+    assert_ok(attsvm_problem_solve_batch(problems, COUNT, 2, solutions, &err), err);
+    for (int k = 0; k < COUNT; k++) {
+        attsvm_solution *single;
+        assert_ok(attsvm_problem_solve(problems[k], NULL, NULL, NULL, &single, &err), err);
+        attsvm_claim a = attsvm_solution_claim(single), b = attsvm_solution_claim(solutions[k]);
+        assert_valid(data[k], &b);
+        assert_memory_equal(a.theta, b.theta, (size_t)a.theta_count * sizeof *a.theta);
+        attsvm_solution_free(single);
+        attsvm_solution_free(solutions[k]);
+        attsvm_problem_free(problems[k]);
+        attsvm_data_free(data[k]);
+    }
+    assert_ok(attsvm_problem_solve_batch(problems, 0, 2, solutions, &err), err);
+}
+
+/* Inseparable data: C between the extremes, and C above the largest hard multiplier. */
+static void soft_margins_of_random_data(void **state)
+{
+    (void)state;
+    static int64_t alpha[200];
+    attsvm_data *data = generated(ATTSVM_PLANTED_P, 200, 6, 5, 0, alpha);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    attsvm_solution *hard =
+        solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+    attsvm_svm_info info = attsvm_solution_info(hard);
+    attsvm_claim claim = attsvm_solution_claim(hard);
+    double largest = 0;
+    for (int64_t k = 0; k < claim.active_count; k++)
+        largest = fmax(largest, claim.lambda[k] * info.norm);
+    settings.soft = 1.01 * largest;
+    attsvm_solution *soft =
+        solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+    assert_near(attsvm_solution_info(soft).norm, info.norm, 1e-9);
+    attsvm_solution_free(soft);
+    for (int64_t i = 0; i < 200; i += 3)
+        alpha[i] = 0; /* wrong selections */
+    for (double C = 1e-3; C < 20; C *= 10) {
+        settings.soft = C;
+        attsvm_solution_free(
+            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL));
+    }
+    attsvm_solution_free(hard);
+    attsvm_data_free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_problems_are_proved),
+        cmocka_unit_test(warm_starts_reach_the_same_point),
+        cmocka_unit_test(stopping_returns_the_best_so_far),
+        cmocka_unit_test(batches_are_single_solves),
+        cmocka_unit_test(soft_margins_of_random_data),
+    };
+    return cmocka_run_group_tests_name("svm_solve", tests, NULL, NULL);
+}
