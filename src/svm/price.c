@@ -115,7 +115,7 @@ static double bound_rows(const job *j, const svm_term *term, const la_rows *toke
     double largest = 0;
     la_active()->rows_square(tokens, s.squares);
     for (int64_t t = 0; t < tokens->count; t++)
-        largest = fmax(largest, s.squares[t]);
+        largest = s.squares[t] > largest ? s.squares[t] : largest;
     largest = sqrt(largest);
     double base = sqrt(s.squares[term->base]);
     if (!(largest > 0x1p-450 && largest < 0x1p450)) { /* squares out of range: norm by norm */
@@ -181,62 +181,88 @@ static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int
     return slot >= 0 && settings->soft->place[slot] == SVM_AT_UPPER;
 }
 
+/* A term while it is read. */
+typedef struct view {
+    svm_term term;
+    la_rows tokens;
+    bool first, ready; /* never read before; directions in double-double are there */
+    dd base;           /* logit of the base token                                  */
+    double b, bound, noise;
+} view;
+
+/* Merged tokens are no rows, and tokens with the key of the base token cannot be separated. */
+static bool is_row(const job *j, const view *v, int64_t t, svm_pass *pass)
+{
+    svm_row_kind kind = svm_rows_resolve(j->pricing->rows, &v->term, t);
+    bool impossible = kind == SVM_IMPOSSIBLE && !j->settings->soft;
+    pass->merged += v->first && kind == SVM_NO_ROW;
+    if (impossible && pass->conflict_term < 0) {
+        pass->conflict_term = v->term.term;
+        pass->conflict_token = t;
+    }
+    return kind != SVM_NO_ROW && !impossible;
+}
+
+/* <A, theta> - b of a row that is not clearly met, 0 where rounding alone is to blame for less. */
+static double judge(const job *j, view *v, int64_t t, double margin, scratch s, svm_pass *pass)
+{
+    const svm_pass_settings *settings = j->settings;
+    const svm_rows *rows = j->pricing->rows;
+    double b = v->b, size = v->bound;
+    bool copy = rows->sets && margin < b; /* it may be one of a member of the set */
+    if ((copy || fabs(margin) <= 2 * v->noise + 1e-9 * v->bound * j->norm) &&
+        !is_row(j, v, t, pass))
+        return INFINITY;
+    if (settings->exact && fabs(margin - b) <= NEAR + v->noise) {
+        margin = exact_margin(j, &v->term, &v->tokens, t, s, &v->ready, &v->base);
+        size = row_norm(j, &v->term, t, s);
+        report_near(pass, margin, b, size);
+    } else if (margin < b) {
+        report_near(pass, margin, b, size);
+    }
+    double miss = margin - b;
+    if (miss >= 0)
+        return miss;
+    pass->slacks -= miss;
+    /* rows with b = 0 have no unit but |A||theta| */
+    double allowed =
+        b == 0 ? ZERO_ROW * size * j->norm : settings->tolerance + settings->floor * size * j->norm;
+    return is_paid(settings, &v->term, t) || miss >= -allowed ? 0 : miss;
+}
+
 /* Reads one term. */
 static void visit(const job *j, int64_t g, scratch s, svm_block *block)
 {
     svm_pricing *pricing = j->pricing;
     const svm_rows *rows = pricing->rows;
-    svm_term term = svm_rows_term(rows, g);
-    bool first = pricing->when[g] < 0, ready = false, vector = rows->problem == ATTSVM_PROBLEM_V;
-    la_rows tokens = data_sequence(rows->data, term.i);
-    tokens.count = term.visible;
+    view v = { .term = svm_rows_term(rows, g), .first = pricing->when[g] < 0 };
+    bool vector = rows->problem == ATTSVM_PROBLEM_V;
+    v.tokens = data_sequence(rows->data, v.term.i);
+    v.tokens.count = v.term.visible;
     const double *u = j->u;
-    dd base = { 0, 0 };
     if (rows->matrix) {
-        svm_rows_direction(rows, &term, j->hi, s.z, s.u);
+        svm_rows_direction(rows, &v.term, j->hi, s.z, s.u);
         u = s.u;
     }
-    la_rows_dot(&tokens, u, s.y);
-    if (first)
-        pricing->bound[g] = nextafterf((float)bound_rows(j, &term, &tokens, s, s.z), INFINITY);
-    double bound = pricing->bound[g], b = term.slack ? 0 : 1;
+    la_rows_dot(&v.tokens, u, s.y);
+    if (v.first)
+        pricing->bound[g] = nextafterf((float)bound_rows(j, &v.term, &v.tokens, s, s.z), INFINITY);
+    v.bound = pricing->bound[g];
+    v.b = v.term.slack ? 0 : 1;
     /* logits: d products for u and d for X u, each rounded, of size |x| |theta| |z| */
-    double noise = 2 * (double)(2 * rows->d + 8) * UNIT * bound * j->norm;
-    double tolerance = j->settings->tolerance;
+    v.noise = 2 * (double)(2 * rows->d + 8) * UNIT * v.bound * j->norm;
+    double clear = fmax(v.b + NEAR + v.noise, 2 * v.noise + 1e-9 * v.bound * j->norm);
     double worst = INFINITY;
-    int64_t at = -1;
-    for (int64_t t = vector ? term.base : 0; t < (vector ? term.base + 1 : term.visible); t++) {
-        if (svm_rows_kind(rows, &term, t) != SVM_AT_LEAST)
+    int64_t at = -1, end = vector ? v.term.base + 1 : v.term.visible;
+    for (int64_t t = vector ? v.term.base : 0; t < end; t++) {
+        double margin = vector ? data_terms_label(&rows->terms, v.term.i, 0) * s.y[t]
+                               : s.y[v.term.base] - s.y[t];
+        double miss = margin - v.b;
+        /* most tokens: clearly met, and not the closest of the term */
+        if ((margin > clear && miss >= worst) || svm_rows_kind(rows, &v.term, t) != SVM_AT_LEAST)
             continue;
-        double margin =
-            vector ? data_terms_label(&rows->terms, term.i, 0) * s.y[t] : s.y[term.base] - s.y[t];
-        bool violated = rows->sets && margin < b; /* it may copy a member of the set */
-        if (violated || fabs(margin) <= 2 * noise + 1e-9 * bound * j->norm) {
-            svm_row_kind kind = svm_rows_resolve(rows, &term, t);
-            block->pass.merged += first && kind == SVM_NO_ROW;
-            if (kind == SVM_IMPOSSIBLE && block->pass.conflict_term < 0 && !j->settings->soft) {
-                block->pass.conflict_term = g;
-                block->pass.conflict_token = t;
-            }
-            if (kind == SVM_NO_ROW || (kind == SVM_IMPOSSIBLE && !j->settings->soft))
-                continue;
-        }
-        double size = bound;
-        if (j->settings->exact && fabs(margin - b) <= NEAR + noise) {
-            margin = exact_margin(j, &term, &tokens, t, s, &ready, &base);
-            size = row_norm(j, &term, t, s);
-            report_near(&block->pass, margin, b, size);
-        } else if (margin < b) {
-            report_near(&block->pass, margin, b, size);
-        }
-        bool paid = margin < b && is_paid(j->settings, &term, t);
-        block->pass.slacks += fmax(b - margin, 0);
-        double miss = margin - b;
-        /* what rounding alone can do counts as met; rows with b = 0 have no unit but |A||theta| */
-        double allowed =
-            b == 0 ? ZERO_ROW * size * j->norm : tolerance + j->settings->floor * size * j->norm;
-        if (paid || (miss < 0 && miss >= -allowed))
-            miss = 0;
+        if (margin <= clear)
+            miss = judge(j, &v, t, margin, s, &block->pass);
         if (miss < worst) {
             worst = miss;
             at = t;
@@ -246,7 +272,7 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     pricing->worst[g] = (int32_t)at;
     pricing->when[g] = pricing->travelled;
     block->pass.violated += worst < 0;
-    block->tokens += (double)term.visible;
+    block->tokens += (double)v.term.visible;
 }
 
 /* Whether the term is certainly neither violated nor tight at the present theta. */
