@@ -57,8 +57,7 @@ typedef struct svm_rows {
     double *softmax; /* (tokens) or NULL                             */
 } svm_rows;
 
-/* Copies the selection.  `slack` (terms, may be NULL) is copied too.  Frees nothing on failure:
-   call svm_rows_free either way. */
+/* Copies the selection.  Call svm_rows_free also where it failed. */
 attsvm_status svm_rows_create(svm_rows *rows, const attsvm_data *data,
                               const attsvm_selection *selection,
                               const attsvm_svm_settings *settings, attsvm_error *err);
@@ -94,8 +93,8 @@ int64_t svm_rows_count(const svm_rows *rows);
 enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
 
 /*
- * Gathered rows.  Each is stored as sigma A with sigma a power of two that brings |sigma A| into
- * [1/2, 2): multipliers here are lambda / sigma.  Multipliers and theta are double-double.
+ * Gathered rows, stored as sigma A, sigma a power of two that brings |sigma A| into [1/2, 1]:
+ * multipliers here are lambda / sigma.  Multipliers and theta are double-double.
  */
 typedef struct svm_pool {
     const svm_rows *rows;
@@ -134,8 +133,7 @@ int64_t svm_pool_find(const svm_pool *pool, int64_t term, int64_t token);
 /* Adds a row that svm_rows_resolve found to be one, and is not in the pool; *slot may be NULL. */
 attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, int64_t *slot,
                            attsvm_error *err);
-/* Removes inactive rows that exceed their b by more than `most_margin` (by pool->margin);
-   moved[old slot] = new slot or -1. */
+/* Removes inactive rows with margin above b + most_margin; moved[old slot] = new slot or -1. */
 void svm_pool_shrink(svm_pool *pool, double most_margin, int32_t *moved);
 /* out (size) = sum of coef[k] sigma A over the slots. */
 void svm_pool_combine(svm_pool *pool, const int32_t *slots, const double *coef, int64_t count,
@@ -205,10 +203,8 @@ attsvm_status svm_engine_block(svm_engine *engine, attsvm_error *err);
 attsvm_status svm_engine_restart(svm_engine *engine, attsvm_error *err);
 /* Starts again, in double-double. */
 attsvm_status svm_engine_extend(svm_engine *engine, attsvm_error *err);
-/*
- * Multipliers and theta of S to full double-double accuracy, by iterative refinement.  *again: a
- * multiplier turned out negative and its row left S, so the engine has to run again.
- */
+/* Multipliers and theta of S to double-double accuracy.  *again: a multiplier turned out negative
+   and its row left S, so the engine has to run again. */
 svm_engine_end svm_engine_refine(svm_engine *engine, bool *again);
 /* Follows svm_pool_shrink. */
 void svm_engine_move(svm_engine *engine, const int32_t *moved);
@@ -239,9 +235,8 @@ typedef struct svm_pass {
 } svm_pass;
 
 /*
- * The state of terms between passes.  A term whose smallest <A, theta> - b was m when it was last
- * read cannot be violated, or tight, while m - bound |theta - theta then| stays above a small
- * margin, so it is not read again.
+ * Terms between passes.  One whose smallest <A, theta> - b was m when last read is not read again
+ * while m - bound |theta - theta then| shows that it can be neither violated nor tight.
  */
 typedef struct svm_pricing {
     const svm_rows *rows;
@@ -326,7 +321,7 @@ typedef struct svm_run {
     bool stopped;
 } svm_run;
 
-/* As attsvm_problem_solve, but for joint problems (whose `slack` rows must be set). */
+/* As attsvm_problem_solve, except that joint problems must have their `slack` rows set. */
 attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
                         attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                         attsvm_error *err);
@@ -338,8 +333,7 @@ attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome
 attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err);
 /* How many rows to add at a time. */
 int64_t svm_most_rows(const svm_rows *rows);
-/* Adds the rows of the worst violated terms of the last pass; *forced is the worst slot among those
-   that the pool had already, or -1. */
+/* Adds the worst rows of the last pass; *forced: the worst one that the pool had, or -1. */
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
                           attsvm_error *err);
 
