@@ -1,6 +1,5 @@
 /*
  * svm: max-margin problems over token selections, solved to a proof (theory, section 4).
- *
  *   rows     what the constraints are, from the data, without ever storing them
  *   pool     the few rows that are gathered, and sums over them
  *   engine   exact dual active set on the pool, in double and in double-double
@@ -212,8 +211,7 @@ void svm_engine_move(svm_engine *engine, const int32_t *moved);
 svm_engine_end svm_engine_run_double(svm_engine *engine);
 svm_engine_end svm_engine_run_extended(svm_engine *engine);
 svm_engine_end svm_engine_equalities_double(svm_engine *engine);
-svm_engine_end svm_engine_enter_double(svm_engine *engine, int64_t p, double violation,
-                                       double sign);
+svm_engine_end svm_engine_enter_double(svm_engine *e, int64_t p, double violation, double sign);
 /* Row p joins S, unless its pivot is below `clear` relative to |A|^2. */
 void svm_engine_append_double(svm_engine *engine, int64_t p, double clear);
 void svm_engine_leave_double(svm_engine *engine, int64_t k);
@@ -304,9 +302,8 @@ typedef struct svm_run {
     svm_pricing pricing;
     svm_pass pass; /* the last one                                  */
     svm_pass_settings pass_settings;
-    double tol, start;
     int64_t rounds;
-    double passes;
+    double tol, start, passes;
     double *best;                /* (size) best feasible direction so far         */
     double best_margin;          /* its smallest margin / norm; 0: none           */
     double *sum, *sum_lo, *zero; /* (size) scratch; all zeros             */
@@ -342,7 +339,7 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
 /* The certificate of infeasibility from the engine; false where its residual is too large. */
 attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
                                      attsvm_error *err);
-/* The certificate of one row with A = 0 and b = 1. */
+/* Of one row with A = 0 and b = 1. */
 attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, int64_t term,
                                    int64_t token, attsvm_error *err);
 
