@@ -112,15 +112,13 @@ const char *io_json_as_text(const io_json *json);
 #define IO_MAP_FROM (1 << 20) /* arrays of at least so many bytes are used where they lie */
 #endif
 
-enum {
-    IO_NPY_HEADER_MOST = 1 << 16, /* numpy itself reads no longer headers than 10000 bytes    */
-    IO_SAFETENSORS_HEADER_MOST = 100000000, /* the limit of the format's own library */
-    IO_NPY_HEADER_SIZE = 512,               /* what we write is never longer */
-    IO_NAME_MOST = 4096,                    /* longest name of an array to write */
-    IO_NUMBER_SIZE = 32,
-    IO_NAME_SIZE = 80,  /* room for a name in a message                             */
-    IO_SHAPE_SIZE = 192 /* and for a shape                                          */
-};
+/* Longest headers that are read; numpy itself stops at 10000 bytes, safetensors at this. */
+enum { IO_NPY_HEADER_MOST = 1 << 16, IO_SAFETENSORS_HEADER_MOST = 100000000 };
+
+/* Room for an npy header of ours, a number, and a name or a shape in a message. */
+enum { IO_NPY_HEADER_SIZE = 512, IO_NUMBER_SIZE = 32, IO_NAME_SIZE = 80, IO_SHAPE_SIZE = 192 };
+
+enum { IO_NAME_MOST = 4096 }; /* longest name of an array to write */
 
 typedef struct io_item {
     char *name;
