@@ -209,6 +209,24 @@ attsvm_status base_settings_set(const field *f, void *settings, const char *valu
     return fail(err, ATTSVM_E_ARG, "%s is of no known kind", f->name);
 }
 
+static void print_integer(const field *f, const void *settings, char *out, size_t size)
+{
+    int64_t value = (int64_t)f->standard;
+    if (settings) /* not by way of double, which has 53 bits */
+        memcpy(&value, (const char *)settings + f->offset, sizeof value);
+    snprintf(out, size, "%" PRId64, value);
+}
+
+/* As few digits as read back as the same number. */
+static void print_double(double value, char *out, size_t size)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, size, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            return;
+    }
+}
+
 void base_settings_print(const field *f, const void *settings, char *out, size_t size)
 {
     if (f->kind == FIELD_TEXT) {
@@ -223,6 +241,8 @@ void base_settings_print(const field *f, const void *settings, char *out, size_t
         snprintf(out, size, "%s", f->choices[(int)(value - f->lowest)]);
     else if (f->kind == FIELD_BOOL)
         snprintf(out, size, "%s", value != 0 ? "yes" : "no");
-    else /* whole numbers in full: the largest have 16 digits */
-        snprintf(out, size, "%.*g", f->kind == FIELD_INT ? 16 : 15, value);
+    else if (f->kind == FIELD_INT)
+        print_integer(f, settings, out, size);
+    else
+        print_double(value, out, size);
 }

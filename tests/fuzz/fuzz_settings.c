@@ -1,11 +1,21 @@
 /*
- * The first byte chooses a setting, the rest is its value.  A value that is taken is within its
- * range, and what it prints as is taken too.
+ * The first byte chooses a setting, the rest is its value, as a flag would give it.  A value that
+ * is taken is within its range, and what it prints as is taken too and means the same.
  */
 #include "fuzz.h"
+#include "svm/svm.h"
+#include "train/train.h"
 
-enum { TABLES = 2 };
-static const settings_table *const tables[TABLES] = { &base_read_table, &data_generate_table };
+enum { TABLES = 4 };
+static const settings_table *const tables[TABLES] = { &base_read_table, &data_generate_table,
+                                                      &svm_table, &train_table };
+
+typedef union any_settings {
+    attsvm_read_settings read;
+    attsvm_generate_settings generate;
+    attsvm_svm_settings svm;
+    attsvm_train_settings train;
+} any_settings;
 
 static const field *choose(unsigned choice, const settings_table **table)
 {
@@ -19,6 +29,20 @@ static const field *choose(unsigned choice, const settings_table **table)
     return &tables[k]->fields[index];
 }
 
+/* What was set prints as something that sets the same. */
+static void check_taken(const settings_table *table, const field *f, const any_settings *settings)
+{
+    any_settings again;
+    attsvm_error err = { 0 };
+    char text[4096];
+    base_settings_init(table, &again);
+    FUZZ_CHECK(base_settings_check(table, settings, &err) == ATTSVM_OK);
+    base_settings_print(f, settings, text, sizeof text);
+    FUZZ_CHECK(f->kind == FIELD_TEXT || base_settings_set(f, &again, text, &err) == ATTSVM_OK);
+    FUZZ_CHECK(f->kind == FIELD_TEXT || memcmp((const char *)settings + f->offset,
+                                               (const char *)&again + f->offset, f->size) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (size == 0)
@@ -28,24 +52,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const field *f = choose(bytes[0], &table);
     char *value = calloc(size, 1);
     memcpy(value, bytes + 1, size - 1);
-    union {
-        attsvm_read_settings read;
-        attsvm_generate_settings generate;
-    } settings, again;
+    any_settings settings;
     base_settings_init(table, &settings);
-    base_settings_init(table, &again);
-    attsvm_status status = base_settings_set(f, &settings, value, &err);
-    if (status != ATTSVM_OK) {
+    attsvm_status status = table->set ? table->set(&settings, f->name, value, &err)
+                                      : base_settings_set(f, &settings, value, &err);
+    if (status == ATTSVM_OK) {
+        check_taken(table, f, &settings);
+    } else {
         FUZZ_CHECK(status == ATTSVM_E_ARG);
         fuzz_check_error(status, &err);
-    } else {
-        char text[4096];
-        FUZZ_CHECK(base_settings_check(table, &settings, &err) == ATTSVM_OK);
-        base_settings_print(f, &settings, text, sizeof text);
-        FUZZ_CHECK(base_settings_set(f, &again, text, &err) == ATTSVM_OK);
-        if (f->kind != FIELD_DOUBLE) /* doubles are printed with 15 digits */
-            FUZZ_CHECK(memcmp(&settings, &again, table->size) == 0);
     }
+    const train_rule *rule;
+    double parameter;
+    if (train_rule_find(value, &rule, &parameter, &err) != ATTSVM_OK)
+        fuzz_check_error(err.status, &err);
     base_settings_find(table, value);
     free(value);
     return 0;

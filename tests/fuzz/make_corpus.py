@@ -101,9 +101,11 @@ seed("json", "text", '"\\ud83d\\ude00 \u20ac \\\\ \\""')
 seed("json", "twice", '{"a": 1, "a": 2}')
 seed("json", "spaces", " \t\r\n {  } \n")
 
+# the first byte is a setting's number, counted over all tables
 for number, value in enumerate(["1", "0", "-5", "1e6", "4096", "yes", "off", "gauss", "planted-p",
                                 "float32", "0.5", "1e-300", "inf", "nan", "0x10", "9e15", "", " 1",
-                                "99999999999999999999"]):
-    for index in range(0, 16, 5):
-        seed("settings", f"{number:02}_{index}", bytes([index + number % 5]) + value.encode())
+                                "99999999999999999999", "6666666666666666", "lq:3", "lq:", "concave:2",
+                                "causal", "md:1.5", "rescale:1e3", "adam"]):
+    for index in range(0, 64, 27):
+        seed("settings", f"{number:02}_{index}", bytes([index + number]) + value.encode())
 seed("settings", "long_integer", b"\x0f6666666666666667")
