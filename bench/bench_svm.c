@@ -2,7 +2,7 @@
  * Max-margin problems against the clock: p-SVM and W-SVM at the sizes of the docs, one thread
  * unless told otherwise.  "reads" is the time in units of one streaming read of the tokens.
  *
- *   bench_svm [--threads N] [--repeat N] [--only NAME]
+ *   bench_svm [--threads N] [--repeat N] [--seed N] [--only NAME]
  */
 #include "data/data.h"
 
@@ -98,12 +98,12 @@ static attsvm_data *make_data(const instance *at, int64_t seed, int64_t *alpha)
     return data;
 }
 
-static void run(const instance *at, int64_t threads, int repeat)
+static void run(const instance *at, int64_t threads, int repeat, int64_t seed)
 {
     attsvm_error err;
     int64_t *alpha = calloc((size_t)at->n, sizeof *alpha);
     double *seconds = calloc((size_t)repeat, sizeof *seconds);
-    attsvm_data *data = make_data(at, 1, alpha);
+    attsvm_data *data = make_data(at, seed, alpha);
     attsvm_svm_settings settings;
     attsvm_svm_settings_init(&settings);
     settings.problem = (int32_t)at->problem;
@@ -181,7 +181,7 @@ static void run_batch(int64_t threads)
 
 int main(int argc, char **argv)
 {
-    int64_t threads = 1;
+    int64_t threads = 1, seed = 1;
     int repeat = 5;
     const char *only = NULL;
     for (int k = 1; k + 1 < argc; k += 2) {
@@ -189,13 +189,15 @@ int main(int argc, char **argv)
             threads = atoi(argv[k + 1]);
         else if (strcmp(argv[k], "--repeat") == 0)
             repeat = atoi(argv[k + 1]);
+        else if (strcmp(argv[k], "--seed") == 0)
+            seed = atoi(argv[k + 1]);
         else if (strcmp(argv[k], "--only") == 0)
             only = argv[k + 1];
     }
     repeat = repeat < 1 ? 1 : repeat;
     for (size_t k = 0; k < sizeof instances / sizeof *instances; k++)
         if (!only || strcmp(only, instances[k].name) == 0)
-            run(&instances[k], threads, repeat);
+            run(&instances[k], threads, repeat, seed);
     if (!only || strcmp(only, "batch") == 0)
         run_batch(threads);
     return 0;
