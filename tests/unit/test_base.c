@@ -2,6 +2,8 @@
 
 #include "base/base.h"
 #include "data/data.h"
+#include "svm/svm.h"
+#include "train/train.h"
 
 /* ---------------------------------------------------------------------- errors */
 
@@ -87,6 +89,9 @@ static void every_field_has_a_default(void **state)
         size_t reserved; /* bytes at the end, for growth */
     } all[] = {
         { &base_read_table, sizeof((attsvm_read_settings *)0)->reserved },
+        { &data_generate_table, sizeof((attsvm_generate_settings *)0)->reserved },
+        { &svm_table, sizeof((attsvm_svm_settings *)0)->reserved },
+        { &train_table, sizeof((attsvm_train_settings *)0)->reserved },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         const settings_table *table = all[k].table;
