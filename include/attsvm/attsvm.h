@@ -101,6 +101,7 @@ ATTSVM_API double attsvm_array_get(const attsvm_array *array, int64_t index);
 typedef struct attsvm_read_settings {
     int64_t threads;       /* for checking values; 0: all cores                            */
     int64_t inflate_limit; /* most bytes that one compressed array may unpack to           */
+    int64_t memory;        /* bytes of mapped tokens that may stay in memory; 0: half of it */
     bool verify;           /* also check the stored checksums of memory-mapped arrays      */
     char reserved[7];
 } attsvm_read_settings;

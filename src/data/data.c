@@ -291,8 +291,10 @@ static attsvm_status check_sets(const attsvm_data *data, attsvm_error *err)
 }
 
 /* Shapes first, then memory, then values: nothing is read before its size is known to fit. */
-static attsvm_status build(attsvm_data *data, int threads, attsvm_error *err)
+static attsvm_status build(attsvm_data *data, const attsvm_read_settings *settings,
+                           const data_source *source, attsvm_error *err)
 {
+    int threads = base_threads(settings->threads);
     const attsvm_array *labels = NULL;
     const char *labels_name = NULL;
     TRY(shape_tokens(data, err));
@@ -320,7 +322,9 @@ static attsvm_status build(attsvm_data *data, int threads, attsvm_error *err)
     if (labels)
         TRY(data_check_labels(labels, labels_name, own.Y, &data->positive, err));
     data->Y = own.Y;
-    TRY(data_check_finite(X, data->vocabulary ? "E" : "X", "tokens", threads, err));
+    data_set_memory(data, source->mapped && !own.X, settings->memory);
+    TRY(data_share(data, source->comm, err));
+    TRY(data_check_own_tokens(data, X, threads, err));
     if (Z)
         TRY(data_check_finite(Z, "Z", "queries", threads, err));
     const attsvm_array *ids = attsvm_data_array(data, "ids");
@@ -333,8 +337,8 @@ static attsvm_status build(attsvm_data *data, int threads, attsvm_error *err)
 }
 
 attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
-                          const attsvm_read_settings *settings, void *owner,
-                          void (*release)(void *), attsvm_error *err)
+                          const attsvm_read_settings *settings, const data_source *source,
+                          attsvm_error *err)
 {
     *out = NULL;
     attsvm_read_settings standard;
@@ -351,13 +355,15 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
     if (status == ATTSVM_OK && !attsvm_data_array(data, "X") && !attsvm_data_array(data, "E"))
         status = no_tokens(arrays, count, err);
     if (status == ATTSVM_OK)
-        status = build(data, base_threads(settings->threads), err);
+        status = build(data, settings, source, err);
+    if (source->comm)
+        status = dist_agree(source->comm, status, err);
     if (status != ATTSVM_OK) {
         attsvm_data_free(data);
         return status;
     }
-    data->owner = owner;
-    data->release = release;
+    data->owner = source->owner;
+    data->release = source->release;
     *out = data;
     return ATTSVM_OK;
 }
@@ -365,7 +371,7 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
 attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
                                  const attsvm_read_settings *settings, attsvm_error *err)
 {
-    return data_create(out, arrays, count, settings, NULL, NULL, err);
+    return data_create(out, arrays, count, settings, &(data_source){ 0 }, err);
 }
 
 void attsvm_data_free(attsvm_data *data)
@@ -374,6 +380,7 @@ void attsvm_data_free(attsvm_data *data)
         return;
     if (data->release)
         data->release(data->owner);
+    free(data->share);
     free(data->memory);
     free(data->arrays);
     free(data);

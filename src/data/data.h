@@ -4,6 +4,7 @@
 #ifndef ATTSVM_DATA_H
 #define ATTSVM_DATA_H
 
+#include "dist/dist.h"
 #include "la/la.h"
 
 /* Arrays of a data set that are known by name; the rest of a file is ignored. */
@@ -24,8 +25,11 @@ struct attsvm_data {
     const int8_t *Y;            /* -1, +1; NULL without labels                            */
     attsvm_named_array *arrays; /* the known arrays as given                            */
     int64_t count;
-    void *memory; /* what this object owns: one block                       */
-    void *owner;  /* released last, by `release`: the file behind the arrays */
+    dist_comm *comm; /* ranks that share the sequences; NULL: this process alone       */
+    int64_t *share;  /* (ranks+1) first sequence of each rank, with comm               */
+    bool streams;    /* tokens are mapped and larger than the memory allowed           */
+    void *memory;    /* what this object owns: one block                       */
+    void *owner;     /* released last, by `release`: the file behind the arrays */
     void (*release)(void *owner);
 };
 
@@ -43,6 +47,9 @@ void data_shape_text(const attsvm_array *array, char *out, size_t size);
  */
 attsvm_status data_check_finite(const attsvm_array *array, const char *name, const char *role,
                                 int threads, attsvm_error *err);
+/* The tokens of this rank's sequences. */
+attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array *X, int threads,
+                                    attsvm_error *err);
 attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, const char *of,
                                  int64_t *out, attsvm_error *err);
 attsvm_status data_check_tokens(const attsvm_array *tokens, int64_t vocabulary, int32_t *out,
@@ -74,16 +81,54 @@ la_rows data_sequence(const attsvm_data *data, int64_t i);
  * (blocks+1) gets the first sequence of each run.
  */
 void data_blocks(const attsvm_data *data, int64_t blocks, int64_t *first);
+/* The first sequence of run b alone; n for b = blocks. */
+int64_t data_block_first(const attsvm_data *data, int64_t blocks, int64_t b);
 
 /* The named array as a new double array of `count` values in *out (caller frees); an error that
    names array, shape and expectation where it is missing, of another shape or not finite. */
 attsvm_status data_doubles(const attsvm_data *data, const char *name, const int64_t *shape,
                            int ndim, double **out, attsvm_error *err);
 
-/* As attsvm_data_create; on success the data set also owns `owner`. */
+/*
+ * As attsvm_data_create; on success the data set also owns `owner`.  With `comm` (NULL: alone) all
+ * ranks call it, each reads the tokens of its share, and all succeed or fail together.  `mapped`:
+ * tokens lie in a mapped file, so their pages may be given back.
+ */
+typedef struct data_source {
+    dist_comm *comm;
+    void *owner;
+    void (*release)(void *owner);
+    bool mapped;
+} data_source;
 attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
-                          const attsvm_read_settings *settings, void *owner,
-                          void (*release)(void *), attsvm_error *err);
+                          const attsvm_read_settings *settings, const data_source *source,
+                          attsvm_error *err);
+
+/* ------------------------------------------------------------- ranks and memory */
+
+/* Shares the sequences over the ranks of comm (NULL: alone), by tokens. */
+attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err);
+/* The sequences lo..hi-1 of this rank; all of them where there is one. */
+void data_own(const attsvm_data *data, int64_t *lo, int64_t *hi);
+
+/* Half of the memory that the machine, or the control group of the process, has. */
+int64_t data_memory_limit(void);
+/* Decides whether tokens stream; memory: bytes that may stay resident, 0: data_memory_limit(). */
+void data_set_memory(attsvm_data *data, bool mapped, int64_t memory);
+/*
+ * A walk over sequences lo..hi-1 in stretches, cut by the data alone:
+ *
+ *     for (int64_t s = lo, end; s < hi; s = end) {
+ *         end = data_stretch(data, s, hi);
+ *         ... sequences s..end-1 ...
+ *         data_give_back(data, s, end);
+ *     }
+ *
+ * data_ahead asks for tokens that will be read soon.  Both do nothing unless the data set streams.
+ */
+int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi);
+void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi);
+void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi);
 
 /* ------------------------------------------------------------------------- terms */
 

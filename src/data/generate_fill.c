@@ -200,7 +200,8 @@ attsvm_status attsvm_data_generate(attsvm_data **out, const attsvm_generate_sett
     reading.threads = g->settings.threads;
     attsvm_status status = fill_all(g, arrays, &memory, err);
     if (status == ATTSVM_OK)
-        status = data_create(out, arrays, g->count, &reading, memory, free, err);
+        status = data_create(out, arrays, g->count, &reading,
+                             &(data_source){ .owner = memory, .release = free }, err);
     if (status != ATTSVM_OK)
         free(memory);
     data_generator_free(g);

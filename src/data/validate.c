@@ -12,16 +12,16 @@ enum { SCAN_BLOCK = 1 << 17 };
 
 typedef struct scan {
     const attsvm_array *array;
-    int64_t count;
-    int64_t first; /* lowest offender so far; atomic */
+    int64_t from, to; /* elements to look at              */
+    int64_t first;    /* lowest offender so far; atomic   */
 } scan;
 
 static void scan_block(void *context, int64_t block, int worker)
 {
     (void)worker;
     scan *s = context;
-    int64_t lo = block * SCAN_BLOCK;
-    int64_t size = s->count - lo < SCAN_BLOCK ? s->count - lo : SCAN_BLOCK;
+    int64_t lo = s->from + block * SCAN_BLOCK;
+    int64_t size = s->to - lo < SCAN_BLOCK ? s->to - lo : SCAN_BLOCK;
     int64_t known = __atomic_load_n(&s->first, __ATOMIC_RELAXED);
     if (lo > known)
         return;
@@ -49,23 +49,51 @@ static void index_text(const attsvm_array *array, int64_t index, char *out, size
         used += (size_t)snprintf(out + used, size - used, "%s%" PRId64, k ? "," : "", place[k]);
 }
 
-attsvm_status data_check_finite(const attsvm_array *array, const char *name, const char *role,
-                                int threads, attsvm_error *err)
+static attsvm_status scan_elements(scan *s, const char *name, const char *role, int threads,
+                                   attsvm_error *err)
 {
-    scan s = { array, attsvm_array_count(array), INT64_MAX };
-    if (!data_is_float(array->dtype))
+    if (!data_is_float(s->array->dtype))
         return ATTSVM_OK;
-    base_parallel(threads, (s.count + SCAN_BLOCK - 1) / SCAN_BLOCK, scan_block, &s);
-    if (s.first == INT64_MAX)
+    s->first = INT64_MAX;
+    base_parallel(threads, (s->to - s->from + SCAN_BLOCK - 1) / SCAN_BLOCK, scan_block, s);
+    if (s->first == INT64_MAX)
         return ATTSVM_OK;
     char place[128];
-    index_text(array, s.first, place, sizeof place);
-    double value = attsvm_array_get(array, s.first);
+    index_text(s->array, s->first, place, sizeof place);
+    double value = attsvm_array_get(s->array, s->first);
     return fail(err, ATTSVM_E_DATA, "%s[%s] is %s; %s must be finite", name, place,
                 isnan(value) ? "NaN"
                 : value > 0  ? "+infinity"
                              : "-infinity",
                 role);
+}
+
+attsvm_status data_check_finite(const attsvm_array *array, const char *name, const char *role,
+                                int threads, attsvm_error *err)
+{
+    scan s = { .array = array, .to = attsvm_array_count(array) };
+    return scan_elements(&s, name, role, threads, err);
+}
+
+attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array *X, int threads,
+                                    attsvm_error *err)
+{
+    int64_t lo, hi;
+    if (data->vocabulary)
+        return data_check_finite(X, "E", "tokens", threads, err);
+    data_own(data, &lo, &hi);
+    for (int64_t i = lo, end; i < hi; i = end) {
+        /* without a limit of memory all at once, so that threads are started once */
+        end = data->streams ? data_stretch(data, i, hi) : hi;
+        scan s = { .array = X,
+                   .from = data_first(data, i) * data->d,
+                   .to = data_first(data, end) * data->d };
+        if (data->streams && end < hi)
+            data_ahead(data, end, data_stretch(data, end, hi));
+        TRY(scan_elements(&s, "X", "tokens", threads, err));
+        data_give_back(data, i, end);
+    }
+    return ATTSVM_OK;
 }
 
 attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, const char *of,

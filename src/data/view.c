@@ -17,17 +17,26 @@ la_rows data_sequence(const attsvm_data *data, int64_t i)
     return rows;
 }
 
+int64_t data_block_first(const attsvm_data *data, int64_t blocks, int64_t b)
+{
+    int64_t token, next, low = 0, high = data->n;
+    if (b == blocks)
+        return data->n;
+    base_block(data->tokens, blocks, b, &token, &next);
+    while (low < high) { /* the lowest sequence that begins at `token` or later */
+        int64_t middle = low + (high - low) / 2;
+        if (data_first(data, middle) < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void data_blocks(const attsvm_data *data, int64_t blocks, int64_t *first)
 {
-    int64_t i = 0;
-    for (int64_t b = 0; b < blocks; b++) {
-        int64_t lo, hi;
-        base_block(data->tokens, blocks, b, &lo, &hi);
-        while (i < data->n && data_first(data, i) < lo)
-            i++;
-        first[b] = i;
-    }
-    first[blocks] = data->n;
+    for (int64_t b = 0; b <= blocks; b++)
+        first[b] = data_block_first(data, blocks, b);
 }
 
 attsvm_data_info attsvm_data_describe(const attsvm_data *data)

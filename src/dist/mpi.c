@@ -1,18 +1,26 @@
 /*
- * The communicator over MPI.  Counts beyond the int of MPI calls go in pieces.  Sums are gathered
- * and added in the order of ranks by MPI_Allreduce, whose result is the same on every rank.
+ * The communicator over MPI.  Counts beyond the int of MPI calls go in pieces.  Sums of MPI are the
+ * same bytes on every rank, but in an order of its own; sums with an exponent are added along the
+ * tree of ranks where there is one, so that their bytes do not depend on the number of ranks.
  */
 #include "dist/dist.h"
 
+#include <assert.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-enum { PIECE = 1 << 24 }; /* elements a call */
+enum { PIECE = 1 << 24, MOST_SUMS = 8 }; /* elements a call; sums a message */
 
 struct dist_comm {
     MPI_Comm world;
+    MPI_Comm ends; /* of dist_meet, whose calls may wait while others talk */
     int rank, size;
     int64_t volume;
+    double *message; /* of dist_scaled_sum: exponents, then vectors; and one received */
+    int64_t capacity;
 };
 
 attsvm_status dist_start(dist_comm **out, int *argc, char ***argv, attsvm_error *err)
@@ -27,12 +35,15 @@ attsvm_status dist_start(dist_comm **out, int *argc, char ***argv, attsvm_error 
     (*out)->world = MPI_COMM_WORLD;
     MPI_Comm_rank(MPI_COMM_WORLD, &(*out)->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &(*out)->size);
+    MPI_Comm_dup(MPI_COMM_WORLD, &(*out)->ends);
     return ATTSVM_OK;
 }
 
 void dist_stop(dist_comm *comm)
 {
+    MPI_Comm_free(&comm->ends);
     MPI_Finalize();
+    free(comm->message);
     free(comm);
 }
 
@@ -82,6 +93,149 @@ void dist_broadcast(dist_comm *comm, void *bytes, int64_t size, int root)
         MPI_Bcast((char *)bytes + first, (int)piece, MPI_BYTE, root, comm->world);
     }
     comm->volume += size;
+}
+
+bool dist_any(dist_comm *comm, bool here)
+{
+    double x = here;
+    dist_max(comm, &x, 1);
+    return x > 0;
+}
+
+/* From each rank in turn, in pieces: shares may be larger than an int counts. */
+void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first)
+{
+    for (int rank = 0; rank < comm->size; rank++)
+        dist_broadcast(comm, (char *)x + first[rank] * size, (first[rank + 1] - first[rank]) * size,
+                       rank);
+}
+
+/* ------------------------------------------------------- sums with an exponent */
+
+/* Two rooms for a message of all the sums: what this rank has, and what comes in. */
+attsvm_status dist_reserve(dist_comm *comm, int64_t count, attsvm_error *err)
+{
+    count += MOST_SUMS;
+    if (count <= comm->capacity)
+        return ATTSVM_OK;
+    free(comm->message);
+    comm->capacity = 0;
+    TRY(base_allocate(&comm->message, 2 * (size_t)count, sizeof(double), "message", err));
+    comm->capacity = count;
+    return ATTSVM_OK;
+}
+
+static void exchange(dist_comm *comm, const double *out, double *in, int64_t count, int partner)
+{
+    for (int64_t first = 0; first < count; first += PIECE) {
+        int piece = (int)(count - first < PIECE ? count - first : PIECE);
+        MPI_Sendrecv(out + first, piece, MPI_DOUBLE, partner, 0, in + first, piece, MPI_DOUBLE,
+                     partner, 0, comm->world, MPI_STATUS_IGNORE);
+    }
+    comm->volume += count * (int64_t)sizeof(double);
+}
+
+static void pack(const dist_scaled *sums, int count, double *message)
+{
+    double *at = message + count;
+    for (int k = 0; k < count; at += sums[k++].count) {
+        message[k] = sums[k].log;
+        if (sums[k].log == -INFINITY) /* x means nothing, but bytes are sent */
+            memset(at, 0, (size_t)sums[k].count * sizeof *at);
+        else
+            memcpy(at, sums[k].x, (size_t)sums[k].count * sizeof *at);
+    }
+}
+
+/* Recursive doubling: after k rounds the 2^k ranks of a node of the tree have its sum. */
+static void sum_tree(dist_comm *comm, dist_scaled *sums, int count, double *mine, double *theirs,
+                     int64_t length)
+{
+    for (int distance = 1; distance < comm->size; distance *= 2) {
+        bool upper = comm->rank & distance;
+        pack(sums, count, mine);
+        exchange(comm, mine, theirs, length, comm->rank ^ distance);
+        double *at = theirs + count;
+        for (int k = 0; k < count; at += sums[k++].count) {
+            dist_scaled other = { at, sums[k].count, theirs[k] };
+            if (upper) { /* both add the lower rank's first */
+                dist_scaled own = sums[k];
+                dist_scaled_add(&other, &own);
+                if (other.log != -INFINITY)
+                    memcpy(own.x, other.x, (size_t)own.count * sizeof *own.x);
+                sums[k].log = other.log;
+            } else {
+                dist_scaled_add(&sums[k], &other);
+            }
+        }
+    }
+}
+
+/* Any number of ranks: the largest exponents first, then one sum in their units. */
+static void sum_by_mpi(dist_comm *comm, dist_scaled *sums, int count, double *message,
+                       int64_t length)
+{
+    double *at = message + count;
+    pack(sums, count, message);
+    dist_max(comm, message, count);
+    for (int k = 0; k < count; at += sums[k++].count) {
+        double factor = sums[k].log == -INFINITY ? 0 : exp(sums[k].log - message[k]);
+        for (int64_t j = 0; j < sums[k].count; j++)
+            at[j] *= factor;
+    }
+    dist_sum(comm, message + count, length - count);
+    at = message + count;
+    for (int k = 0; k < count; at += sums[k++].count) {
+        sums[k].log = message[k];
+        memcpy(sums[k].x, at, (size_t)sums[k].count * sizeof *at);
+    }
+}
+
+void dist_scaled_sum(dist_comm *comm, dist_scaled *sums, int count)
+{
+    int64_t length = count;
+    for (int k = 0; k < count; k++)
+        length += sums[k].count;
+    assert(count <= MOST_SUMS && (comm->size == 1 || length <= comm->capacity));
+    if (comm->size == 1)
+        return;
+    if ((comm->size & (comm->size - 1)) == 0)
+        sum_tree(comm, sums, count, comm->message, comm->message + comm->capacity, length);
+    else
+        sum_by_mpi(comm, sums, count, comm->message, length);
+}
+
+/* ------------------------------------------------------------- failing together */
+
+attsvm_status dist_agree(dist_comm *comm, attsvm_status status, attsvm_error *err)
+{
+    double first = status == ATTSVM_OK ? -comm->size : -comm->rank;
+    attsvm_error said = { .message = "" };
+    int32_t code = status;
+    dist_max(comm, &first, 1);
+    if (first == -comm->size)
+        return ATTSVM_OK;
+    if (err && comm->rank == -(int)first)
+        said = *err;
+    dist_broadcast(comm, &code, sizeof code, -(int)first);
+    dist_broadcast(comm, &said, sizeof said, -(int)first);
+    if (err)
+        *err = said;
+    return (attsvm_status)code;
+}
+
+bool dist_meet(dist_comm *comm, double seconds)
+{
+    MPI_Request request;
+    int done = 0;
+    double start = base_seconds();
+    MPI_Ibarrier(comm->ends, &request);
+    for (;;) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done || base_seconds() - start > seconds)
+            return done;
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
 }
 
 int64_t dist_volume(const dist_comm *comm)

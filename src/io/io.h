@@ -108,6 +108,11 @@ const char *io_json_as_text(const io_json *json);
 
 /* ---------------------------------------------------------------------- reading */
 
+/* As attsvm_data_read; the ranks of comm (NULL: alone) share the sequences. */
+attsvm_status io_data_read(attsvm_data **out, const char *path,
+                           const attsvm_read_settings *settings, dist_comm *comm,
+                           attsvm_error *err);
+
 #ifndef IO_MAP_FROM           /* the fuzz build sets it lower */
 #define IO_MAP_FROM (1 << 20) /* arrays of at least so many bytes are used where they lie */
 #endif

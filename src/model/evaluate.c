@@ -320,25 +320,11 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
     }
 }
 
-static void evaluate_block(void *context, int64_t block, int worker)
+/* Sequences lo..hi-1 of the pass. */
+static void evaluate_stretch(const pass *c, model_worker *k, model_partial *part, int64_t lo,
+                             int64_t hi)
 {
-    const pass *c = context;
-    model *m = c->m;
-    model_worker *k = &m->worker[worker];
-    model_partial *part = &m->partial[block];
-    int64_t lo, hi;
-    if (c->sequences) {
-        base_block(c->count, c->parts, block, &lo, &hi);
-    } else {
-        lo = m->part_first[block];
-        hi = m->part_first[block + 1];
-    }
-    part->attention_log = part->v_log = -INFINITY;
-    if (c->gradient) {
-        memset(part->attention, 0, (size_t)m->part_size * sizeof(double));
-        if (m->trains_v)
-            memset(part->v, 0, (size_t)m->head.size * sizeof(double));
-    }
+    const model *m = c->m;
     if (m->grouped && c->gradient && !c->value && !c->sequences)
         model_group_gradient(m, k, part, lo, hi, c->terms);
     else if (m->prompt)
@@ -348,20 +334,87 @@ static void evaluate_block(void *context, int64_t block, int worker)
         query_sequences(c, k, part, lo, hi);
 }
 
+static void evaluate_block(void *context, int64_t block, int worker)
+{
+    const pass *c = context;
+    model *m = c->m;
+    model_worker *k = &m->worker[worker];
+    int64_t lo, hi;
+    if (c->sequences) {
+        base_block(c->count, c->parts, block, &lo, &hi);
+    } else {
+        block += m->part_lo;
+        lo = m->part_first[block];
+        hi = m->part_first[block + 1];
+    }
+    model_partial *part = &m->partial[block];
+    part->attention_log = part->v_log = -INFINITY;
+    if (c->gradient) {
+        memset(part->attention, 0, (size_t)m->part_size * sizeof(double));
+        if (m->trains_v)
+            memset(part->v, 0, (size_t)m->head.size * sizeof(double));
+    }
+    if (c->sequences) {
+        evaluate_stretch(c, k, part, lo, hi);
+        return;
+    }
+    data_ahead(m->data, lo, lo < hi ? data_stretch(m->data, lo, hi) : lo);
+    for (int64_t s = lo, end; s < hi; s = end) {
+        end = data_stretch(m->data, s, hi);
+        if (m->data->streams && end < hi)
+            data_ahead(m->data, end, data_stretch(m->data, end, hi));
+        evaluate_stretch(c, k, part, s, end);
+        data_give_back(m->data, s, end);
+    }
+}
+
+/* Of a batch, the sequences of this rank. */
+static void keep_own(pass *c)
+{
+    model *m = c->m;
+    int64_t count = 0;
+    for (int64_t s = 0; s < c->count; s++)
+        if (c->sequences[s] >= m->own_lo && c->sequences[s] < m->own_hi)
+            m->own[count++] = c->sequences[s];
+    c->sequences = m->own;
+    c->count = count;
+}
+
+/* What every rank has filled in for its terms. */
+static void gather_terms(model *m)
+{
+    dist_comm *comm = m->data->comm;
+    dist_gather(comm, m->selected, sizeof *m->selected, m->rank_term);
+    dist_gather(comm, m->attention, sizeof *m->attention, m->rank_term);
+    dist_gather(comm, m->entropy, sizeof *m->entropy, m->rank_term);
+    dist_gather(comm, m->output, sizeof *m->output, m->rank_term);
+    dist_gather(comm, m->gap, sizeof *m->gap, m->rank_term);
+    dist_gather(comm, m->loss_limit, sizeof *m->loss_limit, m->rank_term);
+    dist_gather(comm, m->loss_best, sizeof *m->loss_best, m->rank_term);
+    dist_gather(comm, m->loss_excess, sizeof *m->loss_excess, m->rank_term);
+}
+
 void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
                      bool gradient, bool value)
 {
-    pass c = { m, sequences, sequences ? count : m->n, m->parts, 0, m->v, gradient, value };
+    pass c = { m,        sequences, sequences ? count : m->n, m->part_hi - m->part_lo, 0, m->v,
+               gradient, value };
+    m->combine_lo = m->part_lo;
+    m->combine_hi = m->part_hi;
     if (sequences) {
         for (int64_t s = 0; s < count; s++)
             c.terms += (double)data_terms_queries(&m->query, sequences[s]);
-        c.parts = m->parts < count ? m->parts : count;
+        if (m->data->comm)
+            keep_own(&c);
+        c.parts = m->parts < c.count ? m->parts : c.count;
+        m->combine_lo = 0;
+        m->combine_hi = c.parts;
     } else {
         c.terms = (double)m->terms;
     }
     if (m->trains_v)
         c.v = theta + m->block[m->blocks - 1].offset;
     base_parallel(m->threads, c.parts, evaluate_block, &c);
-    for (int64_t b = c.parts; b < m->parts; b++)
-        m->partial[b].attention_log = m->partial[b].v_log = -INFINITY;
+    if (value && m->data->comm)
+        gather_terms(m);
 }

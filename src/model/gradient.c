@@ -38,22 +38,57 @@ static void set_logit_map(model *m, const double *theta)
         m->logit_map = m->prompt ? p : W;
 }
 
-/* Adds up the blocks in units of the largest exponent, which it returns. */
-static double combine(const model *m, bool head, int64_t count, double *out)
+static dist_scaled partial_sum(const model *m, bool head, int64_t b)
 {
-    double largest = -INFINITY;
-    for (int64_t b = 0; b < m->parts; b++)
-        largest = fmax(largest, head ? m->partial[b].v_log : m->partial[b].attention_log);
+    const model_partial *part = &m->partial[b];
+    return head ? (dist_scaled){ part->v, m->head.size, part->v_log }
+                : (dist_scaled){ part->attention, m->part_size, part->attention_log };
+}
+
+/*
+ * The sum of blocks lo..hi-1 in block lo, by halves: the tree that ranks are cut from, so that the
+ * bytes do not depend on the number of ranks (where it is a power of two).
+ */
+static dist_scaled add_up(const model *m, bool head, int64_t lo, int64_t hi)
+{
+    dist_scaled sum = partial_sum(m, head, lo);
+    if (hi - lo < 2)
+        return sum;
+    int64_t middle = lo + (hi - lo) / 2;
+    sum = add_up(m, head, lo, middle);
+    dist_scaled more = add_up(m, head, middle, hi);
+    dist_scaled_add(&sum, &more);
+    return sum;
+}
+
+/* The sum of this rank's blocks into out (count). */
+static dist_scaled combine(const model *m, bool head, int64_t count, double *out)
+{
+    int64_t lo = m->combine_lo, hi = m->combine_hi;
+    dist_scaled sum = { out, count, -INFINITY };
     memset(out, 0, (size_t)count * sizeof *out);
-    if (largest == -INFINITY)
-        return largest;
-    for (int64_t b = 0; b < m->parts; b++) {
-        const model_partial *part = &m->partial[b];
-        double log = head ? part->v_log : part->attention_log;
-        if (log != -INFINITY)
-            la_axpy(exp(log - largest), head ? part->v : part->attention, out, count);
+    if (lo < hi) {
+        dist_scaled own = add_up(m, head, lo, hi);
+        dist_scaled_add(&sum, &own);
     }
-    return largest;
+    return sum;
+}
+
+/* All sums of a gradient over all ranks, with one exchange. */
+static void collect_gradient(model *m, bool attention, model_gradient *gradient)
+{
+    dist_scaled sums[2];
+    int count = 0, last = m->blocks - 1;
+    if (attention)
+        sums[count++] = combine(m, false, m->part_size, m->attention_gradient);
+    if (m->trains_v)
+        sums[count++] = combine(m, true, m->head.size, gradient->x + m->block[last].offset);
+    if (m->data->comm)
+        dist_scaled_sum(m->data->comm, sums, count);
+    if (attention)
+        m->gradient_log = sums[0].log;
+    if (m->trains_v)
+        gradient->log[last] = sums[count - 1].log;
 }
 
 static void outer(int64_t d, const double *p, const double *g, double *W)
@@ -169,23 +204,21 @@ void model_evaluate(model *m, const double *theta, const int64_t *sequences, int
         m->gradient_log = model_lanes_gradient(m);
     if (!lanes || value)
         model_sum_terms(m, theta, sequences, count, gradient && !lanes, value != NULL);
-    if (gradient && !lanes)
-        m->gradient_log = combine(m, false, m->part_size, m->attention_gradient);
+    if (gradient)
+        collect_gradient(m, !lanes, gradient);
     if (gradient)
         attention_gradient(m, theta, gradient);
-    if (gradient && m->trains_v) {
-        int last = m->blocks - 1;
-        gradient->log[last] = combine(m, true, m->head.size, gradient->x + m->block[last].offset);
-    }
     if (value)
         *value = sum_values(m, sequences, sequences ? count : m->n);
 }
 
-int64_t model_softmax_count(const model *m)
+int64_t model_softmax_first(const model *m, int64_t i)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < m->n; i++)
-        count += data_terms_queries(&m->query, i) * data_length(m->data, i);
+    if (m->query.mode != ATTSVM_QUERY_ALL && m->query.mode != ATTSVM_QUERY_CAUSAL)
+        return data_first(m->data, i) * (i > 0 ? data_terms_queries(&m->query, 0) : 1);
+    for (int64_t k = 0; k < i; k++)
+        count += data_length(m->data, k) * data_length(m->data, k);
     return count;
 }
 
@@ -194,7 +227,9 @@ void model_softmax(model *m, const double *theta, double *softmax)
     model_worker *k = &m->worker[0];
     const int64_t d = m->d;
     set_logit_map(m, theta);
-    for (int64_t i = 0; i < m->n; i++) {
+    double *all = softmax;
+    softmax += model_softmax_first(m, m->own_lo);
+    for (int64_t i = m->own_lo; i < m->own_hi; i++) {
         la_rows keys = model_rows_of(m->data, &m->keys, i);
         const int64_t T = keys.count;
         for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++, softmax += T) {
@@ -220,6 +255,8 @@ void model_softmax(model *m, const double *theta, double *softmax)
                 softmax[t] = 0;
         }
     }
+    if (m->data->comm)
+        dist_gather(m->data->comm, all, sizeof *all, m->rank_token);
 }
 
 const double *model_logit_map(model *m, const double *theta)

@@ -184,15 +184,29 @@ static attsvm_status set_keys(model *m, attsvm_error *err)
     return map_keys(m, W, err);
 }
 
+/* h(x) of the tokens of one block of sequences. */
+static void score_block(void *context, int64_t block, int worker)
+{
+    (void)worker;
+    const model *m = context;
+    int64_t lo = data_block_first(m->data, m->parts, m->part_lo + block);
+    int64_t hi = data_block_first(m->data, m->parts, m->part_lo + block + 1);
+    for (int64_t s = lo, end; s < hi; s = end) {
+        end = data_stretch(m->data, s, hi);
+        for (int64_t i = s; i < end; i++) {
+            la_rows rows = data_sequence(m->data, i);
+            la_rows_dot(&rows, m->v, m->scores + data_first(m->data, i));
+        }
+        data_give_back(m->data, s, end);
+    }
+}
+
 static attsvm_status set_scores(model *m, attsvm_error *err)
 {
     if (!m->head.kind->linear || m->trains_v)
         return ATTSVM_OK;
     TRY(base_allocate(&m->scores, (size_t)m->data->tokens, sizeof *m->scores, "scores", err));
-    for (int64_t i = 0; i < m->n; i++) {
-        la_rows rows = data_sequence(m->data, i);
-        la_rows_dot(&rows, m->v, m->scores + data_first(m->data, i));
-    }
+    base_parallel(m->threads, m->part_hi - m->part_lo, score_block, m);
     return ATTSVM_OK;
 }
 
@@ -206,7 +220,8 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
                     data->T_max, INT32_MAX);
     TRY(base_allocate(&m->same_key, tokens, sizeof *m->same_key, "copies of tokens", err));
     TRY(base_allocate(&m->repeats, (size_t)m->n, 1, "copies of tokens", err));
-    TRY(model_find_repeats(data, &m->keys, m->threads, m->same_key, m->repeats, &any, err));
+    TRY(model_find_repeats(data, &m->keys, m->own_lo, m->own_hi, m->threads, m->same_key,
+                           m->repeats, &any, err));
     if (!any) {
         free(m->same_key);
         free(m->repeats);
@@ -221,7 +236,7 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
     }
     double *scratch;
     TRY(base_allocate(&scratch, 2 * (size_t)m->d, sizeof *scratch, "two tokens", err));
-    model_split_by_score(data, m->same_key, m->scores, scratch, m->same);
+    model_split_by_score(data, m->own_lo, m->own_hi, m->same_key, m->scores, scratch, m->same);
     free(scratch);
     return ATTSVM_OK;
 }
@@ -257,6 +272,10 @@ static void layout_worker(model *m, model_worker *w, arena *a)
 static void layout(model *m, arena *a)
 {
     size_t terms = (size_t)m->terms, part = (size_t)m->part_size;
+    size_t ranks = m->data->comm ? (size_t)dist_size(m->data->comm) : 0;
+    m->rank_term = take_int64(a, ranks ? ranks + 1 : 0);
+    m->rank_token = take_int64(a, ranks ? ranks + 1 : 0);
+    m->own = take_int64(a, ranks ? (size_t)m->n : 0);
     m->selected = take_int64(a, terms);
     m->attention = take(a, terms);
     m->entropy = take(a, terms);
@@ -284,7 +303,7 @@ static void layout(model *m, arena *a)
 }
 
 /* How the work is cut depends on the data and the model alone, never on the threads. */
-static attsvm_status set_memory(model *m, attsvm_error *err)
+static void set_parts(model *m)
 {
     const attsvm_data *data = m->data;
     double work = (double)data->tokens * (double)m->d * ((double)m->terms / (double)m->n);
@@ -294,6 +313,35 @@ static attsvm_status set_memory(model *m, attsvm_error *err)
     int64_t most = PART_MEMORY / m->part_size;
     most = most > LEAST_PARTS ? most : LEAST_PARTS;
     m->parts = m->parts < most ? m->parts : most;
+    m->part_hi = m->parts;
+    if (data->comm)
+        dist_share(data->comm, m->parts, dist_rank(data->comm), &m->part_lo, &m->part_hi);
+    m->own_lo = data_block_first(data, m->parts, m->part_lo);
+    m->own_hi = data_block_first(data, m->parts, m->part_hi);
+}
+
+/* Where the terms and softmax entries of each rank begin. */
+static attsvm_status set_ranks(model *m, attsvm_error *err)
+{
+    dist_comm *comm = m->data->comm;
+    if (!comm)
+        return ATTSVM_OK;
+    int ranks = dist_size(comm);
+    for (int rank = 0; rank < ranks; rank++) {
+        int64_t lo, hi;
+        dist_share(comm, m->parts, rank, &lo, &hi);
+        lo = data_block_first(m->data, m->parts, lo);
+        m->rank_term[rank] = data_terms_first(&m->query, lo);
+        m->rank_token[rank] = model_softmax_first(m, lo);
+    }
+    m->rank_term[ranks] = m->terms;
+    m->rank_token[ranks] = model_softmax_first(m, m->n);
+    return dist_reserve(comm, m->part_size + (m->trains_v ? m->head.size : 0), err);
+}
+
+static attsvm_status set_memory(model *m, attsvm_error *err)
+{
+    const attsvm_data *data = m->data;
     m->grouped = m->prompt && m->scores && !data->index;
     m->chunk = m->terms < CHUNK ? m->terms : CHUNK;
     arena a = { 0 };
@@ -302,7 +350,7 @@ static attsvm_status set_memory(model *m, attsvm_error *err)
     m->memory = a.base;
     layout(m, &a);
     data_blocks(data, m->parts, m->part_first);
-    return ATTSVM_OK;
+    return set_ranks(m, err);
 }
 
 static attsvm_status build(model *m, const model_options *options, attsvm_error *err)
@@ -318,6 +366,7 @@ static attsvm_status build(model *m, const model_options *options, attsvm_error 
     TRY(check_labels(m, err));
     TRY(set_head(m, options, err));
     TRY(set_blocks(m, options->rank, err));
+    set_parts(m);
     TRY(set_keys(m, err));
     TRY(set_scores(m, err));
     TRY(set_repeats(m, err));

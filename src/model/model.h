@@ -184,6 +184,12 @@ typedef struct model {
     /* Work space. */
     int threads;
     int64_t parts, chunk, part_size; /* blocks of sequences, terms a chunk, doubles a part */
+    int64_t part_lo, part_hi;        /* blocks of this rank                                */
+    int64_t own_lo, own_hi;          /* their sequences                                    */
+    int64_t combine_lo, combine_hi;  /* blocks that the last pass has filled               */
+    int64_t *rank_term;              /* (ranks+1) first term of each rank, with ranks      */
+    int64_t *rank_token;             /* (ranks+1) first entry of its softmax               */
+    int64_t *own;                    /* (n) of a batch, the sequences of this rank         */
     int64_t *part_first;             /* parts + 1                                          */
     model_worker *worker;
     model_partial *partial;
@@ -204,15 +210,16 @@ void model_free(model *m);
 la_rows model_rows_of(const attsvm_data *data, const la_rows *keys, int64_t i);
 
 /*
- * same_key (tokens): lowest index in the sequence with an equal row of `keys`; repeats (n): whether
- * the sequence has such; *any: whether some sequence has.
+ * Of sequences lo..hi-1, same_key (tokens): lowest index in the sequence with an equal row of
+ * `keys`; repeats (n): whether the sequence has such; *any: whether some sequence has.
  */
-attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, int threads,
-                                 int32_t *same_key, uint8_t *repeats, bool *any, attsvm_error *err);
+attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, int64_t lo,
+                                 int64_t hi, int threads, int32_t *same_key, uint8_t *repeats,
+                                 bool *any, attsvm_error *err);
 /* same (tokens): among equal keys, those of equal score (scores NULL: equal tokens); scratch 2 d.
  */
-void model_split_by_score(const attsvm_data *data, const int32_t *same_key, const double *scores,
-                          double *scratch, int32_t *same);
+void model_split_by_score(const attsvm_data *data, int64_t lo, int64_t hi, const int32_t *same_key,
+                          const double *scores, double *scratch, int32_t *same);
 
 /* Gradient: block b is gradient[block.offset..] times exp(log[b]); all zero: log = -INFINITY. */
 typedef struct model_gradient {
@@ -239,7 +246,8 @@ typedef struct model_value {
 void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
                     model_gradient *gradient, model_value *value);
 
-/* The part of it that reads the tokens: sums over terms into m->partial and the arrays of terms. */
+/* The part of it that reads the tokens: sums over terms into m->partial and the arrays of terms,
+   which with ranks are gathered. */
 void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
                      bool gradient, bool value);
 
@@ -266,8 +274,8 @@ void model_slopes(const model *m, const double *u, double *value, double *log, i
 
 /* Softmax of every term, rows of length T_i one after another (hidden tokens 0). */
 void model_softmax(model *m, const double *theta, double *softmax);
-/* Number of entries that model_softmax writes. */
-int64_t model_softmax_count(const model *m);
+/* Where sequence i begins in it; of i = n, how many entries there are. */
+int64_t model_softmax_first(const model *m, int64_t i);
 
 /* |p|, |W|_F, |KQ'|_F; |W'p| where both are trained. */
 double model_norm(model *m, const double *theta);

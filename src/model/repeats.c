@@ -21,25 +21,6 @@ static uint64_t hash_row(const double *x, int64_t d)
     return hash;
 }
 
-typedef struct hashing {
-    const la_rows *rows;
-    int64_t blocks;
-    uint64_t *hash;
-    double *scratch; /* d a worker */
-} hashing;
-
-static void hash_block(void *context, int64_t block, int worker)
-{
-    hashing *h = context;
-    double *x = h->scratch + worker * h->rows->d;
-    int64_t lo, hi;
-    base_block(h->rows->count, h->blocks, block, &lo, &hi);
-    for (int64_t t = lo; t < hi; t++) {
-        la_row(h->rows, t, x);
-        h->hash[t] = hash_row(x, h->rows->d);
-    }
-}
-
 static bool equal_rows(const la_rows *rows, int64_t s, int64_t t, double *scratch)
 {
     double *x = scratch, *y = scratch + rows->d;
@@ -85,57 +66,71 @@ static bool classes(const la_rows *rows, entry *e, int32_t *same, double *scratc
     return repeats;
 }
 
-static attsvm_status hash_rows(const la_rows *rows, int threads, uint64_t **out, attsvm_error *err)
+/* One call of model_find_repeats. */
+typedef struct search {
+    const attsvm_data *data;
+    const la_rows *keys;
+    int64_t lo, hi, blocks;
+    int32_t *same_key;
+    uint8_t *repeats;
+    entry *entries;  /* T_max a worker */
+    double *scratch; /* 2 d a worker   */
+    bool any;        /* atomic         */
+} search;
+
+static void search_block(void *context, int64_t block, int worker)
 {
-    hashing h = { .rows = rows, .blocks = base_blocks(rows->count, 4096) };
-    TRY(base_allocate(&h.hash, (size_t)rows->count, sizeof *h.hash, "hashes of tokens", err));
-    attsvm_status status = base_allocate(&h.scratch, (size_t)(rows->d * threads), sizeof(double),
-                                         "hashes of tokens", err);
-    if (status != ATTSVM_OK) {
-        free(h.hash);
-        return status;
+    search *s = context;
+    const attsvm_data *data = s->data;
+    entry *e = s->entries + worker * data->T_max;
+    double *scratch = s->scratch + worker * 2 * data->d;
+    int64_t lo, hi;
+    base_block(s->hi - s->lo, s->blocks, block, &lo, &hi);
+    for (int64_t i = s->lo + lo, end; i < s->lo + hi; i = end) {
+        end = data_stretch(data, i, s->lo + hi);
+        for (int64_t at = i; at < end; at++) {
+            la_rows rows = model_rows_of(data, s->keys, at);
+            for (int64_t t = 0; t < rows.count; t++) {
+                la_row(&rows, t, scratch);
+                e[t] = (entry){ hash_row(scratch, data->d), (int32_t)t };
+            }
+            s->repeats[at] = classes(&rows, e, s->same_key + data_first(data, at), scratch);
+            if (s->repeats[at])
+                __atomic_store_n(&s->any, true, __ATOMIC_RELAXED);
+        }
+        data_give_back(data, i, end);
     }
-    base_parallel(threads, h.blocks, hash_block, &h);
-    free(h.scratch);
-    *out = h.hash;
-    return ATTSVM_OK;
 }
 
-attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, int threads,
-                                 int32_t *same_key, uint8_t *repeats, bool *any, attsvm_error *err)
+attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, int64_t lo,
+                                 int64_t hi, int threads, int32_t *same_key, uint8_t *repeats,
+                                 bool *any, attsvm_error *err)
 {
-    uint64_t *hash = NULL;
-    entry *e = NULL;
-    double *scratch = NULL;
-    *any = false;
-    attsvm_status status = hash_rows(keys, threads, &hash, err);
-    if (status != ATTSVM_OK)
-        return status;
-    status = base_allocate(&e, (size_t)data->T_max, sizeof *e, "hashes of a sequence", err);
-    if (status != ATTSVM_OK)
-        goto done;
-    status = base_allocate(&scratch, 2 * (size_t)data->d, sizeof *scratch, "two tokens", err);
-    if (status != ATTSVM_OK)
-        goto done;
-    for (int64_t i = 0; i < data->n; i++) {
-        la_rows rows = model_rows_of(data, keys, i);
-        int64_t first = data_first(data, i);
-        for (int64_t t = 0; t < rows.count; t++)
-            e[t] = (entry){ hash[data->index ? data->index[first + t] : first + t], (int32_t)t };
-        repeats[i] = classes(&rows, e, same_key + first, scratch);
-        *any |= repeats[i];
-    }
-done:
-    free(scratch);
-    free(e);
-    free(hash);
+    search s = { .data = data,
+                 .keys = keys,
+                 .lo = lo,
+                 .hi = hi,
+                 .blocks = base_blocks(hi - lo, 16),
+                 .same_key = same_key,
+                 .repeats = repeats };
+    size_t each = (size_t)data->T_max, room;
+    if (!base_multiply(each, (size_t)threads, &room))
+        return fail(err, ATTSVM_E_MEMORY, "hashes of tokens: too many for this machine");
+    TRY(base_allocate(&s.entries, room, sizeof *s.entries, "hashes of tokens", err));
+    attsvm_status status = base_allocate(&s.scratch, 2 * (size_t)(data->d * threads),
+                                         sizeof *s.scratch, "two tokens", err);
+    if (status == ATTSVM_OK)
+        base_parallel(threads, s.blocks, search_block, &s);
+    *any = s.any;
+    free(s.scratch);
+    free(s.entries);
     return status;
 }
 
-void model_split_by_score(const attsvm_data *data, const int32_t *same_key, const double *scores,
-                          double *scratch, int32_t *same)
+void model_split_by_score(const attsvm_data *data, int64_t lo, int64_t hi, const int32_t *same_key,
+                          const double *scores, double *scratch, int32_t *same)
 {
-    for (int64_t i = 0; i < data->n; i++) {
+    for (int64_t i = lo; i < hi; i++) {
         la_rows rows = data_sequence(data, i);
         int64_t first = data_first(data, i);
         for (int64_t t = 0; t < rows.count; t++) {

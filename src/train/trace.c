@@ -147,7 +147,7 @@ static int term_shape(const model *m, int64_t *shape)
 static void put_softmax(attsvm_train *t)
 {
     const model *m = t->m;
-    int64_t shape[3], count = model_softmax_count(m);
+    int64_t shape[3], count = model_softmax_first(m, m->n);
     int ndim = term_shape(m, shape);
     if (m->data->T_min != m->data->T_max) { /* ragged: one row after the other */
         put(t, "softmax", t->softmax, ATTSVM_F64, 1, &count);

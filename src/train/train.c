@@ -95,7 +95,7 @@ static void layout(attsvm_train *t, arena *a)
     t->scratch = take(a, (size_t)scratch);
     t->direction = take(a, (size_t)m->part_size);
     t->order = take_int64(a, t->settings.batch > 0 ? (size_t)m->n : 0);
-    t->softmax = take(a, (size_t)model_softmax_count(m));
+    t->softmax = take(a, (size_t)model_softmax_first(m, m->n));
 }
 
 static attsvm_status build(attsvm_train *t, const attsvm_loss_callback *loss,

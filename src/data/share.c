@@ -1,0 +1,112 @@
+/*
+ * Data sets beyond one process and beyond memory.  Every rank sees the whole file and reads its
+ * share of the sequences, cut by tokens.  Where the tokens are mapped from a file larger than the
+ * memory allowed, they are read ahead and given back stretch by stretch.
+ */
+#include "data/data.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { STRETCH = 1 << 24 }; /* bytes of tokens that are read, used and given back together */
+
+static size_t row_bytes(const attsvm_data *data)
+{
+    return (size_t)data->d * attsvm_dtype_size(data->dtype);
+}
+
+/* ------------------------------------------------------------------------- ranks */
+
+attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
+{
+    if (!comm || dist_size(comm) == 1)
+        return ATTSVM_OK;
+    TRY(base_allocate(&data->share, (size_t)dist_size(comm) + 1, sizeof *data->share, "shares",
+                      err));
+    data_blocks(data, dist_size(comm), data->share);
+    data->comm = comm;
+    return ATTSVM_OK;
+}
+
+void data_own(const attsvm_data *data, int64_t *lo, int64_t *hi)
+{
+    int rank = data->comm ? dist_rank(data->comm) : 0;
+    *lo = data->share ? data->share[rank] : 0;
+    *hi = data->share ? data->share[rank + 1] : data->n;
+}
+
+/* ------------------------------------------------------------------------ memory */
+
+/* A number from a file of one number; INT64_MAX where there is none ("max"). */
+static int64_t limit_in(const char *path)
+{
+    long long value;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return INT64_MAX;
+    int found = fscanf(file, "%lld", &value);
+    fclose(file);
+    return found == 1 && value > 0 ? (int64_t)value : INT64_MAX;
+}
+
+int64_t data_memory_limit(void)
+{
+    int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    int64_t most = pages > 0 && page > 0 ? pages * page : INT64_MAX;
+    int64_t group = limit_in("/sys/fs/cgroup/memory.max");
+    int64_t older = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    most = group < most ? group : most;
+    return (older < most ? older : most) / 2;
+}
+
+void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
+{
+    double bytes = (double)row_bytes(data) * (double)data->tokens;
+    data->streams =
+        mapped && !data->index && bytes > (double)(memory > 0 ? memory : data_memory_limit());
+}
+
+int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi)
+{
+    int64_t tokens = 1 + (int64_t)((size_t)STRETCH / row_bytes(data));
+    int64_t first = data_first(data, lo), low = lo + 1, high = hi;
+    while (low < high) { /* the last end of at most so many tokens, but at least one sequence */
+        int64_t middle = low + (high - low + 1) / 2;
+        if (data_first(data, middle) - first <= tokens)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Whole pages within the tokens of lo..hi-1 (`within`), or all that they touch. */
+static void advise(const attsvm_data *data, int64_t lo, int64_t hi, bool within, int advice)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *base = (char *)data->X;
+    char *from = base + (size_t)data_first(data, lo) * row_bytes(data);
+    char *to = base + (size_t)data_first(data, hi) * row_bytes(data);
+    size_t before = (size_t)((uintptr_t)from % page), after = (size_t)((uintptr_t)to % page);
+    from -= before;
+    to -= after;
+    if (within && before > 0)
+        from += page;
+    if (!within && after > 0)
+        to += page;
+    if (to > from) /* advice only: nothing depends on whether it is taken */
+        (void)madvise(from, (size_t)(to - from), advice);
+}
+
+void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi)
+{
+    if (data->streams && lo < hi)
+        advise(data, lo, hi, false, MADV_WILLNEED);
+}
+
+void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi)
+{
+    if (data->streams && lo < hi)
+        advise(data, lo, hi, true, MADV_DONTNEED);
+}
