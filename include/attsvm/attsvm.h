@@ -603,6 +603,130 @@ typedef struct attsvm_step_rule {
 ATTSVM_API int64_t attsvm_step_rule_count(void);
 ATTSVM_API attsvm_step_rule attsvm_step_rule_describe(int64_t k);
 
+/* ---------------------------------------------------------------------- theory */
+
+/*
+ * What attention selects (theory, section 5).
+ *
+ * Scores gamma_t = Y h(x_t) of every token of every term, h the head of the data set as
+ * `settings` names it; the terms are those of settings->problem.  `data` is borrowed.
+ */
+typedef struct attsvm_scores attsvm_scores;
+
+ATTSVM_API attsvm_status attsvm_scores_create(attsvm_scores **out, const attsvm_data *data,
+                                              const attsvm_svm_settings *settings,
+                                              attsvm_error *err);
+ATTSVM_API void attsvm_scores_free(attsvm_scores *scores);
+
+typedef struct attsvm_term {
+    int64_t sequence, query; /* query: 0 where there is one                                     */
+    int64_t tokens;          /* that the query sees                                             */
+    int64_t optimal;         /* the best score, lowest index on ties                            */
+    int64_t tied;            /* other tokens with that score, copies of `optimal` not counted   */
+    double best;             /* its score                                                       */
+    double next;             /* the best score below it; -INFINITY: there is none               */
+    double worst;
+} attsvm_term;
+
+ATTSVM_API int64_t attsvm_scores_terms(const attsvm_scores *scores);
+ATTSVM_API attsvm_term attsvm_scores_term(const attsvm_scores *scores, int64_t term);
+ATTSVM_API double attsvm_scores_gamma(const attsvm_scores *scores, int64_t term, int64_t token);
+
+/* A support token: a rival at the margin of a solution (a tight row, theory 4). */
+typedef struct attsvm_support {
+    attsvm_row row;   /* its sequence, query and token                            */
+    int64_t term;     /* of the row                                               */
+    int64_t selected; /* the selected token of that term                          */
+    double margin;    /* <A, theta> - b                                           */
+    double lambda;    /* multiplier in norm form; 0: tight but not active         */
+    double advantage; /* gamma of the selected token minus gamma of this one      */
+} attsvm_support;
+
+/*
+ * Optimality of the selection of a solved problem.  Local is strict: every support token has a
+ * lower score than the selected one.  Global: the selected token is the optimal one, or a copy.
+ */
+typedef struct attsvm_optimality {
+    bool local, global;
+    bool unique; /* the norm has one minimiser, so that support does not depend on it     */
+    bool tie;    /* an equality of scores decided: see the next two                       */
+    int32_t reserved;
+    int64_t tied_optimal; /* terms with another token as good as the optimal one               */
+    int64_t tied_support; /* support tokens with the score of the selected one                 */
+    int64_t support;      /* support tokens                                                    */
+    int64_t against;      /* of them, with a score that is not lower                           */
+    int64_t missed;       /* terms whose selected token is not the optimal one                 */
+    double advantage;     /* smallest over the support tokens; INFINITY: there is none          */
+} attsvm_optimality;
+
+/*
+ * `solution` is of problem P, JOINT or W on the data and terms of `scores`.  support (capacity)
+ * gets the first of the support tokens and may be NULL; info.tight of the solution is enough.  An
+ * infeasible problem has neither support nor a locally optimal selection.
+ */
+ATTSVM_API attsvm_status attsvm_optimality_of(attsvm_optimality *out, const attsvm_scores *scores,
+                                              const attsvm_solution *solution,
+                                              attsvm_support *support, int64_t capacity,
+                                              attsvm_error *err);
+
+/*
+ * The SVM that training leads to (theory 3): problem, norm, q, query and head into `out`, the rest
+ * its defaults.  *claimed (may be NULL) is false for step rules about which there is no claim; the
+ * norm is then l2, fro, or nuc of K Q'.
+ */
+ATTSVM_API attsvm_status attsvm_train_predict(const attsvm_train_settings *train,
+                                              attsvm_svm_settings *out, bool *claimed,
+                                              attsvm_error *err);
+
+/* What a trained model is, in this order. */
+typedef enum attsvm_verdict_kind {
+    ATTSVM_VERDICT_NONE = 0,
+    ATTSVM_VERDICT_UNSATURATED, /* some selected token has less than 1 - 1e-3 of the attention  */
+    ATTSVM_VERDICT_INFEASIBLE,  /* nothing separates the selected tokens: ties of logits        */
+    ATTSVM_VERDICT_GLOBAL,      /* the optimal tokens                                           */
+    ATTSVM_VERDICT_LOCAL,       /* locally optimal tokens                                       */
+    ATTSVM_VERDICT_NOT_LOCAL,   /* a support token has a score that is not lower                */
+} attsvm_verdict_kind;
+
+ATTSVM_API const char *attsvm_verdict_name(attsvm_verdict_kind kind); /* "not_local" */
+
+/* A number that was not computed is NAN. */
+typedef struct attsvm_verdict {
+    attsvm_verdict_kind kind;
+    attsvm_outcome outcome;  /* of the SVM of the selected tokens                        */
+    attsvm_svm_settings svm; /* that was solved                                          */
+    bool claimed;            /* theory predicts this norm for the step rule              */
+    char reserved[7];
+    attsvm_optimality optimality; /* of the selected tokens, by the scores of the trained head */
+    int64_t terms;
+    double attention;   /* of the selected token, smallest over terms               */
+    double norm;        /* |theta| in the norm of the SVM                           */
+    double correlation; /* <theta, theta_svm> / (|theta| |theta_svm|), Frobenius    */
+    double angle;       /* between them, degrees                                    */
+    double efficiency;  /* smallest margin of theta / |theta| * |theta_svm|         */
+    double margin, gap; /* of the SVM                                               */
+} attsvm_verdict;
+
+/*
+ * The verdict on a run that is over.  `svm` chooses another SVM than the predicted one (its
+ * problem, query and head must fit the model) and may be NULL.  *solution (may be NULL) is the SVM
+ * solution, the caller's to free.  For pW and vpW theta is W'p, and the SVM is that of the tokens
+ * themselves, whatever key map the data set has.
+ */
+ATTSVM_API attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_train *run,
+                                           const attsvm_svm_settings *svm,
+                                           attsvm_solution **solution, attsvm_error *err);
+
+/*
+ * Verdicts on `count` runs, which are run first where they have not been, over `threads` threads
+ * (0: all cores), each on one; the results do not depend on the number of threads.  `solutions`
+ * (count) may be NULL.  Reports the first failure in the order of runs.
+ */
+ATTSVM_API attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t count,
+                                              const attsvm_svm_settings *svm, int64_t threads,
+                                              attsvm_verdict *out, attsvm_solution **solutions,
+                                              attsvm_error *err);
+
 /* --------------------------------------------------------------------- machine */
 
 /*

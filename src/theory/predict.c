@@ -1,0 +1,90 @@
+/* Which SVM training leads to (theory, sections 2 and 3), and what of a run it is compared with. */
+#include "theory/theory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_prompt(int32_t kind)
+{
+    return kind == ATTSVM_MODEL_P || kind == ATTSVM_MODEL_PW || kind == ATTSVM_MODEL_VP ||
+           kind == ATTSVM_MODEL_VPW;
+}
+
+/*
+ * The norm of theta, from the norm in which the rule's steps are steepest.
+ *
+ *   p               the rule's own; the spectral norm of a column is its l2 norm
+ *   pW              theta = W'p, p fixed: the least |W|_q with W'p = theta is |theta|_q / |p|_q',
+ *                   column by column, and the least spectral norm |theta|_2 / |p|_2
+ *   vpW             theta = W'p, both trained: the least |W|^2 + |p|^2 is 2 |theta|_2
+ *   W               the rule's own
+ *   KQ              |K|^2 + |Q|^2 is least at twice the nuclear norm of K Q'; no other claim
+ */
+static void set_norm(attsvm_svm_settings *out, int32_t kind, const char *norm, double q,
+                     bool *claimed)
+{
+    bool prompt = is_prompt(kind);
+    bool factored = kind == ATTSVM_MODEL_KQ || kind == ATTSVM_MODEL_VKQ;
+    bool product = factored || kind == ATTSVM_MODEL_VPW;
+    bool euclidean = strcmp(norm, "l2") == 0;
+    out->norm = factored ? ATTSVM_NORM_NUC : prompt ? ATTSVM_NORM_L2 : ATTSVM_NORM_FRO;
+    *claimed = norm[0] != '\0' && (euclidean || !product);
+    if (!*claimed || euclidean)
+        return;
+    if (strcmp(norm, "lq") == 0) {
+        out->norm = ATTSVM_NORM_LQ;
+        out->q = q;
+    } else if (strcmp(norm, "l1") == 0) {
+        out->norm = ATTSVM_NORM_L1;
+    } else if (strcmp(norm, "linf") == 0) {
+        out->norm = ATTSVM_NORM_LINF;
+    } else if (strcmp(norm, "spectral") == 0 && !prompt) {
+        out->norm = ATTSVM_NORM_SPECTRAL;
+    }
+}
+
+attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_svm_settings *out,
+                                   bool *claimed, attsvm_error *err)
+{
+    const train_rule *rule;
+    double parameter;
+    bool found;
+    attsvm_svm_settings_init(out);
+    TRY(train_rule_find(train->step, &rule, &parameter, err));
+    bool prompt = is_prompt(train->model);
+    bool joint = train->model == ATTSVM_MODEL_VP || train->model == ATTSVM_MODEL_VPW;
+    out->problem = joint ? ATTSVM_PROBLEM_JOINT : prompt ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;
+    set_norm(out, train->model, rule->norm, parameter, &found);
+    if (claimed)
+        *claimed = found;
+    if (train->query && train->query[0])
+        TRY(attsvm_svm_settings_set(out, "query", train->query, err));
+    if (train->head && train->head[0])
+        TRY(attsvm_svm_settings_set(out, "head", train->head, err));
+    out->threads = train->threads;
+    return ATTSVM_OK;
+}
+
+const double *theory_theta(const attsvm_train *run, int64_t *count)
+{
+    *count = run->m->part_size;
+    return model_logit_map(run->m, run->theta);
+}
+
+attsvm_status theory_bare_create(theory_bare *out, const attsvm_data *data, attsvm_error *err)
+{
+    *out = (theory_bare){ .data = *data };
+    TRY(base_allocate(&out->arrays, (size_t)data->count + 1, sizeof *out->arrays, "view", err));
+    out->data.count = 0;
+    out->data.arrays = out->arrays;
+    for (int64_t k = 0; k < data->count; k++)
+        if (strcmp(data->arrays[k].name, "W") != 0)
+            out->arrays[out->data.count++] = data->arrays[k];
+    return ATTSVM_OK;
+}
+
+void theory_bare_free(theory_bare *bare)
+{
+    free(bare->arrays);
+    bare->arrays = NULL;
+}

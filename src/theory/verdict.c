@@ -1,0 +1,190 @@
+/* Verdicts on trained models (theory, section 5). */
+#include "theory/theory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A term is saturated when its selected token has at least this much of the attention. */
+static const double saturated = 1 - 1e-3;
+
+const char *attsvm_verdict_name(attsvm_verdict_kind kind)
+{
+    static const char *const names[] = { "none",   "unsaturated", "infeasible",
+                                         "global", "local",       "not_local" };
+    return kind >= ATTSVM_VERDICT_NONE && kind <= ATTSVM_VERDICT_NOT_LOCAL ? names[kind] : NULL;
+}
+
+static attsvm_verdict_kind classify(const attsvm_verdict *v)
+{
+    if (!(v->attention >= saturated))
+        return ATTSVM_VERDICT_UNSATURATED;
+    if (v->outcome == ATTSVM_INFEASIBLE)
+        return ATTSVM_VERDICT_INFEASIBLE;
+    if (v->optimality.global)
+        return ATTSVM_VERDICT_GLOBAL;
+    return v->optimality.local ? ATTSVM_VERDICT_LOCAL : ATTSVM_VERDICT_NOT_LOCAL;
+}
+
+/*
+ * Efficiency (theory 3): theta scaled to margin 1 is feasible, so |theta_svm| is at most its norm.
+ * Rows with b = 0 (joint problems) must hold, and do not count.
+ */
+static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const double *theta,
+                             int64_t count, const attsvm_claim *claim, double svm_norm,
+                             attsvm_error *err)
+{
+    svm_rows rows;
+    double least, least_zero;
+    int64_t d = data->d;
+    bool matrix = claim->settings.problem == ATTSVM_PROBLEM_W;
+    TRY(svm_norm_of(&claim->settings, false, theta, d, matrix ? d : 1, &v->norm, err));
+    if (claim->outcome == ATTSVM_INFEASIBLE)
+        return ATTSVM_OK;
+    v->correlation = theory_correlation(theta, claim->theta, count);
+    v->angle = theory_angle(theta, claim->theta, count);
+    TRY(theory_rows_of(&rows, data, claim, err));
+    attsvm_status status = theory_margins(&rows, theta, &least, &least_zero, err);
+    svm_rows_free(&rows);
+    if (status == ATTSVM_OK && v->norm > 0 && isfinite(least))
+        v->efficiency = least_zero < 0 ? 0 : least / v->norm * svm_norm;
+    return status;
+}
+
+static attsvm_status solve(const attsvm_data *data, const int64_t *alpha,
+                           const attsvm_svm_settings *settings, attsvm_solution **out,
+                           attsvm_error *err)
+{
+    attsvm_problem *problem;
+    attsvm_selection selection = { .alpha = alpha };
+    TRY(attsvm_problem_create(&problem, data, &selection, settings, err));
+    attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, out, err);
+    attsvm_problem_free(problem);
+    return status;
+}
+
+/* No head separates the selected tokens by label: there is no joint problem, but that of p. */
+static bool has_no_head(const attsvm_solution *solution)
+{
+    const attsvm_claim *head = solution->claim.head;
+    return head && head->outcome == ATTSVM_INFEASIBLE;
+}
+
+static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_scores *scores,
+                           attsvm_solution **solution, attsvm_error *err)
+{
+    const int64_t *alpha = run->m->selected;
+    int64_t count;
+    TRY(solve(scores->data, alpha, &v->svm, solution, err));
+    if (has_no_head(*solution)) {
+        attsvm_solution_free(*solution);
+        *solution = NULL;
+        v->svm.problem = ATTSVM_PROBLEM_P;
+        TRY(solve(scores->data, alpha, &v->svm, solution, err));
+    }
+    attsvm_svm_info info = attsvm_solution_info(*solution);
+    attsvm_claim claim = attsvm_solution_claim(*solution);
+    v->outcome = info.outcome;
+    v->margin = info.margin;
+    v->gap = info.gap;
+    TRY(attsvm_optimality_of(&v->optimality, scores, *solution, NULL, 0, err));
+    const double *theta = theory_theta(run, &count);
+    return compare(v, scores->data, theta, count, &claim, info.norm, err);
+}
+
+attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_train *run,
+                                const attsvm_svm_settings *svm, attsvm_solution **solution,
+                                attsvm_error *err)
+{
+    const model *m = run->m;
+    attsvm_scores *scores;
+    attsvm_solution *own = NULL;
+    theory_bare bare = { 0 };
+    if (solution)
+        *solution = NULL;
+    *out = (attsvm_verdict){ .terms = m->terms,
+                             .attention = run->info.softmax_min,
+                             .norm = NAN,
+                             .correlation = NAN,
+                             .angle = NAN,
+                             .efficiency = NAN,
+                             .margin = NAN,
+                             .gap = NAN };
+    if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "the run has not been run: there is nothing to judge");
+    TRY(attsvm_train_predict(&run->settings, &out->svm, &out->claimed, err));
+    out->svm.threads = m->threads;
+    if (svm)
+        out->svm = *svm;
+    TRY(theory_scores_of_model(&scores, run, err));
+    attsvm_status status = ATTSVM_OK;
+    if (m->prompt && m->trains_W && attsvm_data_array(m->data, "W")) {
+        status = theory_bare_create(&bare, m->data, err);
+        scores->data = &bare.data;
+    }
+    if (status == ATTSVM_OK)
+        status = judge(out, run, scores, &own, err);
+    if (status == ATTSVM_OK)
+        out->kind = classify(out);
+    attsvm_scores_free(scores);
+    theory_bare_free(&bare);
+    if (status == ATTSVM_OK && solution)
+        *solution = own;
+    else
+        attsvm_solution_free(own);
+    return status;
+}
+
+/* ----------------------------------------------------------------------- batches */
+
+typedef struct jobs {
+    attsvm_train *const *runs;
+    const attsvm_svm_settings *svm;
+    attsvm_verdict *out;
+    attsvm_solution **solutions;
+    attsvm_error *errors;
+} jobs;
+
+static void judge_one(void *context, int64_t k, int worker)
+{
+    jobs *j = context;
+    attsvm_train *run = j->runs[k];
+    attsvm_svm_settings svm;
+    attsvm_error *err = &j->errors[k];
+    (void)worker;
+    run->m->threads = 1;
+    if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN &&
+        attsvm_train_run(run, NULL, NULL, err) != ATTSVM_OK)
+        return;
+    if (j->svm) {
+        svm = *j->svm;
+        svm.threads = 1;
+    }
+    attsvm_verdict_of(&j->out[k], run, j->svm ? &svm : NULL, j->solutions ? &j->solutions[k] : NULL,
+                      err);
+}
+
+attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t count,
+                                   const attsvm_svm_settings *svm, int64_t threads,
+                                   attsvm_verdict *out, attsvm_solution **solutions,
+                                   attsvm_error *err)
+{
+    jobs j = { .runs = runs, .svm = svm, .out = out, .solutions = solutions };
+    attsvm_status status = ATTSVM_OK;
+    if (count < 0 || threads < 0)
+        return fail(err, ATTSVM_E_ARG, "%" PRId64 " runs on %" PRId64 " threads", count, threads);
+    TRY(base_allocate(&j.errors, (size_t)count + 1, sizeof *j.errors, "verdicts", err));
+    for (int64_t k = 0; k < count && solutions; k++)
+        solutions[k] = NULL;
+    base_parallel(base_threads(threads), count, judge_one, &j);
+    for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
+        status = j.errors[k].status;
+        if (status != ATTSVM_OK && err)
+            *err = j.errors[k];
+    }
+    for (int64_t k = 0; k < count && solutions && status != ATTSVM_OK; k++) {
+        attsvm_solution_free(solutions[k]);
+        solutions[k] = NULL;
+    }
+    free(j.errors);
+    return status;
+}

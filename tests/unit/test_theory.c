@@ -1,0 +1,141 @@
+/* Scores, support tokens, optimality and verdicts (theory, section 5), on cases done by hand. */
+#include "unit.h"
+
+#include "theory/theory.h"
+
+/* One sequence of three tokens in the plane, head e3; see theory 7, mm-single-local. */
+static attsvm_data *single(double third)
+{
+    static double X[9] = { -.1, 1, 1, 1, 0, .9, 0, 0, 0 };
+    static const double Y[1] = { 1 }, v[3] = { 0, 0, 1 };
+    static const double W[9] = { 1, 0, 0, 0, 1, 0, 0, 0, 0 };
+    X[8] = third;
+    attsvm_named_array arrays[] = {
+        { "X", { X, { 1, 3, 3 }, 3, ATTSVM_F64 } },
+        { "Y", { Y, { 1 }, 1, ATTSVM_F64 } },
+        { "v", { v, { 3 }, 1, ATTSVM_F64 } },
+        { "W", { W, { 3, 3 }, 2, ATTSVM_F64 } },
+    };
+    attsvm_data *data;
+    attsvm_error err;
+    assert_ok(attsvm_data_create(&data, arrays, 4, NULL, &err), err);
+    return data;
+}
+
+static attsvm_optimality optimality_of(const attsvm_data *data, int64_t token,
+                                       attsvm_support *support, int64_t capacity)
+{
+    attsvm_svm_settings settings;
+    attsvm_scores *scores;
+    attsvm_problem *problem;
+    attsvm_solution *solution;
+    attsvm_optimality out;
+    attsvm_error err;
+    attsvm_svm_settings_init(&settings);
+    settings.problem = ATTSVM_PROBLEM_P;
+    settings.norm = ATTSVM_NORM_L2;
+    attsvm_selection selection = { .alpha = &token };
+    assert_ok(attsvm_scores_create(&scores, data, &settings, &err), err);
+    assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+    assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
+    assert_ok(attsvm_optimality_of(&out, scores, solution, support, capacity, &err), err);
+    assert_int_equal(out.support, attsvm_solution_info(solution).tight);
+    attsvm_solution_free(solution);
+    attsvm_problem_free(problem);
+    attsvm_scores_free(scores);
+    return out;
+}
+
+static void scores_and_ties(void **state)
+{
+    (void)state;
+    attsvm_data *data = single(1);
+    attsvm_svm_settings settings;
+    attsvm_scores *scores;
+    attsvm_error err;
+    attsvm_svm_settings_init(&settings);
+    settings.problem = ATTSVM_PROBLEM_P;
+    assert_ok(attsvm_scores_create(&scores, data, &settings, &err), err);
+    attsvm_term term = attsvm_scores_term(scores, 0);
+    assert_int_equal(attsvm_scores_terms(scores), 1);
+    assert_int_equal(term.tokens, 3);
+    assert_int_equal(term.optimal, 0);
+    assert_int_equal(term.tied, 1);
+    assert_true(term.best == 1 && term.next == .9 && term.worst == .9);
+    assert_true(attsvm_scores_gamma(scores, 0, 1) == .9);
+    attsvm_scores_free(scores);
+    attsvm_data_free(data);
+}
+
+/* Token 1 against (-.1,1) and the origin: its support is the origin, of score 0 or .9. */
+static void a_worse_token_is_locally_optimal(void **state)
+{
+    (void)state;
+    attsvm_support support[4];
+    attsvm_data *data = single(0);
+    attsvm_optimality best = optimality_of(data, 0, support, 4);
+    assert_true(best.global && best.local && !best.tie);
+    attsvm_optimality other = optimality_of(data, 1, support, 4);
+    assert_true(!other.global && other.local);
+    assert_int_equal(other.missed, 1);
+    assert_int_equal(other.support, 1);
+    assert_int_equal(support[0].row.token, 2);
+    assert_int_equal(support[0].selected, 1);
+    assert_double_equal(support[0].advantage, .9, 1e-15);
+    assert_double_equal(support[0].lambda, 1, 1e-12); /* theta = (1,0) = 1 (x_1 - x_2) */
+    attsvm_data_free(data);
+
+    data = single(.9); /* the same geometry, and a tie */
+    other = optimality_of(data, 1, NULL, 0);
+    assert_true(!other.local && other.tie);
+    assert_int_equal(other.tied_support, 1);
+    assert_int_equal(other.against, 1);
+    attsvm_data_free(data);
+}
+
+static void predicted_norms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *step;
+        int32_t problem, norm;
+        bool claimed;
+    } cases[] = {
+        { "p", "ngd", ATTSVM_PROBLEM_P, ATTSVM_NORM_L2, true },
+        { "p", "spectral", ATTSVM_PROBLEM_P, ATTSVM_NORM_L2, true },
+        { "pW", "sign", ATTSVM_PROBLEM_P, ATTSVM_NORM_LINF, true },
+        { "W", "gd", ATTSVM_PROBLEM_W, ATTSVM_NORM_FRO, true },
+        { "W", "spectral", ATTSVM_PROBLEM_W, ATTSVM_NORM_SPECTRAL, true },
+        { "W", "coordinate", ATTSVM_PROBLEM_W, ATTSVM_NORM_L1, true },
+        { "W", "nmd:3", ATTSVM_PROBLEM_W, ATTSVM_NORM_LQ, true },
+        { "W", "adam", ATTSVM_PROBLEM_W, ATTSVM_NORM_FRO, false },
+        { "KQ", "ngd", ATTSVM_PROBLEM_W, ATTSVM_NORM_NUC, true },
+        { "KQ", "sign", ATTSVM_PROBLEM_W, ATTSVM_NORM_NUC, false },
+        { "vp", "ngd", ATTSVM_PROBLEM_JOINT, ATTSVM_NORM_L2, true },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        attsvm_train_settings train;
+        attsvm_svm_settings svm;
+        attsvm_error err;
+        bool claimed;
+        attsvm_train_settings_init(&train);
+        assert_ok(attsvm_train_settings_set(&train, "model", cases[k].model, &err), err);
+        assert_ok(attsvm_train_settings_set(&train, "step", cases[k].step, &err), err);
+        assert_ok(attsvm_train_predict(&train, &svm, &claimed, &err), err);
+        assert_int_equal(svm.problem, cases[k].problem);
+        assert_int_equal(svm.norm, cases[k].norm);
+        assert_int_equal(claimed, cases[k].claimed);
+        if (svm.norm == ATTSVM_NORM_LQ)
+            assert_true(svm.q == 3);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_and_ties),
+        cmocka_unit_test(a_worse_token_is_locally_optimal),
+        cmocka_unit_test(predicted_norms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
