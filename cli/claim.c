@@ -127,20 +127,21 @@ static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_cl
                                attsvm_error *err)
 {
     const attsvm_svm_settings *s = &claim->settings;
-    int64_t d = data->d, columns = row_columns(data, s), terms;
+    int64_t d = data->d, columns = row_columns(data, s), terms, cells;
+    TRY(attsvm_svm_cells(data, s, &cells, err));
     put(l, "theta", claim->theta, ATTSVM_F64, d, is_matrix(s) ? d : 0);
     TRY(put_rows(l, "active", claim->active, claim->active_count, columns, err));
     put(l, "lambda", claim->lambda, ATTSVM_F64, claim->active_count, 0);
     if (has_sets(s)) {
         TRY(put_rows(l, "equal", claim->equal, claim->equal_count, columns, err));
         put(l, "mu", claim->mu, ATTSVM_F64, claim->equal_count, 0);
-        put(l, "O", claim->selection.sets, ATTSVM_U8, data->tokens, 0);
+        put(l, "O", claim->selection.sets, ATTSVM_U8, cells, 0);
     } else {
         TRY(attsvm_svm_terms(data, s, &terms, err));
         put(l, "ids", claim->selection.alpha, ATTSVM_I64, terms, 0);
     }
     if (s->problem == ATTSVM_PROBLEM_FINITE)
-        put(l, "s", claim->selection.softmax, ATTSVM_F64, data->tokens, 0);
+        put(l, "s", claim->selection.softmax, ATTSVM_F64, cells, 0);
     if (claim->head) {
         put(l, "head_theta", claim->head->theta, ATTSVM_F64, d, 0);
         TRY(put_rows(l, "head_active", claim->head->active, claim->head->active_count, 2, err));
@@ -263,9 +264,11 @@ static attsvm_status read_sets(reader *r, attsvm_claim *claim)
 {
     const double *members;
     uint8_t *sets;
-    TRY(read_doubles(r, "O", r->data->tokens, &members, NULL));
-    TRY(keep(r, (size_t)r->data->tokens, 1, "sets", &sets));
-    for (int64_t k = 0; k < r->data->tokens; k++) {
+    int64_t cells;
+    TRY(attsvm_svm_cells(r->data, &claim->settings, &cells, r->err));
+    TRY(read_doubles(r, "O", cells, &members, NULL));
+    TRY(keep(r, (size_t)cells, 1, "sets", &sets));
+    for (int64_t k = 0; k < cells; k++) {
         if (members[k] != 0 && members[k] != 1)
             return fail(r->err, ATTSVM_E_DATA, "O[%" PRId64 "] = %g is neither 0 nor 1", k,
                         members[k]);
@@ -273,7 +276,7 @@ static attsvm_status read_sets(reader *r, attsvm_claim *claim)
     }
     claim->selection.sets = sets;
     if (claim->settings.problem == ATTSVM_PROBLEM_FINITE)
-        TRY(read_doubles(r, "s", r->data->tokens, &claim->selection.softmax, NULL));
+        TRY(read_doubles(r, "s", cells, &claim->selection.softmax, NULL));
     return ATTSVM_OK;
 }
 

@@ -151,6 +151,8 @@ typedef struct cli_selection {
     int64_t *alpha;
     uint8_t *sets;
     double *softmax;
+    data_terms terms; /* what alpha has one entry for                 */
+    int64_t cells;    /* entries of sets and softmax                   */
 } cli_selection;
 attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const char *file,
                          const attsvm_svm_settings *settings, const char *source,

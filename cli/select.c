@@ -26,28 +26,48 @@ static attsvm_status read_ids(cli_selection *out, const attsvm_array *ids, int64
     return ATTSVM_OK;
 }
 
-static attsvm_status check_tokens(const attsvm_array *array, const char *name,
-                                  const attsvm_data *data, attsvm_error *err)
+/* One entry for each query and token; or, where `shared`, for each token, the same for all queries.
+ */
+static attsvm_status check_cells(const attsvm_array *array, const char *name,
+                                 const cli_selection *out, const attsvm_data *data, bool shared,
+                                 attsvm_error *err)
 {
+    const char *each = out->cells == data->tokens ? "token" : "query and token";
     if (!array)
-        return fail(err, ATTSVM_E_DATA, "%s is not there; it has one entry for each token", name);
-    if (attsvm_array_count(array) != data->tokens)
-        return fail(err, ATTSVM_E_DATA, "%s has %" PRId64 " entries; there are %" PRId64 " tokens",
-                    name, attsvm_array_count(array), data->tokens);
+        return fail(err, ATTSVM_E_DATA, "%s is not there; it has one entry for each %s", name,
+                    each);
+    int64_t count = attsvm_array_count(array);
+    if (count != out->cells && !(shared && count == data->tokens))
+        return fail(err, ATTSVM_E_DATA,
+                    "%s has %" PRId64 " entries; there are %" PRId64 ", one for each %s", name,
+                    count, out->cells, each);
     return ATTSVM_OK;
+}
+
+/* The array cell by cell; where it has an entry a token, each query gets the same. */
+static void read_cells(const attsvm_array *array, const cli_selection *out, const attsvm_data *data,
+                       double *values)
+{
+    bool shared = attsvm_array_count(array) != out->cells;
+    int64_t k = 0;
+    for (int64_t i = 0; i < data->n; i++)
+        for (int64_t q = 0; q < data_terms_queries(&out->terms, i); q++)
+            for (int64_t at = data_first(data, i); at < data_first(data, i + 1); at++, k++)
+                values[k] = attsvm_array_get(array, shared ? at : k);
 }
 
 /* O, and s where the problem needs it. */
 static attsvm_status read_sets(cli_selection *out, const attsvm_array *O, const attsvm_array *s,
                                const attsvm_data *data, bool finite, attsvm_error *err)
 {
-    TRY(check_tokens(O, "O", data, err));
+    TRY(check_cells(O, "O", out, data, true, err));
     if (finite)
-        TRY(check_tokens(s, "s", data, err));
-    for (int64_t k = 0; k < data->tokens; k++) {
-        out->sets[k] = attsvm_array_get(O, k) != 0;
-        out->softmax[k] = finite ? attsvm_array_get(s, k) : 0;
-    }
+        TRY(check_cells(s, "s", out, data, true, err));
+    read_cells(O, out, data, out->softmax);
+    for (int64_t k = 0; k < out->cells; k++)
+        out->sets[k] = out->softmax[k] != 0;
+    if (finite)
+        read_cells(s, out, data, out->softmax);
     return ATTSVM_OK;
 }
 
@@ -55,33 +75,37 @@ static attsvm_status read_sets(cli_selection *out, const attsvm_array *O, const 
 static attsvm_status sets_of_softmax(cli_selection *out, const attsvm_array *softmax,
                                      const attsvm_data *data, double threshold, attsvm_error *err)
 {
-    TRY(check_tokens(softmax, "softmax", data, err));
-    for (int64_t k = 0; k < data->tokens; k++) {
-        out->softmax[k] = attsvm_array_get(softmax, k);
+    TRY(check_cells(softmax, "softmax", out, data, false, err));
+    read_cells(softmax, out, data, out->softmax);
+    for (int64_t k = 0; k < out->cells; k++)
         out->sets[k] = out->softmax[k] > threshold;
-    }
     return ATTSVM_OK;
 }
 
 /* One token each, as sets. */
 static void sets_of_alpha(cli_selection *out, const attsvm_data *data)
 {
+    int64_t first = 0, term = 0;
     for (int64_t i = 0; i < data->n; i++)
-        out->sets[data_first(data, i) + out->alpha[i]] = 1;
-    for (int64_t k = 0; k < data->tokens; k++)
+        for (int64_t q = 0; q < data_terms_queries(&out->terms, i); q++) {
+            if (out->alpha[term] >= 0 && out->alpha[term] < data_length(data, i))
+                out->sets[first + out->alpha[term]] = 1;
+            term++;
+            first += data_length(data, i);
+        }
+    for (int64_t k = 0; k < out->cells; k++)
         out->softmax[k] = out->sets[k];
 }
 
 static attsvm_status from_result(cli_selection *out, const attsvm_data *data,
-                                 const attsvm_svm_settings *s, const char *path, int64_t terms,
-                                 attsvm_error *err)
+                                 const attsvm_svm_settings *s, const char *path, attsvm_error *err)
 {
     attsvm_archive *archive;
     TRY(attsvm_archive_open(&archive, path, NULL, err));
     const attsvm_array *softmax = attsvm_archive_find(archive, "softmax");
     attsvm_status status;
     if (!wants_sets(s))
-        status = read_ids(out, attsvm_archive_find(archive, "ids"), terms, err);
+        status = read_ids(out, attsvm_archive_find(archive, "ids"), out->terms.count, err);
     else if (softmax)
         status = sets_of_softmax(out, softmax, data, s->threshold, err);
     else
@@ -99,7 +123,7 @@ static bool is_result(const char *source)
 
 /* From the data set itself. */
 static attsvm_status fill(cli_selection *out, const attsvm_data *data, const attsvm_svm_settings *s,
-                          int64_t terms, attsvm_error *err)
+                          attsvm_error *err)
 {
     bool sets = wants_sets(s);
     if (strcmp(out->source, "sets") == 0) {
@@ -109,15 +133,10 @@ static attsvm_status fill(cli_selection *out, const attsvm_data *data, const att
                          s->problem == ATTSVM_PROBLEM_FINITE, err);
     }
     bool opt = strcmp(out->source, "opt") == 0;
-    if (sets && terms != data->n)
-        return fail(err, ATTSVM_E_ARG,
-                    "--select %s gives one token a query, and there are several "
-                    "queries a sequence; --select sets is needed",
-                    out->source);
     if (opt)
         TRY(attsvm_select_optimal(data, s, out->alpha, &out->ties, err));
     else
-        TRY(read_ids(out, attsvm_data_array(data, "ids"), terms, err));
+        TRY(read_ids(out, attsvm_data_array(data, "ids"), out->terms.count, err));
     if (sets)
         sets_of_alpha(out, data);
     return ATTSVM_OK;
@@ -127,20 +146,20 @@ attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const char
                          const attsvm_svm_settings *s, const char *source, attsvm_error *err)
 {
     bool sets = wants_sets(s);
-    int64_t terms;
     *out = (cli_selection){ .source = source && source[0] ? source : sets ? "sets" : "opt" };
-    TRY(attsvm_svm_terms(data, s, &terms, err));
+    TRY(svm_problem_terms(&out->terms, data, s, err));
+    TRY(data_terms_cells(&out->terms, NULL, &out->cells, err));
     attsvm_status status =
-        base_allocate(&out->alpha, (size_t)terms, sizeof *out->alpha, "selection", err);
+        base_allocate(&out->alpha, (size_t)out->terms.count, sizeof *out->alpha, "selection", err);
     if (status == ATTSVM_OK && sets)
-        status = base_allocate(&out->sets, (size_t)data->tokens, 1, "sets", err);
+        status = base_allocate(&out->sets, (size_t)out->cells, 1, "sets", err);
     if (status == ATTSVM_OK && sets)
-        status = base_allocate(&out->softmax, (size_t)data->tokens, sizeof *out->softmax, "softmax",
-                               err);
+        status =
+            base_allocate(&out->softmax, (size_t)out->cells, sizeof *out->softmax, "softmax", err);
     if (status == ATTSVM_OK && is_result(out->source))
-        status = from_result(out, data, s, out->source, terms, err);
+        status = from_result(out, data, s, out->source, err);
     else if (status == ATTSVM_OK) {
-        status = fill(out, data, s, terms, err);
+        status = fill(out, data, s, err);
         if (status == ATTSVM_E_DATA)
             base_fail_in(err, status, file);
     }

@@ -331,9 +331,17 @@ ATTSVM_API attsvm_status attsvm_svm_terms(const attsvm_data *data,
                                           attsvm_error *err);
 
 /*
- * What is selected; the arrays are borrowed.  `alpha` (terms) for P, V, JOINT, W; `sets` (tokens,
- * 0 or 1, at least one a sequence) for MULTI and FINITE, `softmax` (tokens) for FINITE, positive
- * on the sets.
+ * Sets and softmax values have one entry per cell: term after term, one cell for each token of the
+ * term's sequence.  With one query a sequence the cells are the tokens.
+ */
+ATTSVM_API attsvm_status attsvm_svm_cells(const attsvm_data *data,
+                                          const attsvm_svm_settings *settings, int64_t *cells,
+                                          attsvm_error *err);
+
+/*
+ * What is selected; the arrays are borrowed.  `alpha` (terms) for P, V, JOINT, W; `sets` (cells,
+ * 0 or 1) for MULTI and FINITE, `softmax` (cells) for FINITE, positive on the sets.  Every term
+ * needs a member that its query sees; entries of tokens that it does not see are ignored.
  */
 typedef struct attsvm_selection {
     const int64_t *alpha;

@@ -29,6 +29,7 @@ typedef struct check_problem {
     bool causal;          /* query m sees tokens 0..m                                */
     bool has_head;        /* there are scores                                        */
     la_rows Z;            /* given queries, where count > 0                          */
+    int64_t *row;         /* n: where the sets of a sequence begin, T_i entries a query */
     double *key_map;      /* W (d,d) of P and JOINT, NULL: identity                  */
     data_head head;       /* read only where a key map makes scores matter           */
     const uint8_t *tight; /* JOINT: is the v-SVM tight at sequence i                */

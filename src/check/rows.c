@@ -113,28 +113,63 @@ static bool open_alpha(const check_problem *p, attsvm_report *report)
     return true;
 }
 
-static bool open_sets(const check_problem *p, attsvm_report *report)
+/* Entries of O and s: for each sequence and each of its queries one row of T_i. */
+static attsvm_status locate_sets(check_problem *p, attsvm_error *err)
+{
+    int64_t at = 0;
+    TRY(base_allocate(&p->row, (size_t)p->data->n, sizeof *p->row, "sets", err));
+    for (int64_t i = 0; i < p->data->n; i++) {
+        int64_t T = data_length(p->data, i), queries = check_queries(p, i);
+        p->row[i] = at;
+        if (T > (INT64_MAX / 16 - at) / queries)
+            return fail(err, ATTSVM_E_MEMORY, "sequence %" PRId64 " has too many queries", i);
+        at += T * queries;
+    }
+    return ATTSVM_OK;
+}
+
+/* The row of a term: O and s from here. */
+static int64_t set_of(const check_problem *p, const check_term *term)
+{
+    return p->row[term->sequence] + term->query * data_length(p->data, term->sequence);
+}
+
+static bool open_set(const check_problem *p, const check_term *term, attsvm_report *report)
 {
     const uint8_t *O = p->claim->selection.sets;
     const double *s = p->claim->selection.softmax;
     bool finite = p->claim->settings.problem == ATTSVM_PROBLEM_FINITE;
-    if (!O)
-        return check_reject(report, "the claim has no sets (O)");
-    if (finite && !s)
-        return check_reject(report, "the claim has no softmax (s), which the problem needs");
-    for (int64_t i = 0; i < p->data->n; i++) {
-        int64_t chosen = 0;
-        for (int64_t k = data_first(p->data, i); k < data_first(p->data, i + 1); k++) {
-            if (O[k] > 1)
-                return check_reject(report, "O[%" PRId64 "] = %d is neither 0 nor 1", k, O[k]);
-            if (O[k] && finite && !(s[k] > 0 && isfinite(s[k])))
-                return check_reject(
-                    report, "s[%" PRId64 "] = %g is not positive, but its token is in O", k, s[k]);
-            chosen += O[k];
-        }
-        if (chosen == 0)
-            return check_reject(report, "O selects no token of sequence %" PRId64, i);
+    int64_t first = set_of(p, term);
+    for (int64_t k = first; k < first + term->visible; k++) {
+        if (O[k] > 1)
+            return check_reject(report, "O[%" PRId64 "] = %d is neither 0 nor 1", k, O[k]);
+        if (O[k] && finite && !(s[k] > 0 && isfinite(s[k])))
+            return check_reject(
+                report, "s[%" PRId64 "] = %g is not positive, but its token is in O", k, s[k]);
     }
+    if (term->base >= 0)
+        return true;
+    return p->queries == 1
+               ? check_reject(report, "O selects no token of sequence %" PRId64, term->sequence)
+               : check_reject(report,
+                              "O selects no token of sequence %" PRId64 " that query %" PRId64
+                              " sees",
+                              term->sequence, term->query);
+}
+
+static bool open_sets(check_problem *p, attsvm_report *report)
+{
+    bool finite = p->claim->settings.problem == ATTSVM_PROBLEM_FINITE;
+    if (!p->claim->selection.sets)
+        return check_reject(report, "the claim has no sets (O)");
+    if (finite && !p->claim->selection.softmax)
+        return check_reject(report, "the claim has no softmax (s), which the problem needs");
+    for (int64_t i = 0; i < p->data->n; i++)
+        for (int64_t m = 0, count = check_queries(p, i); m < count; m++) {
+            check_term term = check_term_of(p, i, m);
+            if (!open_set(p, &term, report))
+                return false;
+        }
     return true;
 }
 
@@ -158,6 +193,8 @@ bool check_problem_open(check_problem *p, const attsvm_data *data, const attsvm_
         *status = open_queries(p, err);
     if (*status == ATTSVM_OK)
         *status = open_maps(p, err);
+    if (*status == ATTSVM_OK && p->sets)
+        *status = locate_sets(p, err);
     if (*status != ATTSVM_OK)
         return false;
     return p->sets ? open_sets(p, report) : open_alpha(p, report);
@@ -166,6 +203,7 @@ bool check_problem_open(check_problem *p, const attsvm_data *data, const attsvm_
 void check_problem_close(check_problem *p)
 {
     free(p->key_map);
+    free(p->row);
     data_head_free(&p->head);
 }
 
@@ -179,16 +217,17 @@ int64_t check_queries(const check_problem *p, int64_t i)
 check_term check_term_of(const check_problem *p, int64_t i, int64_t m)
 {
     check_term term = { i, m, -1, data_length(p->data, i), data_sequence(p->data, i) };
-    int64_t first = data_first(p->data, i);
     if (p->causal)
         term.visible = m + 1;
     if (!p->sets) {
-        term.base = p->claim->selection.alpha[p->queries ? i * p->queries + m : first + m];
+        term.base =
+            p->claim->selection.alpha[p->queries ? i * p->queries + m : data_first(p->data, i) + m];
         return term;
     }
-    /* beta: the lowest member of O that the query sees; where it sees none, there is no row */
+    /* beta: the lowest member of its set that the query sees */
+    const uint8_t *O = p->claim->selection.sets + set_of(p, &term);
     for (int64_t t = 0; t < term.visible && term.base < 0; t++)
-        if (p->claim->selection.sets[first + t])
+        if (O[t])
             term.base = t;
     return term;
 }
@@ -222,7 +261,7 @@ check_kind check_row(const check_problem *p, const check_term *term, int64_t t, 
         *right = p->tight[term->sequence];
     if (!p->sets)
         return CHECK_ABOVE;
-    int64_t first = data_first(p->data, term->sequence);
+    int64_t first = set_of(p, term);
     const attsvm_selection *selection = &p->claim->selection;
     bool member = selection->sets[first + t];
     if (problem == ATTSVM_PROBLEM_MULTI) {
@@ -248,7 +287,7 @@ static bool same_values(const double *x, const double *y, int64_t count)
 /* A token outside the set that equals a member of it. */
 static bool copies_member(const check_problem *p, const check_term *term, int64_t t)
 {
-    const uint8_t *O = p->claim->selection.sets + data_first(p->data, term->sequence);
+    const uint8_t *O = p->claim->selection.sets + set_of(p, term);
     for (int64_t o = term->base + 1; o < term->visible; o++)
         if (O[o] && data_same_key(p->data, NULL, term->sequence, o, t))
             return true;

@@ -264,11 +264,23 @@ static attsvm_status fill_offsets(attsvm_data *data, int64_t *offsets, attsvm_er
     return ATTSVM_OK;
 }
 
-/* One entry per token, (n,T) or (N). */
+/*
+ * One entry per token, (n,T) or (N); or one per query and token, row after row: (n,M,T), or (n,T,T)
+ * where every token is a query; any of them flat.
+ */
 static bool is_per_token(const attsvm_data *data, const attsvm_array *array)
 {
-    bool matrix = array->ndim == 2 && data->storage == ATTSVM_EQUAL && array->shape[0] == data->n;
-    return (array->ndim == 1 || matrix) && attsvm_array_count(array) == data->tokens;
+    int64_t count = attsvm_array_count(array), T = data->T_max, cells = 0;
+    bool equal = data->storage == ATTSVM_EQUAL && array->ndim > 1 && array->shape[0] == data->n &&
+                 array->shape[array->ndim - 1] == T;
+    if (count == data->tokens)
+        return array->ndim == 1 || (array->ndim == 2 && equal);
+    if (array->ndim != 1 && !(array->ndim == 3 && equal))
+        return false;
+    data_terms own = { .data = data, .mode = ATTSVM_QUERY_ALL };
+    return (data->queries > 0 && count / data->queries == data->tokens &&
+            count % data->queries == 0) ||
+           (data_terms_cells(&own, NULL, &cells, NULL) == ATTSVM_OK && count == cells);
 }
 
 static attsvm_status check_sets(const attsvm_data *data, attsvm_error *err)
@@ -277,8 +289,9 @@ static attsvm_status check_sets(const attsvm_data *data, attsvm_error *err)
     for (int k = 0; k < 2; k++) {
         const attsvm_array *array = attsvm_data_array(data, names[k]);
         if (array && !is_per_token(data, array)) {
-            char expected[64];
-            snprintf(expected, sizeof expected, "one entry for each of the %" PRId64 " tokens",
+            char expected[96];
+            snprintf(expected, sizeof expected,
+                     "one entry for each of the %" PRId64 " tokens, or for each query and token",
                      data->tokens);
             return wrong_shape(array, names[k], expected, err);
         }

@@ -151,6 +151,12 @@ attsvm_status data_terms_create(data_terms *out, const attsvm_data *data, int32_
 int64_t data_terms_first(const data_terms *terms, int64_t i);
 int64_t data_terms_queries(const data_terms *terms, int64_t i);
 int64_t data_terms_visible(const data_terms *terms, int64_t i, int64_t q);
+/*
+ * Cells: one for each term and each token of its sequence (seen or not), term after term: what sets
+ * and softmax values come in.  first (n, may be NULL) gets the first cell of each sequence.
+ */
+attsvm_status data_terms_cells(const data_terms *terms, int64_t *first, int64_t *cells,
+                               attsvm_error *err);
 /* Sequence and query of a term. */
 void data_terms_find(const data_terms *terms, int64_t term, int64_t *i, int64_t *q);
 /* z of query q of sequence i, widened, into z (d). */

@@ -50,6 +50,25 @@ int64_t data_terms_visible(const data_terms *terms, int64_t i, int64_t q)
     return terms->mode == ATTSVM_QUERY_CAUSAL ? q + 1 : data_length(terms->data, i);
 }
 
+attsvm_status data_terms_cells(const data_terms *terms, int64_t *first, int64_t *cells,
+                               attsvm_error *err)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < terms->data->n; i++) {
+        int64_t T = data_length(terms->data, i), queries = data_terms_queries(terms, i);
+        if (T > 0 && queries > (INT64_MAX / 16 - sum) / T)
+            return fail(err, ATTSVM_E_MEMORY,
+                        "%" PRId64 " queries and %" PRId64 " tokens of sequence %" PRId64
+                        " are too many pairs",
+                        queries, T, i);
+        if (first)
+            first[i] = sum;
+        sum += queries * T;
+    }
+    *cells = sum;
+    return ATTSVM_OK;
+}
+
 void data_terms_find(const data_terms *terms, int64_t term, int64_t *i, int64_t *q)
 {
     int64_t lo = 0, hi = terms->data->n - 1;

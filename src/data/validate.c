@@ -205,22 +205,43 @@ attsvm_status data_check_selection(const attsvm_data *data, const attsvm_array *
     return ATTSVM_OK;
 }
 
+/* One set: entries first..first+T-1; *chosen counts its members. */
+static attsvm_status check_set(const attsvm_array *sets, int64_t first, int64_t T, int64_t *chosen,
+                               attsvm_error *err)
+{
+    *chosen = 0;
+    for (int64_t k = first; k < first + T; k++) {
+        double member = attsvm_array_get(sets, k);
+        if (member != 0 && member != 1) {
+            char place[128];
+            index_text(sets, k, place, sizeof place);
+            return fail(err, ATTSVM_E_DATA, "O[%s] = %g is neither 0 nor 1", place, member);
+        }
+        *chosen += member == 1;
+    }
+    return ATTSVM_OK;
+}
+
 attsvm_status data_check_sets(const attsvm_data *data, const attsvm_array *sets, attsvm_error *err)
 {
+    int64_t count = attsvm_array_count(sets), first = 0;
     for (int64_t i = 0; i < data->n; i++) {
-        int64_t chosen = 0;
-        for (int64_t k = data_first(data, i); k < data_first(data, i + 1); k++) {
-            double member = attsvm_array_get(sets, k);
-            if (member != 0 && member != 1) {
-                char place[128];
-                index_text(sets, k, place, sizeof place);
-                return fail(err, ATTSVM_E_DATA, "O[%s] = %g is neither 0 nor 1", place, member);
-            }
-            chosen += member == 1;
+        int64_t T = data_length(data, i), queries = T, chosen; /* a set for every token */
+        if (count == data->tokens)
+            queries = 1;
+        else if (count == data->tokens * data->queries)
+            queries = data->queries;
+        for (int64_t q = 0; q < queries; q++, first += T) {
+            TRY(check_set(sets, first, T, &chosen, err));
+            if (chosen == 0 && queries == 1)
+                return fail(err, ATTSVM_E_DATA,
+                            "O selects no token of sequence %" PRId64 "; every set needs one", i);
+            if (chosen == 0)
+                return fail(err, ATTSVM_E_DATA,
+                            "O selects no token of sequence %" PRId64 " for query %" PRId64
+                            "; every set needs one",
+                            i, q);
         }
-        if (chosen == 0)
-            return fail(err, ATTSVM_E_DATA,
-                        "O selects no token of sequence %" PRId64 "; every set needs one", i);
     }
     return ATTSVM_OK;
 }

@@ -185,6 +185,22 @@ static void scale_theta(const svm_run *run, double *theta)
         theta[k] = base_dd_value(base_dd_mul(scale, (dd){ e->theta[k], e->theta_lo[k] }));
 }
 
+/*
+ * Where rounding theta moves rows by a good part of their right-hand side, the room that
+ * scale_theta made is no proof: the rows are looked at again, at the theta that is stored.
+ */
+static void look_at_stored(svm_run *run, const double *theta)
+{
+    svm_pass_settings settings = run->pass_settings;
+    double norm = la_norm(theta, run->pool.size);
+    run->stored = run->pool.soft == 0 && 0x1p-52 * run->pass.largest * norm > 1e-3;
+    if (!run->stored)
+        return;
+    settings.all = true;
+    run->pass = svm_pricing_pass(&run->pricing, theta, run->zero, &settings);
+    run->passes += run->pass.visited;
+}
+
 static double largest_row(const svm_run *run)
 {
     double largest = run->pass.largest;
@@ -216,7 +232,8 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     bool holds;
     dd norm = norm_exact(theta, run->zero, run->pool.size);
     dd dual = dual_norm.hi > 1 ? base_dd_div(value, dual_norm) : value;
-    double scale = info->norm > 0 ? info->norm / la_norm(run->engine.theta, run->pool.size) : 1;
+    double size = run->stored ? info->norm : la_norm(run->engine.theta, run->pool.size);
+    double scale = info->norm > 0 ? info->norm / size : 1;
     info->objective = info->norm;
     info->dual = info->norm > 0 ? base_dd_value(dual) : 0;
     info->gap = info->norm > 0 ? base_dd_value(base_dd_div(base_dd_sub(norm, dual), norm)) : 0;
@@ -237,6 +254,7 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     /* |sum lambda A|; after a stop theta is another, better point */
     double sum_norm = run->stopped ? run->sum_norm : la_norm(run->engine.theta, pool->size);
     scale_theta(run, theta);
+    look_at_stored(run, theta);
     info->norm = base_dd_value(norm_exact(theta, run->zero, pool->size));
     info->margin = info->norm > 0 ? 1 / info->norm : NAN;
     double factor = soft || sum_norm == 0 ? 1 : 1 / sum_norm;

@@ -27,41 +27,51 @@ static attsvm_status copy_alpha(svm_rows *rows, const int64_t *alpha, attsvm_err
     return ATTSVM_OK;
 }
 
+/* The set of one term: its base token, after a look at all entries that the query sees. */
+static attsvm_status check_set(svm_rows *rows, int64_t term, int64_t i, int64_t q, bool finite,
+                               attsvm_error *err)
+{
+    int64_t first = rows->cell[i] + q * data_length(rows->data, i);
+    int64_t visible = data_terms_visible(&rows->terms, i, q);
+    rows->base[term] = -1;
+    for (int64_t t = 0, k = first; t < visible; t++, k++) {
+        if (rows->sets[k] > 1)
+            return fail(err, ATTSVM_E_ARG, "O[%" PRId64 "] = %d is neither 0 nor 1", k,
+                        rows->sets[k]);
+        if (rows->sets[k] && rows->base[term] < 0)
+            rows->base[term] = t;
+        if (rows->sets[k] && finite && !(rows->softmax[k] > 0 && isfinite(rows->softmax[k])))
+            return fail(err, ATTSVM_E_ARG,
+                        "s[%" PRId64 "] = %g; softmax must be positive where O is 1", k,
+                        rows->softmax[k]);
+    }
+    if (rows->base[term] >= 0)
+        return ATTSVM_OK;
+    if (rows->terms.count == rows->data->n)
+        return fail(err, ATTSVM_E_ARG, "O selects no token of sequence %" PRId64, i);
+    return fail(err, ATTSVM_E_ARG,
+                "O selects no token of sequence %" PRId64 " that query %" PRId64 " sees", i, q);
+}
+
 static attsvm_status copy_sets(svm_rows *rows, const attsvm_selection *selection, attsvm_error *err)
 {
     const attsvm_data *data = rows->data;
-    size_t tokens = (size_t)data->tokens;
     bool finite = rows->problem == ATTSVM_PROBLEM_FINITE;
     if (!selection->sets || (finite && !selection->softmax))
         return fail(err, ATTSVM_E_ARG, "the problem needs sets O%s",
                     finite ? " and softmax values s" : "");
-    if (rows->terms.count != data->n)
-        return fail(err, ATTSVM_E_ARG,
-                    "sets O need one query a sequence; there are %" PRId64 " queries for %" PRId64
-                    " sequences",
-                    rows->terms.count, data->n);
-    TRY(base_allocate(&rows->sets, tokens, 1, "sets", err));
-    memcpy(rows->sets, selection->sets, tokens);
+    TRY(base_allocate(&rows->cell, (size_t)data->n, sizeof *rows->cell, "sets", err));
+    TRY(data_terms_cells(&rows->terms, rows->cell, &rows->cells, err));
+    size_t cells = (size_t)rows->cells;
+    TRY(base_allocate(&rows->sets, cells, 1, "sets", err));
+    memcpy(rows->sets, selection->sets, cells);
     if (finite) {
-        TRY(base_allocate(&rows->softmax, tokens, sizeof(double), "softmax", err));
-        memcpy(rows->softmax, selection->softmax, tokens * sizeof(double));
+        TRY(base_allocate(&rows->softmax, cells, sizeof(double), "softmax", err));
+        memcpy(rows->softmax, selection->softmax, cells * sizeof(double));
     }
-    for (int64_t i = 0; i < data->n; i++) {
-        rows->base[i] = -1;
-        for (int64_t k = data_first(data, i), t = 0; k < data_first(data, i + 1); k++, t++) {
-            if (rows->sets[k] > 1)
-                return fail(err, ATTSVM_E_ARG, "O[%" PRId64 "] = %d is neither 0 nor 1", k,
-                            rows->sets[k]);
-            if (rows->sets[k] && rows->base[i] < 0)
-                rows->base[i] = t;
-            if (rows->sets[k] && finite && !(rows->softmax[k] > 0 && isfinite(rows->softmax[k])))
-                return fail(err, ATTSVM_E_ARG,
-                            "s[%" PRId64 "] = %g; softmax must be positive where O is 1", k,
-                            rows->softmax[k]);
-        }
-        if (rows->base[i] < 0)
-            return fail(err, ATTSVM_E_ARG, "O selects no token of sequence %" PRId64, i);
-    }
+    for (int64_t i = 0, term = 0; i < data->n; i++)
+        for (int64_t q = 0; q < data_terms_queries(&rows->terms, i); q++)
+            TRY(check_set(rows, term++, i, q, finite, err));
     return ATTSVM_OK;
 }
 
@@ -109,6 +119,7 @@ void svm_rows_free(svm_rows *rows)
     free(rows->slack);
     free(rows->sets);
     free(rows->softmax);
+    free(rows->cell);
     data_head_free(&rows->head);
 }
 
@@ -121,12 +132,14 @@ svm_term svm_rows_term(const svm_rows *rows, int64_t term)
         data_terms_find(&rows->terms, term, &out.i, &out.q);
     out.visible = data_terms_visible(&rows->terms, out.i, out.q);
     out.slack = rows->slack && rows->slack[term];
+    if (rows->sets)
+        out.cell = rows->cell[out.i] + out.q * data_length(rows->data, out.i);
     return out;
 }
 
 static bool in_set(const svm_rows *rows, const svm_term *term, int64_t t)
 {
-    return rows->sets && rows->sets[data_first(rows->data, term->i) + t];
+    return rows->sets && rows->sets[term->cell + t];
 }
 
 svm_row_kind svm_rows_kind(const svm_rows *rows, const svm_term *term, int64_t t)
@@ -187,8 +200,7 @@ double svm_rows_rhs(const svm_rows *rows, const svm_term *term, int64_t t)
     if (svm_rows_kind(rows, term, t) == SVM_EQUAL) {
         if (rows->problem != ATTSVM_PROBLEM_FINITE)
             return 0;
-        int64_t first = data_first(rows->data, term->i);
-        return log_ratio(rows->softmax[first + term->base], rows->softmax[first + t]);
+        return log_ratio(rows->softmax[term->cell + term->base], rows->softmax[term->cell + t]);
     }
     return term->slack ? 0 : 1;
 }

@@ -140,6 +140,16 @@ attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_setting
     return ATTSVM_OK;
 }
 
+attsvm_status attsvm_svm_cells(const attsvm_data *data, const attsvm_svm_settings *settings,
+                               int64_t *cells, attsvm_error *err)
+{
+    attsvm_svm_settings standard;
+    settings = or_defaults(settings, &standard);
+    data_terms found;
+    TRY(svm_problem_terms(&found, data, settings, err));
+    return data_terms_cells(&found, NULL, cells, err);
+}
+
 attsvm_status attsvm_select_optimal(const attsvm_data *data, const attsvm_svm_settings *settings,
                                     int64_t *alpha, int64_t *ties, attsvm_error *err)
 {

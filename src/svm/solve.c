@@ -293,17 +293,17 @@ static attsvm_status open_solution(attsvm_solution **out, const attsvm_problem *
                                  .pair = { -1, -1, -1 },
                                  .pair_selected = -1 };
     TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
-    size_t terms = (size_t)rows->terms.count, tokens = (size_t)rows->data->tokens;
+    size_t terms = (size_t)rows->terms.count, cells = (size_t)rows->cells;
     if (rows->sets) {
-        TRY(base_allocate(&s->sets, tokens, 1, "solution", err));
-        memcpy(s->sets, rows->sets, tokens);
+        TRY(base_allocate(&s->sets, cells, 1, "solution", err));
+        memcpy(s->sets, rows->sets, cells);
     } else {
         TRY(base_allocate(&s->alpha, terms, sizeof *s->alpha, "solution", err));
         memcpy(s->alpha, rows->base, terms * sizeof *s->alpha);
     }
     if (rows->softmax) {
-        TRY(base_allocate(&s->softmax, tokens, sizeof(double), "solution", err));
-        memcpy(s->softmax, rows->softmax, tokens * sizeof(double));
+        TRY(base_allocate(&s->softmax, cells, sizeof(double), "solution", err));
+        memcpy(s->softmax, rows->softmax, cells * sizeof(double));
     }
     return ATTSVM_OK;
 }

@@ -43,17 +43,18 @@ typedef enum svm_row_kind {
 typedef struct svm_rows {
     const attsvm_data *data;
     data_terms terms;
-    int32_t problem; /* attsvm_problem_kind                          */
-    bool matrix;     /* theta is d x d and rows are rank one         */
-    bool strict;     /* duplicates of the base token are rows        */
-    bool scored;     /* duplicates must also have the same score     */
-    int64_t d, size; /* size of theta: d or d*d                      */
-    double *keymap;  /* (d,d) or NULL                                */
-    data_head head;  /* where `scored`                               */
-    int64_t *base;   /* base token, (terms)                          */
-    uint8_t *slack;  /* (terms) 1: b = 0; NULL: all b = 1            */
-    uint8_t *sets;   /* (tokens) or NULL                             */
-    double *softmax; /* (tokens) or NULL                             */
+    int32_t problem;             /* attsvm_problem_kind                                  */
+    bool matrix, strict, scored; /* theta is d x d and rows are rank one; duplicates of the base
+                                    token are rows; they must also have the same score   */
+    int64_t d, size;             /* size of theta: d or d*d                      */
+    double *keymap;              /* (d,d) or NULL                                */
+    data_head head;              /* where `scored`                               */
+    int64_t *base;               /* base token, (terms)                          */
+    uint8_t *slack;              /* (terms) 1: b = 0; NULL: all b = 1            */
+    uint8_t *sets;               /* (cells) or NULL: one row of T_i for each term */
+    double *softmax;             /* (cells) or NULL                              */
+    int64_t *cell;               /* (n) first cell of a sequence; with `sets`    */
+    int64_t cells;
 } svm_rows;
 
 /* Copies the selection.  Call svm_rows_free also where it failed. */
@@ -64,6 +65,7 @@ void svm_rows_free(svm_rows *rows);
 
 typedef struct svm_term {
     int64_t term, i, q, base, visible;
+    int64_t cell; /* of token 0, where there are sets */
     bool slack;
 } svm_term;
 
@@ -84,7 +86,7 @@ void svm_rows_direction(const svm_rows *rows, const svm_term *term, const double
 /* The same in double-double. */
 void svm_rows_direction_exact(const svm_rows *rows, const svm_term *term, const double *hi,
                               const double *lo, double *z, double *u_hi, double *u_lo);
-/* Number of rows (equalities included), duplicates not looked for. */
+/* Equalities included, duplicates not looked for. */
 int64_t svm_rows_count(const svm_rows *rows);
 
 /* -------------------------------------------------------------------------- pool */
@@ -220,7 +222,7 @@ void svm_engine_solve_double(svm_engine *engine, const double *rhs, double *x);
 
 /* ----------------------------------------------------------------------- pricing */
 
-/* What one pass over the data found; the numbers are of exact evaluation where it matters. */
+/* What one pass over the data found. */
 typedef struct svm_pass {
     double visited;    /* share of the tokens that was read                            */
     double least;      /* smallest <A, theta> over rows with b = 1 (infinite: none)     */
@@ -312,10 +314,10 @@ typedef struct svm_run {
     struct svm_candidate *candidates; /* (terms), on demand                    */
     attsvm_svm_observer *observer;
     void *context;
-    double sum_norm; /* of the engine's theta when it was stopped              */
-    bool sampling;   /* the problem is large enough to look at parts of it first */
-    bool last;       /* the next full pass may be the last, so it is exact         */
-    bool stopped;
+    double sum_norm;      /* of the engine's theta when it was stopped              */
+    bool sampling;        /* the problem is large enough to look at parts of it first */
+    bool last;            /* the next full pass may be the last, so it is exact         */
+    bool stopped, stored; /* `pass` is at the rounded theta of the solution    */
 } svm_run;
 
 /* As attsvm_problem_solve, except that joint problems must have their `slack` rows set. */
@@ -392,7 +394,6 @@ void svm_schur_form(const svm_schur *work, const svm_part *part, const double *F
                     double *H, int64_t ldh);
 
 /* ------------------------------------------------------------------- nuclear */
-
 /* The best proof so far: W (p x q), lambda (rows). */
 typedef struct svm_nuclear_point {
     double *W, *lambda;
@@ -471,8 +472,7 @@ typedef struct svm_norm_run {
 attsvm_status svm_rank_solve(attsvm_problem *problem, const attsvm_claim *warm,
                              attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                              attsvm_error *err);
-/* A local minimum of rank rho over the part, from the convex solution W0; *stationary: it is one.
- */
+/* A local minimum of rank rho over the part, from the convex W0; *stationary: it is one. */
 attsvm_status svm_rank_core(const svm_part *part, bool nuclear, int64_t rho, const double *W0,
                             uint64_t seed, double *W, bool *stationary, int64_t *iterations,
                             attsvm_error *err);

@@ -67,9 +67,30 @@ proved 0 sets.npz --problem multi
 near norm 1.4142135623730951 1e-14
 proved 0 sets.npz --problem finite
 near norm 0.7768361992120931 1e-14 # log(3)/sqrt(2)
+# several queries: one set each, or one for all
+arrays more.npz X:float64:1,3,2=1,0,0,1,0,0 Z:float64:1,2,2=1,0,0,1 O:uint8:1,2,3=1,1,0,1,0,0 \
+    s:float64:1,2,3=0.75,0.25,0,1,0,0
+proved 0 more.npz --problem multi
+near norm 1.7320508075688772 1e-14
+proved 0 more.npz --problem finite
+near norm 0.7768361992120931 1e-14
+arrays shared.npz X:float64:1,3,2=1,0,0,1,0,0 Z:float64:1,2,2=1,0,0,1 O:uint8:1,3=1,1,0
+proved 0 shared.npz --problem multi
+near norm 2 1e-14
+arrays flat.npz X:float64:1,3,2=1,0,0,1,0,0 O:uint8:5=1,1,0,1,0
+bad 2 'O has shape (5,)' svm flat.npz --problem multi --query all
+# sets of a trained model, a term for every token
+good generate --kind sphere --n 3 --T 4 --d 16 -o train.npz
+for query in all causal; do
+    good train train.npz --model W --step ngd --iters 200 --query $query -q -o trained.npz
+    for problem in multi finite; do
+        proved 0 train.npz --problem $problem --query $query --select trained.npz --threshold 0.01
+    done
+done
 # a selection of one token each is a set as well
 arrays one.npz X:float64:1,3,2=1,0,0,1,0,0 Z:float64:1,2=1,0 ids:int64:1=0
 proved 0 one.npz --problem multi --select ids
+proved 0 W.npz --problem multi --select ids
 # the selection of another result
 good svm p.npz --problem p --select ids -o first.npz
 good svm p.npz --problem p --select first.npz --json

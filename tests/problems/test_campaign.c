@@ -40,6 +40,7 @@ typedef struct instance {
     kind kind;
     attsvm_problem_kind problem;
     int64_t n, T, d, tokens;
+    int32_t query; /* attsvm_query: ALL and CAUSAL have a term for every token */
     bool soft, large;
     double *X, *Z, *s;
     int64_t *offsets, *alpha;
@@ -171,6 +172,12 @@ static void choose_problem(instance *in, base_random *r)
     bool barely = in->kind == BARELY_FEASIBLE || in->kind == BARELY_INFEASIBLE;
     in->problem = common[base_random_below(r, barely ? 2 : 7)];
     bool sets = in->problem == ATTSVM_PROBLEM_FINITE || in->problem == ATTSVM_PROBLEM_MULTI;
+    bool matrix = sets || in->problem == ATTSVM_PROBLEM_W;
+    in->query = ATTSVM_QUERY_GIVEN;
+    /* own tokens as queries square the spread of the norms: beyond what a stored theta resolves */
+    bool several = !barely && !in->large && in->kind != WILD;
+    if (matrix && several && base_random_below(r, 3) == 0)
+        in->query = base_random_below(r, 2) ? ATTSVM_QUERY_ALL : ATTSVM_QUERY_CAUSAL;
     in->soft = !barely && !in->large && in->problem != ATTSVM_PROBLEM_FINITE &&
                in->problem != ATTSVM_PROBLEM_JOINT && base_random_below(r, 6) == 0;
     /* equalities over 12 orders of magnitude have multipliers that no double can hold */
@@ -205,14 +212,37 @@ static void choose_selection(instance *in, base_random *r)
     }
 }
 
+static int64_t queries_of(const instance *in, int64_t i)
+{
+    return in->query == ATTSVM_QUERY_GIVEN ? 1 : in->offsets[i + 1] - in->offsets[i];
+}
+
+/* With a term for every token: the same token for all queries that see it, or random ones. */
+static void spread_selection(instance *in, base_random *r)
+{
+    bool same = base_random_below(r, 2) == 0;
+    for (int64_t i = in->n - 1; i >= 0; i--) {
+        int64_t T = in->offsets[i + 1] - in->offsets[i], alpha = in->alpha[i];
+        for (int64_t q = T - 1; q >= 0; q--) {
+            int64_t sees = in->query == ATTSVM_QUERY_CAUSAL ? q + 1 : T;
+            in->alpha[in->offsets[i] + q] =
+                same && alpha < sees ? alpha : base_random_below(r, sees);
+        }
+    }
+}
+
 static void choose_sets(instance *in, base_random *r)
 {
-    for (int64_t k = 0; k < in->tokens; k++) {
-        in->O[k] = base_random_below(r, 4) == 0;
-        in->s[k] = exp(2 * base_random_gauss(r));
-    }
+    int64_t first = 0, term = 0;
     for (int64_t i = 0; i < in->n; i++)
-        in->O[in->offsets[i] + in->alpha[i]] = 1;
+        for (int64_t q = 0, T = in->offsets[i + 1] - in->offsets[i]; q < queries_of(in, i); q++) {
+            for (int64_t k = first; k < first + T; k++) {
+                in->O[k] = base_random_below(r, 4) == 0;
+                in->s[k] = exp(2 * base_random_gauss(r));
+            }
+            in->O[first + in->alpha[term++]] = 1;
+            first += T;
+        }
 }
 
 static void make(instance *in, uint64_t seed, uint64_t number)
@@ -224,17 +254,17 @@ static void make(instance *in, uint64_t seed, uint64_t number)
     bool barely = in->expected != ATTSVM_NOT_RUN;
     size_t n = (size_t)in->n;
     in->offsets = calloc(n + 1, sizeof *in->offsets);
-    in->alpha = calloc(n, sizeof *in->alpha);
     in->Y = calloc(n, 1);
     for (int64_t i = 0; i < in->n; i++) {
         in->offsets[i + 1] = in->offsets[i] + (barely ? in->T : between(&r, 1, in->T));
         in->Y[i] = base_random_below(&r, 2) ? 1 : -1;
     }
     in->tokens = in->offsets[n];
+    in->alpha = calloc((size_t)in->tokens, sizeof *in->alpha);
     in->X = calloc((size_t)(in->tokens * in->d), sizeof *in->X);
     in->Z = calloc(n * (size_t)in->d, sizeof *in->Z);
-    in->O = calloc((size_t)in->tokens, 1);
-    in->s = calloc((size_t)in->tokens, sizeof *in->s);
+    in->O = calloc((size_t)(in->tokens * in->T), 1);
+    in->s = calloc((size_t)(in->tokens * in->T), sizeof *in->s);
     fill_tokens(in, &r);
     for (int64_t i = 0; i < in->n; i++) {
         double *z = in->Z + i * in->d;
@@ -246,6 +276,8 @@ static void make(instance *in, uint64_t seed, uint64_t number)
             base_random_gauss_fill(&r, z, in->d);
     }
     choose_selection(in, &r);
+    if (in->query != ATTSVM_QUERY_GIVEN)
+        spread_selection(in, &r);
     choose_sets(in, &r);
 }
 
@@ -265,10 +297,11 @@ static void release(instance *in)
 static void complain(const instance *in, uint64_t number, const char *what,
                      const attsvm_svm_info *info)
 {
-    printf("instance %d (%s, problem %d%s, n=%d T=%d d=%d): %s; outcome %d norm %.3g gap %.2e "
+    printf("instance %d (%s, problem %d%s query %d, n=%d T=%d d=%d): %s; outcome %d norm %.3g gap "
+           "%.2e "
            "violation %.2e\n",
-           (int)number, names[in->kind], (int)in->problem, in->soft ? " soft" : "", (int)in->n,
-           (int)in->T, (int)in->d, what, (int)info->outcome, info->norm, info->gap,
+           (int)number, names[in->kind], (int)in->problem, in->soft ? " soft" : "", (int)in->query,
+           (int)in->n, (int)in->T, (int)in->d, what, (int)info->outcome, info->norm, info->gap,
            info->violation);
 }
 
@@ -285,6 +318,7 @@ static void solve(const instance *in, uint64_t number, base_random *r, tally *su
     attsvm_svm_settings settings;
     attsvm_svm_settings_init(&settings);
     settings.problem = (int32_t)in->problem;
+    settings.query = in->query;
     settings.threads = 1;
     settings.duplicates =
         base_random_below(r, 2) ? ATTSVM_DUPLICATES_MERGE : ATTSVM_DUPLICATES_STRICT;

@@ -272,6 +272,36 @@ static void sets_and_equalities(void **state)
     attsvm_data_free(data);
 }
 
+/* Queries e1 with the set {0,1} and e2 with {0}: W e1 = (1,1), W e2 = (1,0). */
+static void sets_of_several_queries(void **state)
+{
+    (void)state;
+    double X[6] = { 1, 0, 0, 1, 0, 0 }, Z[4] = { 1, 0, 0, 1 }, W[4] = { 1, 1, 1, 0 };
+    uint8_t O[6] = { 1, 1, 0, 1, 0, 0 };
+    attsvm_row active[2] = { { 0, 0, 2 }, { 0, 1, 2 } }, equal[1] = { { 0, 0, 1 } };
+    /* columns of G: lambda_0 e1 + mu (e1 - e2) and lambda_1 e1, together W / sqrt(3) */
+    double lambda[2] = { 2 / sqrt(3), 1 / sqrt(3) }, mu[1] = { -1 / sqrt(3) };
+    attsvm_claim claim = claim_of(ATTSVM_PROBLEM_MULTI, ATTSVM_NORM_FRO);
+    claim.selection.sets = O;
+    PROOF(claim, W, active, lambda);
+    claim.equal_count = 1;
+    claim.equal = equal;
+    claim.mu = mu;
+    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .M = 2, .X = X, .Z = Z });
+    assert_valid(data, &claim);
+    O[4] = 1; /* the second query keeps token 1 as well: an equality that W breaks */
+    assert_rejected(data, &claim, "(sequence 0, query 1, token 1) has margin 1");
+    O[4] = 0;
+    equal[0].query = 1;
+    assert_rejected(data, &claim, "is no equality");
+    equal[0].query = 0;
+    O[3] = 0;
+    assert_rejected(data, &claim, "O selects no token of sequence 0 that query 1 sees");
+    O[3] = 1;
+    assert_valid(data, &claim);
+    attsvm_data_free(data);
+}
+
 /* Token 3 is the same word as token 1, which is in the set: no row, unless copies are strict. */
 static void copies_of_a_member(void **state)
 {
@@ -336,11 +366,17 @@ static void finite_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joint_and_its_head),          cmocka_unit_test(joint_without_a_head),
-        cmocka_unit_test(rows_with_zero_on_the_right), cmocka_unit_test(rank_one_row),
-        cmocka_unit_test(norms_of_a_diagonal),         cmocka_unit_test(several_queries),
-        cmocka_unit_test(own_tokens_as_queries),       cmocka_unit_test(sets_and_equalities),
-        cmocka_unit_test(copies_of_a_member),          cmocka_unit_test(finite_part),
+        cmocka_unit_test(joint_and_its_head),
+        cmocka_unit_test(joint_without_a_head),
+        cmocka_unit_test(rows_with_zero_on_the_right),
+        cmocka_unit_test(rank_one_row),
+        cmocka_unit_test(norms_of_a_diagonal),
+        cmocka_unit_test(several_queries),
+        cmocka_unit_test(own_tokens_as_queries),
+        cmocka_unit_test(sets_and_equalities),
+        cmocka_unit_test(sets_of_several_queries),
+        cmocka_unit_test(copies_of_a_member),
+        cmocka_unit_test(finite_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

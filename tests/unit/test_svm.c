@@ -179,6 +179,49 @@ static void sets_with_equalities(void **state)
     attsvm_data_free(data);
 }
 
+static void sets_of_several_queries(void **state)
+{
+    (void)state;
+    /* queries e1 with the set {0,1}, e2 with {0}: W e1 = (1,1), W e2 = (1,0) */
+    double X[] = { 1, 0, 0, 1, 0, 0 }, Z[] = { 1, 0, 0, 1 }, s[] = { 0.75, 0.25, 0, 1, 0, 0 };
+    uint8_t O[] = { 1, 1, 0, 1, 0, 0 };
+    attsvm_error err;
+    int64_t cells;
+    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .M = 2, .X = X, .Z = Z });
+    SOLVE(solution, data, ATTSVM_PROBLEM_MULTI, ATTSVM_OPTIMAL, .sets = O);
+    assert_theta(solution, (double[]){ 1, 1, 1, 0 }, 4);
+    attsvm_solution_free(solution);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_FINITE);
+    assert_ok(attsvm_svm_cells(data, &settings, &cells, &err), err);
+    assert_int_equal(cells, 6);
+    solution =
+        solved(data, &settings, &(attsvm_selection){ .sets = O, .softmax = s }, ATTSVM_OPTIMAL);
+    assert_theta(solution, (double[]){ log(3) / 2, 0, -log(3) / 2, 0 }, 4);
+    attsvm_solution_free(solution);
+    attsvm_data_free(data);
+    /* causal over tokens e1, e2: query 0 sees itself alone, query 1 keeps both: (e1-e2)' W e2 = 0
+       and, with the third, which keeps only itself, rows for z = 0 that nothing satisfies */
+    uint8_t causal[] = { 1, 1, 1, 1, 1, 0, 0, 0, 1 };
+    data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    settings = settings_for(ATTSVM_PROBLEM_MULTI);
+    settings.query = ATTSVM_QUERY_CAUSAL;
+    solution = solved(data, &settings, &(attsvm_selection){ .sets = (uint8_t[]){ 1, 0, 1, 1 } },
+                      ATTSVM_OPTIMAL);
+    assert_theta(solution, (double[]){ 0, 0, 0, 0 }, 4);
+    assert_int_equal(attsvm_solution_claim(solution).equal[0].query, 1);
+    attsvm_solution_free(solution);
+    attsvm_problem *problem;
+    uint8_t unseen[] = { 0, 1, 1, 1 }; /* query 0 does not see token 1 */
+    assert_fails(attsvm_problem_create(&problem, data, &(attsvm_selection){ .sets = unseen },
+                                       &settings, &err),
+                 err, ATTSVM_E_ARG, "O selects no token of sequence 0 that query 0 sees");
+    attsvm_data_free(data);
+    data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    attsvm_solution_free(
+        solved(data, &settings, &(attsvm_selection){ .sets = causal }, ATTSVM_INFEASIBLE));
+    attsvm_data_free(data);
+}
+
 static void contradicting_equalities(void **state)
 {
     (void)state;
@@ -294,6 +337,7 @@ int main(void)
         cmocka_unit_test(one_query_one_rival),
         cmocka_unit_test(queries_of_every_kind),
         cmocka_unit_test(sets_with_equalities),
+        cmocka_unit_test(sets_of_several_queries),
         cmocka_unit_test(contradicting_equalities),
         cmocka_unit_test(joint_problems),
         cmocka_unit_test(soft_margin_by_hand),
