@@ -1,5 +1,6 @@
 /* The verbs, an entry each, and what they have in common. */
 #include "cli.h"
+#include "experiments/experiments.h"
 #include "svm/svm.h"
 #include "train/train.h"
 
@@ -54,6 +55,15 @@ const cli_verb cli_verbs[] = {
       "claims is proved: exit status 0 where it is (infeasible included), 1 where it is not. JSON "
       "keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, tight, "
       "active, merged." },
+    { "reproduce", "run published experiments by name", "[ID...]", TABLES(&experiments_table, NULL),
+      "attsvm reproduce mm-single-local --check -o figures", cli_reproduce,
+      "Runs the named experiments (all of them with --all; without a name it lists them) and "
+      "writes "
+      "into the directory -o (reproduced by default) for each the arrays ID.npz, the key numbers "
+      "ID.json and the figure ID.svg, and one page index.html of all that is there. Same seed, "
+      "same "
+      "bytes of ID.npz. Figures are drawn by gnuplot. JSON keys: one for each ID, with seconds, "
+      "failed, numbers." },
     { "help", "explain a verb, or print the manual", "[VERB]", TABLES(&cli_help_table, NULL),
       "attsvm help generate", cli_help,
       "Without VERB: the list of verbs. The manual page and docs/reference.md are made from the "

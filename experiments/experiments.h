@@ -1,0 +1,228 @@
+/*
+ * experiments: the published experiments by name (theory, section 7), and some beyond them.
+ *
+ * One file and one line of the registry each.  The steps are apart: `run` makes arrays, `numbers`
+ * reads the key numbers off them, `draw` draws them; so a figure can be drawn anew without a run.
+ */
+#ifndef ATTSVM_EXPERIMENTS_H
+#define ATTSVM_EXPERIMENTS_H
+
+#include "model/model.h"
+#include "report/report.h"
+#include "svm/svm.h"
+#include "train/train.h"
+
+/* ---------------------------------------------------------------- what an experiment is */
+
+/* How it is to be run.  What is random depends on the seed and the number of the run alone. */
+typedef struct experiments_setup {
+    int64_t runs; /* of what `unit` of the experiment says                  */
+    int64_t seed;
+    int64_t threads;  /* 0: all cores; the arrays do not depend on it           */
+    const char *data; /* a data file, for experiments that take one; NULL: none */
+    void (*progress)(void *context, double share); /* NULL: nobody wants to know */
+    void *context;
+} experiments_setup;
+
+typedef struct experiments_arrays experiments_arrays;   /* what a run makes           */
+typedef struct experiments_result experiments_result;   /* the same, to be read       */
+typedef struct experiments_numbers experiments_numbers; /* key numbers, what we find  */
+
+typedef struct experiment {
+    const char *id, *title;
+    const char *paper;   /* where it is from: "MM, figure 1"                            */
+    const char *setting; /* data, model, step, how many                                 */
+    const char *caption; /* what the figure shows                                       */
+    const char *says;    /* what the paper says, and what is wrong with its run         */
+    int64_t runs;        /* as published; 0: nothing random, --runs does not apply      */
+    const char *unit;    /* what is counted: "data sets", "runs a point"; NULL: nothing */
+    bool takes_data;     /* uses setup->data where it is given                          */
+    double seconds;      /* about how long it takes on two cores: for the time left     */
+    attsvm_status (*run)(const experiments_setup *setup, experiments_arrays *out,
+                         attsvm_error *err);
+    attsvm_status (*numbers)(const experiments_result *result, experiments_numbers *out,
+                             attsvm_error *err);
+    attsvm_status (*draw)(const experiments_result *result, report_figure **out, attsvm_error *err);
+} experiment;
+
+extern const experiment *const experiments_all[]; /* NULL-terminated, in the order of the page */
+/* An unknown id is an error that lists what there is. */
+attsvm_status experiments_find(const char *id, const experiment **out, attsvm_error *err);
+
+/* ------------------------------------------------------------------------------ running */
+
+/* A shape and its number of dimensions: SHAPE(6, steps, 3). */
+#define SHAPE(...)                                                                                 \
+    ((const int64_t[]){ __VA_ARGS__ }), (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+/* A new array of that name, all zeros, owned by `arrays`; its values into *out. */
+attsvm_status experiments_add(experiments_arrays *arrays, double **out, const char *name,
+                              const int64_t *shape, int ndim, attsvm_error *err);
+
+/*
+ * Calls body(context, k, worker, err) for k = 0..count-1 over all threads; worker < the number of
+ * threads tells scratch space apart.  Progress goes from share `from` to share `to`.  The first
+ * failure in the order of k is reported.
+ */
+typedef attsvm_status experiments_body(void *context, int64_t k, int worker, attsvm_error *err);
+attsvm_status experiments_parallel(const experiments_setup *setup, int64_t count, double from,
+                                   double to, experiments_body *body, void *context,
+                                   attsvm_error *err);
+void experiments_progress(const experiments_setup *setup, double share);
+
+/* An array in memory under a name, for attsvm_data_create. */
+attsvm_named_array experiments_name(const char *name, const double *values, const int64_t *shape,
+                                    int ndim);
+
+/* Trains on the calling thread; values of the named result, as doubles, into out (count): an error
+   where the run has another number of them. */
+attsvm_status experiments_trained(const attsvm_train *train, const char *name, double *out,
+                                  int64_t count, attsvm_error *err);
+
+/* Solves the problem that the settings name for `alpha`, on the calling thread: theta (count), NAN
+   where it is infeasible.  `info` may be NULL. */
+attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settings *settings,
+                                const int64_t *alpha, double *theta, int64_t count,
+                                attsvm_svm_info *info, attsvm_error *err);
+
+/* Correlation <a,b>/(|a||b|); NAN where one is zero. */
+double experiments_correlation(const double *a, const double *b, int64_t count);
+
+/* ------------------------------------------------------------- small prompt problems */
+
+enum { EXPERIMENTS_MOST_D = 16 };
+
+/* n sequences of T tokens, and a descent on p (and v) from a start value.  Arrays are borrowed. */
+typedef struct experiments_prompt {
+    int64_t n, T, d;
+    const double *X; /* (n,T,d)                                            */
+    const double *Y; /* (n)                                                */
+    const double *W; /* (d,d), NULL: identity                              */
+    const double *v; /* (d), fixed head or start of v                      */
+    const double *p; /* (d), start                                         */
+    bool trains_v;
+    const char *step;      /* "ngd", "gd", ...                                   */
+    const char *loss;      /* NULL: logistic                                     */
+    double lr, eps, eps_v; /* eps 0: exact normalised steps                      */
+    int64_t steps;
+} experiments_prompt;
+
+/* Exact descent: trace_p, trace_v (steps+1, d); softmax (steps+1, n) of the selected token;
+   trace_v and softmax may be NULL. */
+attsvm_status experiments_exact(const experiments_prompt *prompt, double *trace_p, double *trace_v,
+                                double *softmax, attsvm_error *err);
+/* The same steps with the textbook gradient in float (single) or double; logistic loss, ngd. */
+attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, double *trace_p,
+                                double *trace_v, attsvm_error *err);
+/* The SVM of `kind` (P, V, JOINT) for alpha (n) into theta (d). */
+attsvm_status experiments_prompt_svm(const experiments_prompt *prompt, attsvm_problem_kind kind,
+                                     const int64_t *alpha, double *theta, attsvm_error *err);
+/* argmax_t of the logits X_i W'p of sequence i. */
+int64_t experiments_argmax(const experiments_prompt *prompt, int64_t i, const double *p);
+
+/* ------------------------------------------------------------------------------ reading */
+
+typedef struct experiments_view {
+    const double *x; /* row-major */
+    int64_t shape[ATTSVM_MAX_DIMS];
+    int ndim;
+    int64_t count;
+} experiments_view;
+
+/* The array of that name; an error where the file does not have it. */
+attsvm_status experiments_get(const experiments_result *result, const char *name,
+                              experiments_view *out, attsvm_error *err);
+
+/* A key number, by which the run is checked (expected/ID.json); texts are copied. */
+void experiments_number(experiments_numbers *out, const char *key, double value,
+                        const char *meaning);
+/* What we find: sentences, one after the other. */
+void experiments_finds(experiments_numbers *out, const char *format, ...) BASE_PRINTF(2, 3);
+
+/* Mean and standard deviation (of a sample) of the finite ones among x[0], x[stride], ... */
+void experiments_mean(const double *x, int64_t count, int64_t stride, double *mean,
+                      double *deviation);
+
+/* --------------------------------------------------------------------------- reproducing */
+
+typedef struct experiments_settings {
+    int64_t runs;     /* 0: as published                             */
+    const char *data; /* data file for experiments that take one     */
+    bool all, check, redraw, png;
+    char reserved[4];
+} experiments_settings;
+
+extern const settings_table experiments_table;
+
+/* A number beside what it should be. */
+typedef struct experiments_check {
+    char *key, *meaning;
+    double value;
+    bool expected; /* there is something to compare with           */
+    bool ok;
+    double wanted, tolerance; /* at this number of runs            */
+    char *source;             /* where that comes from             */
+} experiments_check;
+
+struct experiments_numbers {
+    experiments_check *items;
+    int64_t count;
+    char *finds;
+    size_t room, finds_room;
+    bool out_of_memory;
+};
+
+/* What came out of one experiment. */
+typedef struct experiments_outcome {
+    const experiment *experiment;
+    experiments_numbers numbers;
+    int64_t runs, seed;
+    double seconds;
+    int64_t failed; /* numbers that are not as expected */
+} experiments_outcome;
+
+/*
+ * One experiment into a directory, which exists: ID.npz (not with redraw, which reads it), ID.json,
+ * ID.svg and where asked for ID.png.  experiments_outcome_free in any case.
+ */
+attsvm_status experiments_reproduce(const experiment *e, const experiments_settings *settings,
+                                    const experiments_setup *setup, const char *directory,
+                                    experiments_outcome *out, attsvm_error *err);
+void experiments_outcome_free(experiments_outcome *outcome);
+
+/* index.html of all results in the directory. */
+attsvm_status experiments_page(const char *directory, attsvm_error *err);
+
+/* ------------------------------------------------------- what the files here share */
+
+/* Files of the source tree that are part of the program. */
+typedef struct experiments_file {
+    const char *name; /* "expected/mm-multi.json" */
+    const char *text;
+    size_t size;
+} experiments_file;
+extern const experiments_file experiments_files[];               /* ends with name == NULL */
+const experiments_file *experiments_file_find(const char *name); /* NULL: none */
+
+attsvm_status experiments_arrays_create(experiments_arrays **out, attsvm_error *err);
+void experiments_arrays_free(experiments_arrays *arrays);
+attsvm_status experiments_arrays_write(const experiments_arrays *arrays, const experiment *e,
+                                       const experiments_setup *setup, const char *path,
+                                       attsvm_error *err);
+attsvm_status experiments_result_read(experiments_result **out, const experiment *e,
+                                      const char *path, attsvm_error *err);
+void experiments_result_free(experiments_result *result);
+int64_t experiments_result_runs(const experiments_result *result);
+int64_t experiments_result_seed(const experiments_result *result);
+
+void experiments_numbers_free(experiments_numbers *numbers);
+/* Compares with expected/ID.json, where there is one; counts what is not as expected. */
+attsvm_status experiments_compare(const experiment *e, experiments_numbers *numbers, int64_t runs,
+                                  int64_t *failed, attsvm_error *err);
+
+attsvm_status experiments_json_write(const experiments_outcome *outcome, const char *path,
+                                     attsvm_error *err);
+/* `seconds` of an earlier run; NAN where there is none. */
+double experiments_json_seconds(const char *path);
+
+#endif

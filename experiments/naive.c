@@ -1,0 +1,36 @@
+/* Descent as published code does it, in float and in double, for comparison with the exact one. */
+#include "experiments/experiments.h"
+
+#include <stdlib.h>
+
+#define PASTE(a, b) a##_##b
+#define JOIN(a, b)  PASTE(a, b)
+#define NAME(base)  JOIN(base, real)
+#define PROBLEM                                                                                    \
+    typedef struct NAME(problem) {                                                                 \
+        int64_t n, T, d;                                                                           \
+        real *X, *K, *Y, *p, *v;                                                                   \
+    } NAME(problem)
+
+#define real float
+#define EXP  expf
+#define SQRT sqrtf
+PROBLEM;
+#include "naive.inc"
+#undef real
+#undef EXP
+#undef SQRT
+
+#define real double
+#define EXP  exp
+#define SQRT sqrt
+PROBLEM;
+#include "naive.inc"
+#undef real
+
+attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, double *trace_p,
+                                double *trace_v, attsvm_error *err)
+{
+    return single ? naive_float(prompt, trace_p, trace_v, err)
+                  : naive_double(prompt, trace_p, trace_v, err);
+}

@@ -1,0 +1,127 @@
+/* A figure as it is put together: panels, and series with copies of their points. */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+report_figure *report_figure_create(int columns, int width, int height)
+{
+    report_figure *f = calloc(1, sizeof *f);
+    if (f) {
+        f->columns = columns;
+        f->width = width;
+        f->height = height;
+    }
+    return f;
+}
+
+void report_figure_free(report_figure *f)
+{
+    if (!f)
+        return;
+    for (int k = 0; k < f->item_count; k++)
+        free(f->items[k].points);
+    free(f->items);
+    free(f->texts);
+    free(f->panels);
+    free(f);
+}
+
+/* Room for one more; false, remembered, when memory is out. */
+static bool grow(report_figure *f, void *list, int used, size_t *room, size_t size)
+{
+    void *old, *grown;
+    memcpy(&old, list, sizeof old);
+    grown = io_grow(old, (size_t)used, 1, room, size, NULL);
+    if (!grown) {
+        f->out_of_memory = true;
+        return false;
+    }
+    memcpy(list, &grown, sizeof grown);
+    return true;
+}
+
+static void copy_text(char out[REPORT_MOST_TEXT], const char *text)
+{
+    snprintf(out, REPORT_MOST_TEXT, "%s", text ? text : "");
+}
+
+void report_add_panel(report_figure *f, const report_panel *panel)
+{
+    if (!f || !grow(f, &f->panels, f->panel_count, &f->panel_room, sizeof *f->panels) ||
+        !grow(f, &f->texts, f->panel_count, &f->text_room, sizeof *f->texts))
+        return;
+    f->panels[f->panel_count] = *panel;
+    copy_text(f->texts[f->panel_count][0], panel->title);
+    copy_text(f->texts[f->panel_count][1], panel->x.label);
+    copy_text(f->texts[f->panel_count][2], panel->y.label);
+    f->panel_count++;
+}
+
+static void copy_points(report_item *item, const report_series *s)
+{
+    int64_t stride = s->stride > 0 ? s->stride : 1;
+    for (int64_t k = 0; k < s->count; k++) {
+        double *point = item->points + 4 * k;
+        point[0] = s->x ? s->x[k * stride] : (double)k;
+        point[1] = s->y ? s->y[k * stride] : NAN;
+        point[2] = s->low ? s->low[k * stride] : NAN;
+        point[3] = s->high ? s->high[k * stride] : NAN;
+    }
+}
+
+static void add_item(report_figure *f, const report_series *s, bool is_text)
+{
+    if (!f || f->panel_count == 0 ||
+        !grow(f, &f->items, f->item_count, &f->item_room, sizeof *f->items))
+        return;
+    report_item *item = &f->items[f->item_count];
+    *item = (report_item){ .style = *s, .panel = f->panel_count - 1, .is_text = is_text };
+    if (base_allocate(&item->points, (size_t)s->count, 4 * sizeof(double), "figure", NULL) !=
+        ATTSVM_OK) {
+        f->out_of_memory = true;
+        return;
+    }
+    copy_text(item->label, s->label);
+    copy_points(item, s);
+    f->item_count++;
+}
+
+void report_add_series(report_figure *f, const report_series *series)
+{
+    add_item(f, series, false);
+}
+
+void report_add_text(report_figure *f, double x, double y, const char *text, report_colour colour)
+{
+    report_series s = { .label = text, .colour = colour, .count = 1, .x = &x, .y = &y };
+    add_item(f, &s, true);
+}
+
+attsvm_status report_figure_write(const report_figure *f, const char *path, attsvm_error *err)
+{
+    const char *ending = strrchr(path, '.');
+    bool png = ending && strcmp(ending, ".png") == 0;
+    char *bytes = NULL;
+    size_t size = 0;
+    io_file *file = NULL;
+    if (!f || f->out_of_memory)
+        return fail(err, ATTSVM_E_MEMORY, "%s: no memory for the figure", path);
+    FILE *script = tmpfile();
+    if (!script)
+        return fail(err, ATTSVM_E_DISK, "%s: no temporary file for gnuplot", path);
+    report_script(f, png, script);
+    attsvm_status status = report_gnuplot_run(script, &bytes, &size, err);
+    if (status == ATTSVM_OK)
+        status = io_file_create(&file, path, err);
+    if (status == ATTSVM_OK) {
+        status = io_file_write(file, bytes, size, err);
+        if (status == ATTSVM_OK)
+            status = io_file_commit(file, err);
+        else
+            io_file_abandon(file);
+    }
+    free(bytes);
+    fclose(script);
+    return status;
+}
