@@ -210,6 +210,7 @@ static void print_rows(const cli_solved *s)
         weights[k] = (weight){ claim->lambda[k], k };
     qsort(weights, (size_t)count, sizeof *weights, by_lambda);
     bool queries = claim->settings.query != ATTSVM_QUERY_TOKEN &&
+                   claim->settings.query != ATTSVM_QUERY_LAST &&
                    (claim->settings.query != ATTSVM_QUERY_GIVEN || s->data->queries > 1);
     bool rivals = claim->selection.alpha && claim->settings.problem != ATTSVM_PROBLEM_V;
     printf("\n  %-10s  %10s%s%s%10s\n", "multiplier", "sequence", queries ? "     query" : "",

@@ -151,7 +151,9 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
            info.terms);
     print_end(&info);
     print_selected(train);
-    if (*norm)
+    if (*norm && strcmp(s->loss, "ntp") == 0)
+        printf("\nattsvm graph %s computes the direction to expect.\n", path);
+    else if (*norm)
         printf("\nThe direction to expect is that of the %s-norm SVM of the selected tokens.\n",
                norm);
     if (call->common->output)

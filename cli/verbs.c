@@ -122,6 +122,7 @@ const cli_entry cli_arrays[] = {
     { "ids", "(n), or one for each query", "a selection: one token of each sequence" },
     { "O", "(n,T) or (N); one a query: (n,M,T)", "selected sets, 0 and 1" },
     { "s", "(n,T) or (N); one a query: (n,M,T)", "softmax values" },
+    { "labels", "(n)", "next-token prediction: rows of E that follow the contexts" },
     { "init_p", "(d)", "start value of p" },
     { "init_W", "(d,d)", "start value of W" },
     { "init_K", "(d,r)", "start value of K" },

@@ -200,8 +200,9 @@ typedef struct attsvm_data_info {
 
 /*
  * A data set over arrays that the caller keeps: names as in the file format (X, or E and tokens;
- * offsets, Y or y, Z, v, V, W, p, ids, O, s, init_...); unknown names are ignored.  All values
- * are checked.  The arrays are borrowed and must outlive the data set.  On failure *out is NULL.
+ * offsets, Y or y, Z, v, V, W, p, ids, O, s, labels, init_...); unknown names are ignored.  All
+ * values are checked.  The arrays are borrowed and must outlive the data set.  On failure *out is
+ * NULL.
  */
 ATTSVM_API attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_named_array *arrays,
                                             int64_t count, const attsvm_read_settings *settings,
@@ -280,6 +281,7 @@ typedef enum attsvm_query {
     ATTSVM_QUERY_TOKEN,     /* token `query_token` of the sequence itself               */
     ATTSVM_QUERY_ALL,       /* every token is a query                                   */
     ATTSVM_QUERY_CAUSAL,    /* every token is a query and sees itself and those before  */
+    ATTSVM_QUERY_LAST,      /* the last token of the sequence                           */
 } attsvm_query;
 
 typedef enum attsvm_duplicates {
@@ -317,7 +319,7 @@ ATTSVM_API void attsvm_svm_settings_init(attsvm_svm_settings *settings);
 
 /*
  * Sets one field by the name and text of its flag, the short forms included: norm "lq:3", head
- * "concave:0.5", query "2", "all" or "causal".
+ * "concave:0.5", query "2", "last", "all" or "causal".
  */
 ATTSVM_API attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
                                                  const char *value, attsvm_error *err);
@@ -504,7 +506,8 @@ typedef struct attsvm_head_callback {
 
 /*
  * What to train and how.  Texts are borrowed and are what the flags take: step "ngd", "nmd:3";
- * loss "logistic"; head "concave:0.5"; query "2", "all", "causal" (empty: Z, else token 0); init
+ * loss "logistic"; head "concave:0.5"; query "2", "last", "all", "causal" (empty: Z, else token 0,
+ * with loss "ntp" the last one); init
  * "auto", "zero", "uniform:0.3", "gauss:1", "file", or the name of a result; record "100", "log"
  * (empty: nothing); eps "1e-9" or "1e-19,1e-9" (attention, head); lstar a number.
  */

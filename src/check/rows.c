@@ -29,8 +29,8 @@ static attsvm_status check_settings(const attsvm_svm_settings *s, attsvm_error *
         return fail(err, ATTSVM_E_ARG, "problem = %d is not in 1..6", s->problem);
     if (s->norm < ATTSVM_NORM_L2 || s->norm > ATTSVM_NORM_LINF)
         return fail(err, ATTSVM_E_ARG, "norm = %d is not in 1..7", s->norm);
-    if (s->query < ATTSVM_QUERY_GIVEN || s->query > ATTSVM_QUERY_CAUSAL)
-        return fail(err, ATTSVM_E_ARG, "query = %d is not in 1..4", s->query);
+    if (s->query < ATTSVM_QUERY_GIVEN || s->query > ATTSVM_QUERY_LAST)
+        return fail(err, ATTSVM_E_ARG, "query = %d is not in 1..5", s->query);
     if (s->duplicates < ATTSVM_DUPLICATES_MERGE || s->duplicates > ATTSVM_DUPLICATES_STRICT)
         return fail(err, ATTSVM_E_ARG, "duplicates = %d is not in 1..2", s->duplicates);
     if (s->head < ATTSVM_HEAD_LINEAR || s->head > ATTSVM_HEAD_CONCAVE)
@@ -61,6 +61,8 @@ static attsvm_status open_queries(check_problem *p, attsvm_error *err)
         p->causal = s->query == ATTSVM_QUERY_CAUSAL;
         return ATTSVM_OK;
     }
+    if (s->query == ATTSVM_QUERY_LAST)
+        return ATTSVM_OK;
     const attsvm_array *Z = attsvm_data_array(data, "Z");
     if (s->query == ATTSVM_QUERY_GIVEN && Z) {
         p->queries = data->queries;
@@ -236,6 +238,8 @@ void check_query(const check_problem *p, const check_term *term, double *z)
 {
     if (p->Z.count > 0)
         la_row(&p->Z, term->sequence * p->queries + term->query, z);
+    else if (p->claim->settings.query == ATTSVM_QUERY_LAST)
+        la_row(&term->tokens, term->tokens.count - 1, z);
     else
         la_row(&term->tokens, p->queries ? p->claim->settings.query_token : term->query, z);
 }

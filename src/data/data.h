@@ -164,6 +164,14 @@ void data_terms_query(const data_terms *terms, int64_t i, int64_t q, double *z);
 /* Label of the term, -1 or +1; 0 where the data set has none (or not one for every term). */
 int data_terms_label(const data_terms *terms, int64_t i, int64_t q);
 
+/* -------------------------------------------------------------- next-token prediction */
+
+/*
+ * The label of every sequence, a row of E that its context holds, from `labels` (n) into *out (n,
+ * caller frees).  An error names what is missing, out of range or not in its context.
+ */
+attsvm_status data_next_words(const attsvm_data *data, int32_t **out, attsvm_error *err);
+
 /* ------------------------------------------------------------------------- heads */
 
 /* h(u): v'u, v' relu(V u), v'u - kappa |u|^2. */

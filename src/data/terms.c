@@ -91,7 +91,10 @@ void data_terms_query(const data_terms *terms, int64_t i, int64_t q, double *z)
         return;
     }
     la_rows rows = data_sequence(terms->data, i);
-    la_row(&rows, terms->mode == ATTSVM_QUERY_TOKEN ? terms->token : q, z);
+    int64_t t = terms->mode == ATTSVM_QUERY_TOKEN  ? terms->token
+                : terms->mode == ATTSVM_QUERY_LAST ? rows.count - 1
+                                                   : q;
+    la_row(&rows, t, z);
 }
 
 int data_terms_label(const data_terms *terms, int64_t i, int64_t q)

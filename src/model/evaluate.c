@@ -155,6 +155,7 @@ static void describe_loss(const pass *c, model_worker *k, const la_rows *tokens,
     bool stay = false, linear = m->head.kind->linear;
     for (int64_t t = 0; same_key && t < tokens->count; t++)
         stay |= same_key[t] == same_key[top] && k->e[t] != 0;
+    stay |= loss->of_log && score == 0; /* no limit where the label is not selected */
     if (!linear)
         stay |= m->attention[term] < 1 - unsaturated;
     model_scaled delta = { weights->pull, weights->I == INFINITY ? 0 : -weights->I };
@@ -163,15 +164,16 @@ static void describe_loss(const pass *c, model_worker *k, const la_rows *tokens,
         delta.value *= Y;
         score = Y * m->head.kind->gradient(&m->head, c->v, k->x, k->slope, k->head);
     }
+    double u = loss->of_log ? log(score) : score;
     m->output[term] = output;
-    m->loss_limit[term] = loss->value(loss, score);
-    m->loss_excess[term] = stay ? model_scaled_of(NAN) : loss_change(loss, score, delta);
+    m->loss_limit[term] = loss->value(loss, u);
+    m->loss_excess[term] = stay ? model_scaled_of(NAN) : loss_change(loss, u, delta);
     m->loss_best[term] = NAN;
     if (m->scores) {
         double best = score;
         for (int64_t t = 0; t < tokens->count; t++)
             best = fmax(best, score + k->e[t]);
-        m->loss_best[term] = loss->value(loss, best);
+        m->loss_best[term] = loss->value(loss, loss->of_log ? log(best) : best);
     }
 }
 
@@ -189,6 +191,18 @@ static bool quick_term(const pass *c, model_worker *k, const double *score, int6
 }
 
 /*
+ * u of a linear head from the score of the selected token and the pull of the others.  Of the
+ * label's attention in next-token prediction the logarithm, exact near 1 and near 0.
+ */
+static double linear_output(const model *m, double score, const model_weights *weights)
+{
+    double pull = weights->pull == 0 ? 0 : exp(-weights->I) * weights->pull;
+    if (!m->loss.of_log)
+        return score + pull;
+    return score > 0 ? log1p(pull) : log(weights->pull) - weights->I;
+}
+
+/*
  * One term: logits along b (d), then the weights of X' g into k->w, with rate and exponent such
  * that the term's share of the gradient is -rate exp(exponent) sum_t w_t k_t.
  */
@@ -197,7 +211,7 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
 {
     model *m = c->m;
     const int64_t first = data_first(m->data, i), term = data_terms_first(&m->query, i) + query;
-    const double Y = data_terms_label(&m->query, i, query);
+    const double Y = m->loss.of_log ? 1 : data_terms_label(&m->query, i, query);
     la_rows keys = model_rows_of(m->data, &m->keys, i), tokens = data_sequence(m->data, i);
     const int64_t T = keys.count = tokens.count = data_terms_visible(&m->query, i, query);
     bool repeats = m->repeats && m->repeats[i];
@@ -206,7 +220,8 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
     const double *score = m->scores ? m->scores + first : k->score;
 
     la_rows_dot(&keys, b, k->a);
-    if (m->scores && !c->value && !repeats && quick_term(c, k, score, T, Y, rate, exponent))
+    bool quick = m->scores && !m->loss.of_log && !c->value && !repeats;
+    if (quick && quick_term(c, k, score, T, Y, rate, exponent))
         return;
     int64_t top = model_select(T, k->a, same, k->scratch);
     double highest = k->a[top], output = 0;
@@ -221,11 +236,8 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
         output = Y * pool(c, k, &tokens, top, Y);
     }
     model_weights weights = model_weigh(T, top, k->m, k->e, same_key, k->w, k->scratch);
-    if (m->head.kind->linear) {
-        output = Y * score[top];
-        if (weights.pull != 0)
-            output += exp(-weights.I) * weights.pull;
-    }
+    if (m->head.kind->linear)
+        output = linear_output(m, Y * score[top], &weights);
     if (c->gradient) {
         model_scaled slope = m->loss.slope(&m->loss, output);
         *rate = slope.value / (weights.Z * c->terms);

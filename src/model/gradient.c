@@ -173,7 +173,8 @@ static model_value sum_values(const model *m, const int64_t *sequences, int64_t 
             v.attention_mean += m->attention[t];
             v.entropy += m->entropy[t];
             v.effective_tokens += exp(m->entropy[t]);
-            v.accuracy += m->output[t] > 0;
+            /* next-token prediction is right where the label is selected: its limit is 0 then */
+            v.accuracy += m->loss.of_log ? m->loss_limit[t] == 0 : m->output[t] > 0;
             v.gap = fmin(v.gap, m->gap[t]);
         }
     }
@@ -182,9 +183,10 @@ static model_value sum_values(const model *m, const int64_t *sequences, int64_t 
     v.excess.value /= terms;
     best /= terms;
     /* L - L* = (L - L*(alpha)) + (L*(alpha) - L*): the second is exactly 0 once alpha is opt */
-    if (m->scores && isnan(v.excess.value))
+    bool best_known = m->scores && !m->loss.of_log;
+    if (best_known && isnan(v.excess.value))
         v.over_best = model_scaled_of(v.loss - v.limit + best);
-    else if (m->scores)
+    else if (best_known)
         v.over_best = model_scaled_add(v.excess, model_scaled_of(best));
     else
         v.over_best = (model_scaled){ m->loss.magnitude ? small.value / terms : NAN, small.log };

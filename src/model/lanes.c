@@ -25,9 +25,9 @@ static bool applies(const model *m)
 {
     const attsvm_data *data = m->data;
     double values = (double)m->terms * (double)data->T_max * (double)m->d;
-    return m->parts == 1 && !data->comm && m->scores && !m->repeats && data->T_min == data->T_max &&
-           data->T_max > 1 && m->query.mode != ATTSVM_QUERY_CAUSAL && values <= MOST_VALUES &&
-           scores_differ(m);
+    return m->parts == 1 && !data->comm && m->scores && !m->loss.of_log && !m->repeats &&
+           data->T_min == data->T_max && data->T_max > 1 && m->query.mode != ATTSVM_QUERY_CAUSAL &&
+           values <= MOST_VALUES && scores_differ(m);
 }
 
 static int64_t padded(int64_t count)

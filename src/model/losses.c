@@ -6,7 +6,7 @@
 #include <string.h>
 
 const model_loss *const model_losses[] = { &model_loss_logistic, &model_loss_exp,
-                                           &model_loss_linear, NULL };
+                                           &model_loss_linear, &model_loss_ntp, NULL };
 
 attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_error *err)
 {

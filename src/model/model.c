@@ -40,7 +40,8 @@ static attsvm_status token_number(const char *text, int64_t *out, attsvm_error *
     char *end;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || isspace((unsigned char)*text) || value < 0)
-        return fail(err, ATTSVM_E_ARG, "query = %s: expected a token number, all, or causal", text);
+        return fail(err, ATTSVM_E_ARG, "query = %s: expected a token number, last, all, or causal",
+                    text);
     *out = value;
     return ATTSVM_OK;
 }
@@ -55,6 +56,10 @@ static attsvm_status set_query(model *m, const char *text, attsvm_error *err)
         return fail(err, ATTSVM_E_ARG, "query = %s: the query of a prompt model is p", text);
     if (m->prompt)
         mode = 0;
+    else if (unsaid && m->loss.of_log && !attsvm_data_array(m->data, "Z"))
+        mode = ATTSVM_QUERY_LAST;
+    else if (!unsaid && strcmp(text, "last") == 0)
+        mode = ATTSVM_QUERY_LAST;
     else if (!unsaid && strcmp(text, "all") == 0)
         mode = ATTSVM_QUERY_ALL;
     else if (!unsaid && strcmp(text, "causal") == 0)
@@ -71,6 +76,13 @@ static attsvm_status set_query(model *m, const char *text, attsvm_error *err)
 static attsvm_status check_labels(const model *m, attsvm_error *err)
 {
     const attsvm_data *data = m->data;
+    if (m->loss.of_log && m->terms != m->n)
+        return fail(err, ATTSVM_E_ARG,
+                    "loss = ntp: a sequence has one label, so one query; here are %" PRId64
+                    " sequences and %" PRId64 " queries",
+                    m->n, m->terms);
+    if (m->loss.of_log)
+        return ATTSVM_OK;
     if (!data->Y)
         return fail(err, ATTSVM_E_DATA, "Y is needed and not there: training wants labels");
     if (data->labels != m->n && data->labels != m->terms)
@@ -114,6 +126,14 @@ static attsvm_status set_head(model *m, const model_options *options, attsvm_err
 {
     double *V = NULL, *v = NULL;
     m->head.d = m->head.size = m->d;
+    if (m->loss.of_log && (m->trains_v || options->user_head || strcmp(options->head, "linear")))
+        return fail(err, ATTSVM_E_ARG,
+                    "loss = ntp: attention itself is the prediction, there is no head; models are "
+                    "p, pW, W, KQ");
+    if (m->loss.of_log) {
+        m->head.kind = &model_head_linear;
+        return ATTSVM_OK;
+    }
     if (options->user_head) {
         m->head.kind = &model_head_user;
         m->head.callback = *options->user_head;
@@ -201,11 +221,25 @@ static void score_block(void *context, int64_t block, int worker)
     }
 }
 
+/* Next-token prediction: 1 for the label, 0 for the other words. */
+static attsvm_status set_label_scores(model *m, attsvm_error *err)
+{
+    int32_t *next;
+    TRY(data_next_words(m->data, &next, err));
+    for (int64_t i = 0; i < m->n; i++)
+        for (int64_t t = data_first(m->data, i); t < data_first(m->data, i + 1); t++)
+            m->scores[t] = m->data->index[t] == next[i];
+    free(next);
+    return ATTSVM_OK;
+}
+
 static attsvm_status set_scores(model *m, attsvm_error *err)
 {
     if (!m->head.kind->linear || m->trains_v)
         return ATTSVM_OK;
     TRY(base_allocate(&m->scores, (size_t)m->data->tokens, sizeof *m->scores, "scores", err));
+    if (m->loss.of_log)
+        return set_label_scores(m, err);
     base_parallel(m->threads, m->part_hi - m->part_lo, score_block, m);
     return ATTSVM_OK;
 }
@@ -230,7 +264,7 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
         return ATTSVM_OK;
     }
     TRY(base_allocate(&m->same, tokens, sizeof *m->same, "copies of tokens", err));
-    if (!m->keys_memory) { /* the same key is the same token */
+    if (!m->keys_memory && !m->loss.of_log) { /* the same key is the same token and score */
         memcpy(m->same, m->same_key, tokens * sizeof *m->same);
         return ATTSVM_OK;
     }

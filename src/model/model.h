@@ -29,6 +29,9 @@ double model_scaled_log(model_scaled a);
  *   slope     |l'(u)|, exact at any u
  *   change    l(u + delta) - l(u) without cancellation
  *   magnitude l(u) where l > 0 falls to 0; NULL for losses without that limit
+ *   of_log    the loss of next-token prediction: the score of a token is 1 where it is the label
+ * and 0 elsewhere, there is no head, and u comes as its logarithm (u itself underflows); slope and
+ * change are still those in u
  */
 typedef struct model_loss {
     const char *flag, *help;
@@ -38,10 +41,11 @@ typedef struct model_loss {
     /* slope of count values at once; NULL: one by one */
     void (*slopes)(const double *u, double *value, double *log, int64_t count);
     model_scaled (*magnitude)(const struct model_loss *loss, double u);
+    bool of_log;
     attsvm_loss_callback callback;
 } model_loss;
 
-extern const model_loss model_loss_logistic, model_loss_exp, model_loss_linear;
+extern const model_loss model_loss_logistic, model_loss_exp, model_loss_linear, model_loss_ntp;
 /* Wraps the caller's function. */
 model_loss model_loss_user(attsvm_loss_callback callback);
 /* The table, NULL-terminated. */
@@ -126,7 +130,7 @@ enum { MODEL_MOST_BLOCKS = 3 };
 
 typedef struct model_options {
     attsvm_model kind;
-    const char *loss, *head, *query; /* flags; query "" or NULL: Z, else token 0 */
+    const char *loss, *head, *query; /* flags; query "" or NULL: Z, else token 0 (ntp: last) */
     int64_t rank;                    /* columns of K and Q; 0: d                  */
     int64_t threads;
     const attsvm_loss_callback *user_loss; /* NULL, or instead of `loss` and `head` */
@@ -168,7 +172,7 @@ typedef struct model {
     const double *p;   /* fixed prompt of pW                                      */
     const double *v;   /* fixed head                                              */
     la_rows keys;      /* all keys k = W x as rows (count: tokens or table)       */
-    double *scores;    /* h(x_t) of all tokens, fixed linear head; else NULL      */
+    double *scores;    /* h(x_t) of all tokens, fixed linear head (ntp: 1 or 0); else NULL */
     int32_t *same;     /* per token: lowest index with the same key and score     */
     int32_t *same_key; /* per token: lowest index with the same key               */
     uint8_t *repeats;  /* per sequence: some token has a copy; NULL: none has     */
@@ -176,7 +180,7 @@ typedef struct model {
     int64_t *selected;         /* index of the selected token                             */
     double *attention;         /* of the selected token and its copies                    */
     double *entropy;           /* of the softmax                                          */
-    double *output;            /* Y f                                                     */
+    double *output;            /* Y f; log f where the loss is of_log                      */
     double *gap;               /* smallest a_top - a_t over tokens of another key         */
     double *loss_limit;        /* l(Y h(x_top))                                           */
     double *loss_best;         /* l(best score), fixed linear head; else NaN              */

@@ -5,7 +5,7 @@
 
 static const char *const problems[] = { "p", "v", "joint", "W", "multi", "finite", NULL };
 static const char *const norms[] = { "l2", "fro", "nuc", "spectral", "lq", "l1", "linf", NULL };
-static const char *const queries[] = { "given", "token", "all", "causal", NULL };
+static const char *const queries[] = { "given", "token", "all", "causal", "last", NULL };
 static const char *const duplicates[] = { "merge", "strict", NULL };
 static const char *const heads[] = { "linear", "relu", "concave", NULL };
 
@@ -17,9 +17,9 @@ static const field svm_fields[] = {
     { F(norm), FIELD_CHOICE, ATTSVM_NORM_L2, ATTSVM_NORM_LINF, ATTSVM_NORM_FRO,
       "norm to minimise; lq:Q for an l_q norm", norms, 0 },
     { F(q), FIELD_DOUBLE, 1, 1e3, 2, "exponent of the l_q norm, above 1", 0, 0 },
-    { F(query), FIELD_CHOICE, ATTSVM_QUERY_GIVEN, ATTSVM_QUERY_CAUSAL, ATTSVM_QUERY_GIVEN,
-      "queries: Z of the file, one token (its number), all tokens, all with a causal mask", queries,
-      0 },
+    { F(query), FIELD_CHOICE, ATTSVM_QUERY_GIVEN, ATTSVM_QUERY_LAST, ATTSVM_QUERY_GIVEN,
+      "queries: Z of the file, one token (its number or last), all tokens, all with a causal mask",
+      queries, 0 },
     { F(query_token), FIELD_INT, 0, 1e15, 0, "the token that is the query, without Z", 0, 0 },
     { F(duplicates), FIELD_CHOICE, ATTSVM_DUPLICATES_MERGE, ATTSVM_DUPLICATES_STRICT,
       ATTSVM_DUPLICATES_MERGE, "copies of the selected token: merged with it, or rivals",

@@ -14,7 +14,11 @@ static const field train_fields[] = {
       "step rule: gd, ngd, polyak, md:Q, nmd:Q, sign, coordinate, spectral, momentum, adam, "
       "rescale:C",
       0, "ngd" },
-    { F(loss), FIELD_TEXT, 0, 0, 0, "loss of u = Y f: logistic, exp, linear", 0, "logistic" },
+    { F(loss), FIELD_TEXT, 0, 0, 0,
+      "loss of u = Y f: logistic, exp, linear; ntp: next-token prediction, -log of the attention "
+      "on "
+      "the label",
+      0, "logistic" },
     { F(lr), FIELD_DOUBLE, 0, 1e300, 0.1, "step size", 0, 0 },
     { F(iters), FIELD_INT, 0, 1e15, 1000, "steps", 0, 0 },
     { F(init), FIELD_TEXT, 0, 0, 0,
@@ -29,7 +33,9 @@ static const field train_fields[] = {
     { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },
     { F(head), FIELD_TEXT, 0, 0, 0, "head: linear, relu, concave:KAPPA", 0, "linear" },
     { F(query), FIELD_TEXT, 0, 0, 0,
-      "query of the W models: a token number, all, causal; empty: Z, else token 0", 0, "" },
+      "query of the W models: a token number, last, all, causal; empty: Z, else token 0 (ntp: "
+      "last)",
+      0, "" },
     { F(batch), FIELD_INT, 0, 1e15, 0, "sequences a step; 0: all", 0, 0 },
     { F(max_step), FIELD_DOUBLE, 0, 1e300, 1, "polyak: longest step", 0, 0 },
     { F(lstar), FIELD_TEXT, 0, 0, 0, "polyak: the lowest loss, where it is not known", 0, "" },

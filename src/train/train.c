@@ -73,7 +73,8 @@ static attsvm_status read_lstar(attsvm_train *t, attsvm_error *err)
         return ATTSVM_OK;
     }
     bool joint = t->m->trains_v && t->m->loss.magnitude;
-    if (t->rule->takes_lstar && !t->m->scores && !joint)
+    bool known = t->m->scores && !t->m->loss.of_log;
+    if (t->rule->takes_lstar && !known && !joint)
         return fail(err, ATTSVM_E_ARG,
                     "lstar is needed: the lowest loss is only known for a fixed linear head, and "
                     "for joint training with the logistic or exp loss");

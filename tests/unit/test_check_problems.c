@@ -230,6 +230,10 @@ static void own_tokens_as_queries(void **state)
     assert_valid(data, &claim);
     claim.settings.query_token = 1;
     assert_rejected(data, &claim, "has margin 0");
+    /* the last token as the query */
+    claim.settings.query = ATTSVM_QUERY_LAST;
+    PROOF(claim, one, row, alone);
+    assert_valid(data, &claim);
     attsvm_data_free(data);
 }
 
