@@ -130,7 +130,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 static void draw_panel(report_figure *f, const char *title, const experiments_view *p,
                        const experiments_view *svm, bool legend)
 {
-    static const char *const names[2] = { "SVM direction, token 1", "SVM direction, token 2" };
+    static const char *const names[2] = { "SVM, token 1", "SVM, token 2" };
     report_add_panel(f, &(report_panel){ .title = title,
                                          .x = { .label = "p_1", .low = -6, .high = 26 },
                                          .y = { .label = "p_2", .low = -3, .high = 24 },
@@ -138,7 +138,7 @@ static void draw_panel(report_figure *f, const char *title, const experiments_vi
                                          .no_legend = !legend });
     for (int64_t k = 0; k < STARTS; k++)
         report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,
-                                               .label = k == 0 ? "descent, 1000 steps" : NULL,
+                                               .label = k == 0 ? "descent" : NULL,
                                                .colour = REPORT_BLUE,
                                                .count = RECORDS,
                                                .x = p->x + k * RECORDS * D,

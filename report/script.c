@@ -277,9 +277,9 @@ static void write_cells(const report_item *item, double full, FILE *out)
 static void write_axis(char name, const report_axis *axis, const char *label, const range *r,
                        FILE *out)
 {
-    fprintf(out, "unset logscale %c\nset %crange [%.9g:%.9g]\nset %clabel \"%s\"\n", name, name,
-            r->low, r->high, name, label);
-    fprintf(out, "set %ctics autofreq nomirror\n", name);
+    fprintf(out, "unset logscale %c\nset %crange [%.9g:%.9g]\nset %clabel \"%s\" offset %s\n", name,
+            name, r->low, r->high, name, label, name == 'x' ? "0,0.5" : "0.5,0");
+    fprintf(out, "set %ctics autofreq nomirror offset %s\n", name, name == 'x' ? "0,0.3" : "0,0");
     if (axis->log) {
         /* whole powers of ten only where there are many of them */
         double decades = log10(r->high / r->low);
