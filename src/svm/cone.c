@@ -17,6 +17,49 @@ void svm_part_sum(const svm_part *part, const double *lambda, double *S, double 
     la_gemm(true, false, p, q, part->terms, 1, scratch, p, part->v, q, 0, S, q);
 }
 
+void svm_part_sum_exact(const svm_part *part, const double *lambda, double *S, double *scratch)
+{
+    const la_exact *exact = la_exact_active();
+    int64_t p = part->p, q = part->q, terms = part->terms;
+    double *hi = scratch, *lo = hi + terms * p, *S_lo = lo + terms * p;
+    memset(scratch, 0, (size_t)(2 * terms * p + p * q) * sizeof *scratch);
+    memset(S, 0, (size_t)(p * q) * sizeof *S);
+    for (int64_t r = 0; r < part->rows; r++)
+        if (lambda[r] != 0)
+            exact->axpy(base_dd(lambda[r]), part->u + r * p, hi + part->term[r] * p,
+                        lo + part->term[r] * p, p);
+    for (int64_t t = 0; t < terms; t++)
+        for (int64_t i = 0; i < p; i++)
+            exact->axpy((dd){ hi[t * p + i], lo[t * p + i] }, part->v + t * q, S + i * q,
+                        S_lo + i * q, q);
+}
+
+void svm_part_apply_exact(const svm_part *part, const double *G, double *y, double *scratch)
+{
+    const la_exact *exact = la_exact_active();
+    int64_t p = part->p, q = part->q, terms = part->terms;
+    double *hi = scratch, *lo = hi + terms * p;
+    for (int64_t t = 0; t < terms; t++)
+        for (int64_t i = 0; i < p; i++) {
+            dd along = base_dd_dot(part->v + t * q, G + i * q, q);
+            hi[t * p + i] = along.hi;
+            lo[t * p + i] = along.lo;
+        }
+    for (int64_t r = 0; r < part->rows; r++)
+        y[r] = base_dd_value(
+            exact->dot(part->u + r * p, hi + part->term[r] * p, lo + part->term[r] * p, p));
+}
+
+double svm_part_missed(const svm_part *part, const double *lambda, const double *margin,
+                       const double *norms, double scale)
+{
+    double sum = 0;
+    for (int64_t r = 0; r < part->rows; r++)
+        if (part->equal[r])
+            sum += fabs(scale * margin[r] - part->b[r]) * (fabs(lambda[r]) + 1 / norms[r]);
+    return sum;
+}
+
 void svm_part_apply(const svm_part *part, const double *G, int64_t ldg, double *y, double *scratch)
 {
     int64_t p = part->p, q = part->q;

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double FARKAS = 1e-12;   /* largest residual of a proof, relative to its terms  */
-static const double EQUALITY = 1e-12; /* of |e| + |A| |theta|: an equality holds             */
-static const double ZERO_ROW = 1e-13; /* of |A| |theta|: a row with b = 0 holds              */
+static const double FARKAS = 1e-12; /* largest residual of a proof, relative to its terms */
 
 /* --------------------------------------------------------------------------- norms */
 
@@ -54,7 +52,7 @@ attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const 
 }
 
 /* Dual norm of the rank-one A = delta z' is the product of the vectors' norms, in all of them. */
-static double row_norm(const attsvm_svm_settings *settings, const double *delta, const double *z,
+double svm_norm_of_row(const attsvm_svm_settings *settings, const double *delta, const double *z,
                        int64_t d)
 {
     attsvm_svm_settings own = *settings;
@@ -77,9 +75,9 @@ typedef struct summand {
 } summand;
 
 typedef struct totals {
-    double *S;      /* (size) sum of factor A        */
-    double weight;  /* sum of |factor| |A|_dual      */
-    double largest; /* |A|_dual                      */
+    double *S, *S_lo; /* (size) sum of factor A      */
+    double weight;    /* sum of |factor| |A|_dual      */
+    double largest;   /* |A|_dual                      */
     double *delta, *lo, *z;
     void *memory;
 } totals;
@@ -88,14 +86,15 @@ static attsvm_status totals_create(totals *t, const svm_rows *rows, attsvm_error
 {
     size_t d = (size_t)rows->d;
     *t = (totals){ 0 };
-    TRY(base_allocate(&t->S, (size_t)rows->size + 4 * d, sizeof *t->S, "sum of rows", err));
-    t->delta = t->S + rows->size;
+    TRY(base_allocate(&t->S, 2 * (size_t)rows->size + 5 * d, sizeof *t->S, "sum of rows", err));
+    t->S_lo = t->S + rows->size;
+    t->delta = t->S_lo + rows->size;
     t->lo = t->delta + d;
-    t->z = t->lo + 2 * d;
+    t->z = t->lo + 3 * d;
     return ATTSVM_OK;
 }
 
-/* Sums in double; both parts of delta are used, so that cancelling rows cancel. */
+/* Sums in double-double: near infeasibility large multiples of rows cancel. */
 static void totals_add(totals *t, const svm_rows *rows, const attsvm_svm_settings *settings,
                        summand s)
 {
@@ -103,64 +102,19 @@ static void totals_add(totals *t, const svm_rows *rows, const attsvm_svm_setting
     svm_rows_delta(rows, &s.term, s.token, t->delta, t->lo, t->lo + d);
     if (rows->matrix)
         svm_rows_query(rows, &s.term, t->z);
-    double size = row_norm(settings, t->delta, rows->matrix ? t->z : NULL, d);
+    double size = svm_norm_of_row(settings, t->delta, rows->matrix ? t->z : NULL, d);
     t->weight += fabs(s.factor) * size;
     t->largest = fmax(t->largest, size);
+    const la_exact *exact = la_exact_active();
     if (!rows->matrix) {
-        la_axpy(s.factor, t->delta, t->S, d);
+        exact->axpy(base_dd(s.factor), t->delta, t->S, t->S_lo, d);
+        exact->axpy(base_dd(s.factor), t->lo, t->S, t->S_lo, d);
         return;
     }
     for (int64_t i = 0; i < d; i++)
         if (t->delta[i] != 0)
-            la_axpy(s.factor * t->delta[i], t->z, t->S + i * d, d);
-}
-
-static double dot_exact(const double *hi, const double *lo, const double *x, int64_t d)
-{
-    dd sum = base_dd(0);
-    for (int64_t j = 0; j < d; j++)
-        sum = base_dd_add(
-            sum, base_dd_add(base_dd_product(hi[j], x[j]), base_dd(lo ? lo[j] * x[j] : 0)));
-    return base_dd_value(sum);
-}
-
-/*
- * Equalities and rows with b = 0, in exact evaluation: the largest violation, and whether each
- * holds within theory 4.1 at |theta| = norm.
- */
-static attsvm_status exact_rows(const svm_norm_run *run, const double *theta, double norm,
-                                double *violation, bool *hold, attsvm_error *err)
-{
-    const svm_rows *rows = run->rows;
-    int64_t d = rows->d;
-    double *work;
-    *violation = 0;
-    *hold = true;
-    TRY(base_allocate(&work, (size_t)(6 * d), sizeof *work, "row", err));
-    double *delta = work, *lo = work + d, *z = work + 3 * d, *u = work + 4 * d, *u_lo = u + d;
-    memcpy(u, theta, (size_t)d * sizeof *u); /* of vectors; u_lo is 0 */
-    for (int64_t k = 0; k < run->count; k++) {
-        const svm_gathered *g = &run->list[k];
-        if (!g->equal && g->b != 0)
-            continue;
-        svm_term term = svm_rows_term(rows, g->term);
-        svm_rows_delta(rows, &term, g->token, delta, lo, lo + d);
-        if (rows->matrix)
-            svm_rows_query(rows, &term, z);
-        for (int64_t i = 0; i < d && rows->matrix; i++) {
-            dd sum = base_dd_dot(theta + i * d, z, d);
-            u[i] = sum.hi;
-            u_lo[i] = sum.lo;
-        }
-        double value = dot_exact(delta, lo, u, d) + la_dot(delta, u_lo, d);
-        double size = row_norm(&run->problem->settings, delta, rows->matrix ? z : NULL, d) * norm;
-        double off = g->equal ? fabs(value - g->b) : fmax(0, -value);
-        double limit = g->equal ? EQUALITY * (fabs(g->b) + size) : ZERO_ROW * size;
-        *violation = fmax(*violation, off);
-        *hold = *hold && off <= limit;
-    }
-    free(work);
-    return ATTSVM_OK;
+            exact->axpy(base_dd_mul(base_dd(s.factor), (dd){ t->delta[i], t->lo[i] }), t->z,
+                        t->S + i * d, t->S_lo + i * d, d);
 }
 
 /* -------------------------------------------------------------------------- optimal */
@@ -249,9 +203,11 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     bool hold;
     svm_pass pass;
     memcpy(theta, run->theta, (size_t)rows->size * sizeof *theta);
+    if (settings->norm == ATTSVM_NORM_NUC && settings->rank == 0)
+        TRY(svm_norm_settle(run, theta, err));
     TRY(scale_theta(run, theta, &pass, &info->merged, err));
     TRY(svm_norm_of(settings, false, theta, lines, rows->d, &info->norm, err));
-    TRY(exact_rows(run, theta, info->norm, &info->violation, &hold, err));
+    TRY(svm_norm_rows_hold(run, theta, info->norm, &info->violation, &hold, err));
     totals sum;
     TRY(totals_create(&sum, rows, err));
     for (int64_t k = 0; k < run->count; k++) {

@@ -22,14 +22,16 @@
 #include <string.h>
 
 enum { NUCLEAR_STEPS = 60 };
-static const double POLISH_FROM = 5e-3;  /* relative gap at which Newton is first tried   */
-static const double POLISH_AGAIN = 0.03; /* fall of the gap before it is tried again      */
-static const double POLISH_GOAL = 5e-13; /* certified gap that ends the solve             */
-static const double NUCLEAR_END = 1e-13; /* gap at which interior point steps mean nothing */
-static const double STEP_BACK = 0.97;    /* of the step to the boundary                   */
-static const double START_PUSH = 1.1;    /* scale of the feasible point that starts       */
-static const double START_INSIDE = 0.1;  /* least eigenvalue of X over the mean of sigma  */
-static const double START_DUAL = 0.8;    /* |sum lambda A|_2 at the start                 */
+static const double POLISH_FROM = 5e-3;      /* relative gap at which Newton is first tried   */
+static const double POLISH_AGAIN = 0.03;     /* fall of the gap before it is tried again      */
+static const double POLISH_GOAL = 5e-13;     /* certified gap that ends the solve             */
+static const double POLISHED_SHARE = 0.1;    /* of the gap of a polished point that is better   */
+static const double NUCLEAR_FLOOR = 0x1p-50; /* of |A| |W|: the floor of theory 4.1       */
+static const double NUCLEAR_END = 1e-13;     /* gap at which interior point steps mean nothing */
+static const double STEP_BACK = 0.97;        /* of the step to the boundary                   */
+static const double START_PUSH = 1.1;        /* scale of the feasible point that starts       */
+static const double START_INSIDE = 0.1;      /* least eigenvalue of X over the mean of sigma  */
+static const double START_DUAL = 0.8;        /* |sum lambda A|_2 at the start                 */
 
 typedef struct interior {
     const svm_part *part;
@@ -301,12 +303,13 @@ static double prove_interior(const interior *s, const double *norms, double *W)
             W[i * q + j] = 2 * s->X[i * s->order + p + j];
     svm_part_apply(part, W, q, s->rows1, s->sums);
     double scale = svm_part_scale(part, s->rows1, norms, s->primal);
-    return scale > 0 ? (scale * s->primal - s->dual) / (scale * s->primal) : INFINITY;
+    double dual = s->dual - svm_part_missed(part, s->lambda, s->rows1, norms, scale);
+    return scale > 0 ? (scale * s->primal - dual) / (scale * s->primal) : INFINITY;
 }
 
 static void keep(svm_nuclear_point *point, const interior *s, const double *W, double gap)
 {
-    if (!(gap < point->gap))
+    if (!(gap < (point->polished ? POLISHED_SHARE : 1) * point->gap))
         return;
     point->gap = gap;
     point->polished = false;
@@ -318,7 +321,7 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double en
                                svm_nuclear_point *point, int64_t *iterations, attsvm_error *err)
 {
     interior s = { 0 };
-    double *W = NULL, *norms = NULL, try_at = POLISH_FROM;
+    double *W = NULL, *norms = NULL, try_at = POLISH_FROM, largest = 0;
     point->gap = INFINITY;
     point->polished = false;
     attsvm_status status = create(&s, part, err);
@@ -328,9 +331,11 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double en
         status = base_allocate(&norms, (size_t)part->rows, sizeof *norms, "row norms", err);
     if (status != ATTSVM_OK)
         goto done;
-    for (int64_t r = 0; r < part->rows; r++)
+    for (int64_t r = 0; r < part->rows; r++) {
         norms[r] = la_norm(part->u + r * part->p, part->p) *
                    la_norm(part->v + part->term[r] * part->q, part->q);
+        largest = fmax(largest, norms[r]);
+    }
     status = start(&s, W0, err);
     bool going = true;
     while (status == ATTSVM_OK && going && s.iterations < NUCLEAR_STEPS) {
@@ -342,7 +347,8 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double en
             try_at = relative * POLISH_AGAIN;
             status = svm_nuclear_polish(part, s.lambda, s.w, W, s.primal, point, err);
         }
-        going = going && point->gap > fmax(POLISH_GOAL, enough) && relative > NUCLEAR_END;
+        double goal = fmax(POLISH_GOAL, NUCLEAR_FLOOR * largest * s.primal);
+        going = going && point->gap > fmax(goal, enough) && relative > NUCLEAR_END;
     }
     *iterations += s.iterations;
 done:

@@ -10,11 +10,13 @@
  * U and V move with lambda: first order perturbation gives, with G = sum_k e_k e_k'/(1 - theta_k)
  * over the other eigenpairs of sum lambda B,
  *
- *   [ H  C ] [ dlambda ]   [ b                ]    H_rs = 2 tr(B_r Q K Q' B_s G)
- *   [ C' 0 ] [ K       ] = [ I - diag(sigma)  ]    C_r = Q' B_r Q
+ *   [ H  C ] [ dlambda ]   [ b - <A, W>       ]    H_rs = 2 tr(B_r Q K Q' B_s G)
+ *   [ C' 0 ] [ dK      ] = [ I - diag(sigma)  ]    C_r = Q' B_r Q
  *
- * of size rows + r(r+1)/2.  It converges quadratically where the optimum is not degenerate; where
- * rows depend on each other (one-hot tokens), a pivoted Cholesky factor keeps an independent part.
+ * of size rows + r(r+1)/2.  The right side is evaluated in double-double near the end: where the
+ * problem is nearly infeasible, lambda and W are large and both sums cancel.  It converges
+ * quadratically where the optimum is not degenerate; where rows depend on each other (one-hot
+ * tokens), a pivoted Cholesky factor keeps an independent part.
  */
 #include "svm/svm.h"
 
@@ -24,8 +26,11 @@
 
 enum { POLISH_STEPS = 12, POLISH_REPAIRS = 30 };
 static const double POLISH_PIVOT = 1e-13; /* relative pivot below which rows are dependent */
+static const double POLISH_BLUR = 1e-4;   /* the largest one, where the start hides it      */
+static const double POLISH_CLOSE = 1e-5;  /* relative gap from which such pivots are tried */
 static const double POLISH_APART = 1e-12; /* least 1 - sigma of a value that is not 1       */
 static const double POLISH_DONE = 2e-15;  /* relative gap that double hardly improves      */
+static const double POLISH_EXACT = 1e-8;  /* gap from which sums are formed exactly         */
 static const double POLISH_NEAR = 1e-12;  /* from here on, stop once steps bring little    */
 
 typedef struct polish {
@@ -34,6 +39,8 @@ typedef struct polish {
     int64_t rank, pairs, small;         /* r, r(r+1)/2, min(p,q)                           */
     int64_t *rows, *order, *pair_order; /* the gathered rows; pivots                   */
     uint8_t *in;                        /* (part rows) row is in play                      */
+    double pivot;                       /* relative: rows below it depend on others        */
+    double last;                        /* gap of the step before                          */
     double *lambda, *step, *y;          /* (part rows), (rows in play) twice               */
     double *S, *svd, *U, *Vt, *sigma, *W, *T, *margin, *sums, *K;
     double *F, *G, *H, *C, *B, *M, *k, *k2, *norms;
@@ -64,7 +71,7 @@ static void layout(polish *s, arena *a)
     s->W = take(a, p * q);
     s->T = take(a, N * N);
     s->margin = take(a, m);
-    s->sums = take(a, (size_t)part->terms * N);
+    s->sums = take(a, 2 * (size_t)part->terms * N + p * q);
     s->K = take(a, r * r);
     s->F = take(a, N * N);
     s->G = take(a, N * N);
@@ -81,7 +88,10 @@ static void layout(polish *s, arena *a)
 static attsvm_status decompose(polish *s, attsvm_error *err)
 {
     const svm_part *part = s->part;
-    svm_part_sum(part, s->lambda, s->S, s->sums);
+    if (s->last < POLISH_EXACT)
+        svm_part_sum_exact(part, s->lambda, s->S, s->sums);
+    else
+        svm_part_sum(part, s->lambda, s->S, s->sums);
     memcpy(s->svd, s->S, (size_t)(part->p * part->q) * sizeof *s->S);
     return la_svd(part->p, part->q, s->svd, part->q, s->sigma, s->U, s->small, s->Vt, part->q, err);
 }
@@ -176,8 +186,8 @@ static void borders(polish *s)
  * (upper triangle, and the diagonal kept aside in d) and a pivoted factor keeps *rank independent
  * rows, in the order given.
  */
-static attsvm_status independent(double *A, int64_t n, double *d, int64_t *order, int64_t *rank,
-                                 attsvm_error *err)
+static attsvm_status independent(double *A, int64_t n, double pivot, double *d, int64_t *order,
+                                 int64_t *rank, attsvm_error *err)
 {
     double largest = 0, least = INFINITY;
     bool finite = true;
@@ -195,20 +205,28 @@ static attsvm_status independent(double *A, int64_t n, double *d, int64_t *order
     int64_t info = la_cholesky(n, A, n);
     for (int64_t i = 0; i < n && info == 0; i++)
         least = fmin(least, A[i * n + i] * A[i * n + i]);
-    if (info == 0 && least > POLISH_PIVOT * largest)
+    if (info == 0 && least > pivot * largest)
         return ATTSVM_OK;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < i; j++)
             A[i * n + j] = A[j * n + i];
         A[i * n + i] = d[i];
     }
-    return la_cholesky_pivoted(n, A, n, POLISH_PIVOT * largest, order, rank, err);
+    return la_cholesky_pivoted(n, A, n, pivot * largest, order, rank, err);
+}
+
+/* W = U K V' */
+static void form(polish *s)
+{
+    int64_t p = s->part->p, q = s->part->q, r = s->rank;
+    la_gemm(false, false, p, r, r, 1, s->U, s->small, s->K, r, 0, s->T, r);
+    la_gemm(false, false, p, q, r, 1, s->T, r, s->Vt, q, 0, s->W, q);
 }
 
 /*
- * Solves [H C; C' 0] [step; k] = [b; c], c = svec(I - diag sigma): with H + tau C C' = L L'
- * positive definite, step = (L L')^-1 (b + tau C c - C k), and k from the Schur complement.  Rows
- * that depend on others keep their multipliers; false when there is no factor.
+ * Solves [H C; C' 0] [step; k] = [b - <A, W>; c], c = svec(I - diag sigma): with H + tau C C' = L
+ * L' positive definite, step = (L L')^-1 (b - <A, W> + tau C c - C k), k from the Schur complement.
+ * Rows that depend on others keep their multipliers; false when there is no factor.
  */
 static attsvm_status solve(polish *s, bool *solved, attsvm_error *err)
 {
@@ -222,10 +240,15 @@ static attsvm_status solve(polish *s, bool *solved, attsvm_error *err)
     }
     double tau = trace_c > 0 && trace_h > 0 ? trace_h / trace_c : 1;
     la_syrk(false, m, pairs, tau, s->C, pairs, 1, s->H, m);
-    TRY(independent(s->H, m, s->step, s->order, &kept, err));
+    TRY(independent(s->H, m, s->pivot, s->step, s->order, &kept, err));
     if (kept < pairs)
         return ATTSVM_OK;
-    /* y = L^-1 (b + tau C c), C <- L^-1 C, both on the kept rows */
+    form(s);
+    if (s->last < POLISH_EXACT)
+        svm_part_apply_exact(&s->tight, s->W, s->margin, s->sums);
+    else
+        svm_part_apply(&s->tight, s->W, s->part->q, s->margin, s->sums);
+    /* y = L^-1 (b - <A, W> + tau C c), C <- L^-1 C, both on the kept rows */
     double *c = s->k, *B = s->B;
     memset(c, 0, (size_t)pairs * sizeof *c);
     for (int64_t i = 0, at = 0; i < r; at += r - i, i++)
@@ -233,14 +256,14 @@ static attsvm_status solve(polish *s, bool *solved, attsvm_error *err)
     for (int64_t i = 0; i < kept; i++) {
         const double *row = s->C + s->order[i] * pairs;
         memcpy(B + i * pairs, row, (size_t)pairs * sizeof *B);
-        s->y[i] = s->tight.b[s->order[i]] + tau * la_dot(row, c, pairs);
+        s->y[i] = s->tight.b[s->order[i]] - s->margin[s->order[i]] + tau * la_dot(row, c, pairs);
     }
     la_trsv(false, kept, s->H, m, s->y);
     la_trsm(false, kept, pairs, s->H, m, B, pairs);
     /* (C'C) k = C'y - c */
     la_syrk(true, pairs, kept, 1, B, pairs, 0, s->M, pairs);
     la_gemv(true, kept, pairs, 1, B, pairs, s->y, -1, c);
-    TRY(independent(s->M, pairs, s->k2, s->pair_order, &kept_pairs, err));
+    TRY(independent(s->M, pairs, POLISH_PIVOT, s->k2, s->pair_order, &kept_pairs, err));
     for (int64_t i = 0; i < kept_pairs; i++)
         s->k2[i] = c[s->pair_order[i]];
     la_trsv(false, kept_pairs, s->M, pairs, s->k2);
@@ -255,8 +278,10 @@ static attsvm_status solve(polish *s, bool *solved, attsvm_error *err)
         s->step[s->order[i]] = s->y[i];
     const double *k = c;
     for (int64_t i = 0; i < r; i++)
-        for (int64_t j = i; j < r; j++, k++)
-            s->K[i * r + j] = s->K[j * r + i] = i == j ? *k : sqrt(0.5) * *k;
+        for (int64_t j = i; j < r; j++, k++) {
+            s->K[i * r + j] += i == j ? *k : sqrt(0.5) * *k;
+            s->K[j * r + i] = s->K[i * r + j];
+        }
     *solved = true;
     return ATTSVM_OK;
 }
@@ -275,9 +300,7 @@ static void project(polish *s)
 /* New U and V from lambda.  Vectors of equal singular values turn freely: K turns with them. */
 static attsvm_status renew(polish *s, attsvm_error *err)
 {
-    int64_t p = s->part->p, q = s->part->q, r = s->rank;
-    la_gemm(false, false, p, r, r, 1, s->U, s->small, s->K, r, 0, s->T, r);
-    la_gemm(false, false, p, q, r, 1, s->T, r, s->Vt, q, 0, s->W, q);
+    form(s);
     TRY(decompose(s, err));
     project(s);
     return ATTSVM_OK;
@@ -285,17 +308,20 @@ static attsvm_status renew(polish *s, attsvm_error *err)
 
 /*
  * The relative gap that lambda and W = U K V' prove over all rows of the part, W scaled by its
- * least margin; INFINITY where they prove nothing.
+ * least margin; INFINITY where they prove nothing.  Equalities that W misses
+ * would lower its norm, so they are counted at their price.
  */
 static attsvm_status prove(polish *s, double *gap, attsvm_error *err)
 {
     const svm_part *part = s->part;
-    int64_t p = part->p, q = part->q, r = s->rank;
+    int64_t r = s->rank;
     *gap = INFINITY;
     TRY(renew(s, err));
-    la_gemm(false, false, p, r, r, 1, s->U, s->small, s->K, r, 0, s->T, r);
-    la_gemm(false, false, p, q, r, 1, s->T, r, s->Vt, q, 0, s->W, q);
-    svm_part_apply(part, s->W, q, s->margin, s->sums);
+    form(s);
+    if (s->last < POLISH_EXACT)
+        svm_part_apply_exact(part, s->W, s->margin, s->sums);
+    else
+        svm_part_apply(part, s->W, part->q, s->margin, s->sums);
     memcpy(s->T, s->K, (size_t)(r * r) * sizeof *s->K);
     if (la_eigenvalues_in(r, s->T, r, NULL, r, s->k2) != 0 || s->k2[0] <= 0)
         return ATTSVM_OK; /* K is not positive definite: the rank is less than r */
@@ -307,6 +333,7 @@ static attsvm_status prove(polish *s, double *gap, attsvm_error *err)
         dual += part->b[i] * s->lambda[i];
     if (scale > 0) {
         primal *= scale;
+        dual -= svm_part_missed(part, s->lambda, s->margin, s->norms, scale);
         *gap = (primal - dual / s->sigma[0]) / primal;
     }
     return ATTSVM_OK;
@@ -361,7 +388,6 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
 {
     const svm_part *part = s->part;
     int64_t repairs = 0, idle = 0;
-    double last = INFINITY; /* gap of the step before */
     for (int64_t step = 0; step < POLISH_STEPS && repairs < POLISH_REPAIRS && idle < 3; step++) {
         bool solved;
         gather(s);
@@ -380,8 +406,8 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
         }
         double gap, before = point->gap;
         TRY(prove(s, &gap, err));
-        idle = gap < 0.5 * last ? 0 : idle + 1;
-        last = gap;
+        idle = gap < 0.5 * s->last ? 0 : idle + 1;
+        s->last = gap;
         if (gap < point->gap) {
             point->gap = gap;
             point->rank = s->rank;
@@ -448,12 +474,24 @@ attsvm_status svm_nuclear_polish(const svm_part *part, const double *lambda, con
                           .u = s.tight.u,
                           .b = s.tight.b,
                           .term = s.tight.term };
-    choose_rows(&s, lambda, w, primal);
-    attsvm_status status = decompose(&s, err);
-    memcpy(s.W, W, (size_t)(part->p * part->q) * sizeof *W);
-    project(&s);
-    if (status == ATTSVM_OK)
-        status = iterate(&s, point, err);
+    /* Rows that depend on each other at the optimum are independent by the error of the start:
+       where Newton fails, they are looked for with larger pivots. */
+    attsvm_status status = ATTSVM_OK;
+    double dual = 0;
+    for (int64_t r = 0; r < part->rows; r++)
+        dual += part->b[r] * lambda[r];
+    double most = fabs(primal - dual) <= POLISH_CLOSE * primal ? POLISH_BLUR : POLISH_PIVOT;
+    for (s.pivot = POLISH_PIVOT; s.pivot <= 2 * most && status == ATTSVM_OK; s.pivot *= 1e3) {
+        s.last = INFINITY;
+        choose_rows(&s, lambda, w, primal);
+        status = decompose(&s, err);
+        memcpy(s.W, W, (size_t)(part->p * part->q) * sizeof *W);
+        project(&s);
+        if (status == ATTSVM_OK)
+            status = iterate(&s, point, err);
+        if (point->gap <= POLISH_NEAR)
+            break;
+    }
     free(a.base);
     return status;
 }
