@@ -602,7 +602,9 @@ ATTSVM_API const attsvm_array *attsvm_train_find(const attsvm_train *train, cons
 
 /*
  * Runs `count` runs over `threads` threads (0: all cores), each on one thread; the results do not
- * depend on the number of threads.  Reports the first failure in the order of runs.
+ * depend on the number of threads or on the other runs.  Small runs of one shape are done side by
+ * side in vector registers; beside attsvm_train_run they may differ by rounding.  Reports the first
+ * failure in the order of runs.
  */
 ATTSVM_API attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count,
                                                 int64_t threads, attsvm_error *err);

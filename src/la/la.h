@@ -25,25 +25,33 @@ typedef struct la_rows {
 
 /* --------------------------------------------- small problems side by side */
 
-enum { LA_LANES = 8 }; /* doubles in the widest vector: `count` and `stride` are multiples */
-
 /*
  * `problems` softmax problems of T tokens in d dimensions, one a lane; lanes beyond them are zero.
- * Logits are X[t] . B with B = map Z' (queries, map d x d) or B = map (no queries, map d).
+ * `count` and `stride` are multiples of the lanes of a vector.  Logits are X[t] . B with B = map Z'
+ * (queries, map d x d) or B = map (no queries, map d).  With own_maps lane k of every vector has
+ * the queries' map number k, map d x d x lanes: as many models side by side as a vector has lanes.
  */
 typedef struct la_lanes {
     int64_t problems, count, T, d, stride;
-    bool queries;
-    const double *X;     /* T x d x count: tokens                                     */
-    const double *score; /* T x count: scores c, different within a problem, T > 1    */
-    const double *Zt;    /* d x count: queries                                        */
-    const double *Z;     /* problems x stride: the same, row by row                   */
-    double *B;           /* d x count                                                 */
-    double *w;           /* T x count: weights (model.h, model_weights)               */
-    double *M, *Z_sum;   /* count: largest exponent, sum of exp(-m)                   */
-    double *output;      /* count: sum_t s_t c_t                                      */
-    double *U;           /* d x count                                                 */
-    double *G;           /* d x stride                                                */
+    int64_t units; /* of the ReLU head; 0: scores are given */
+    bool queries, own_maps;
+    const double *X;  /* T x d x count: tokens                                     */
+    const double *Zt; /* d x count: queries                                        */
+    const double *Z;  /* problems x stride: the same, row by row; not own_maps     */
+    const double *P;  /* T x units x count: V x_t                                  */
+    const double *v;  /* units x count                                             */
+    const double *Y;  /* count                                                     */
+    double *score;    /* T x count: scores c; given: different within a problem, T > 1 */
+    double *gate;     /* units x count: Y v where the unit is at work, else 0      */
+    double *odd;      /* count: not 0 once some, not all, scores of a ReLU problem were equal */
+    double *B;        /* d x count                                                 */
+    double *w;        /* T x count: weights (model.h, model_weights)               */
+    double *M;        /* count: largest exponent; INFINITY: no gradient            */
+    double *Z_sum;    /* count: sum of exp(-m)                                     */
+    double *output;   /* count: Y f                                                */
+    double *U;        /* d x count                                                 */
+    double *G;        /* d x stride; not own_maps                                  */
+    double *square;   /* lanes: |gradient|^2, with own_maps                        */
 } la_lanes;
 
 /* Of one softmax problem: as M, Z_sum and output of la_lanes. */
@@ -55,6 +63,7 @@ typedef struct la_weighed {
 
 typedef struct la_kernels {
     const char *name;
+    int64_t lanes; /* doubles in a vector */
     /* y[i] = exp(x[i]), at most 1 ulp; x and y may be the same array */
     void (*exp)(const double *x, double *y, int64_t count);
     void (*expf)(const float *x, float *y, int64_t count);
@@ -82,9 +91,11 @@ typedef struct la_kernels {
     int64_t (*cholesky)(int64_t n, double *A, int64_t lda);
     /* w, M, Z_sum and output at `map` */
     void (*lanes_forward)(const la_lanes *lanes, const double *map);
-    /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d), without queries (d);
-       w is multiplied by rate */
+    /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d, with own_maps d x d x lanes),
+       without queries (d); w is multiplied by rate */
     void (*lanes_backward)(const la_lanes *lanes, const double *rate, double *gradient);
+    /* y += a x, lane by lane: x and y count x lanes, a (lanes) */
+    void (*lanes_axpy)(int64_t count, const double *a, const double *x, double *y);
     /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false (and a as
        it was) where T = 1 or another token has the score of the selected one */
     bool (*weigh)(int64_t T, double *a, const double *score, double Y, double *w, la_weighed *out);

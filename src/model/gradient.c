@@ -201,9 +201,7 @@ void model_evaluate(model *m, const double *theta, const int64_t *sequences, int
                     model_gradient *gradient, model_value *value)
 {
     set_logit_map(m, theta);
-    bool lanes = m->lanes && gradient && !sequences;
-    if (lanes)
-        m->gradient_log = model_lanes_gradient(m);
+    bool lanes = m->lanes && gradient && !sequences && model_lanes_gradient(m);
     if (!lanes || value)
         model_sum_terms(m, theta, sequences, count, gradient && !lanes, value != NULL);
     if (gradient)

@@ -256,12 +256,41 @@ void model_sum_terms(model *m, const double *theta, const int64_t *sequences, in
                      bool gradient, bool value);
 
 /*
- * Small problems: equal lengths, one head that is linear and fixed, no equal scores.  Sets m->lanes
- * where this applies.
+ * Small problems: equal lengths, a fixed head that is linear without equal scores, or ReLU.  Sets
+ * m->lanes where this applies.
  */
 attsvm_status model_lanes_create(model *m, attsvm_error *err);
-/* The gradient in W or W'p over all terms into m->attention_gradient; returns its exponent. */
-double model_lanes_gradient(model *m);
+/*
+ * The gradient in W or W'p over all terms into m->attention_gradient, its exponent into
+ * m->gradient_log; false where equal scores leave the work to softmax.c.
+ */
+bool model_lanes_gradient(model *m);
+
+/* Models W of one shape side by side, each in a lane: all that many small runs need in a step. */
+typedef struct model_pack {
+    const model *first;
+    int64_t count, lanes; /* models, lanes of a vector                          */
+    la_lanes l;
+    double *theta;    /* d x d x lanes                                          */
+    double *gradient; /* d x d x lanes, in units of exp(log)                    */
+    double *log;      /* lanes; -INFINITY: no gradient                          */
+    double *rate;     /* lanes, for the caller                                  */
+    double *slope, *slope_log, *factor;
+} model_pack;
+
+/* Whether the two may share a pack; a model that fits itself may be in one. */
+bool model_pack_fits(const model *a, const model *b);
+/* count: 1..la_active()->lanes models that fit each other. */
+attsvm_status model_pack_create(model_pack **out, model *const *models, int64_t count,
+                                attsvm_error *err);
+void model_pack_free(model_pack *p);
+/* Parameters of model k into theta (d x d), and from it. */
+void model_pack_get(const model_pack *p, int64_t k, double *theta);
+void model_pack_set(const model_pack *p, int64_t k, const double *theta);
+/* Gradients at p->theta into gradient and log; their squared norms into l.square. */
+void model_pack_gradient(model_pack *p);
+/* Whether model k ever came to equal scores, so that its gradients are not to be used. */
+bool model_pack_was_odd(const model_pack *p, int64_t k);
 
 /*
  * Adds the attention gradient of sequences lo..hi-1 to the block's sum: prompt models with scores,

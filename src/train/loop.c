@@ -103,7 +103,7 @@ static attsvm_status measure_rank(attsvm_train *t, attsvm_error *err)
 }
 
 /* Every 100 steps: how far the direction of the logit map moved. */
-static void follow_direction(attsvm_train *t)
+void train_follow_direction(attsvm_train *t)
 {
     const double *map = model_logit_map(t->m, t->theta);
     const int64_t size = t->m->part_size;
@@ -160,7 +160,7 @@ static attsvm_status step_blocks(attsvm_train *t, const model_gradient *g, const
     return ATTSVM_OK;
 }
 
-static void start_state(attsvm_train *t)
+void train_start(attsvm_train *t)
 {
     for (int b = 0; b < t->m->blocks && t->rule->start; b++) {
         const model_block *block = &t->m->block[b];
@@ -171,7 +171,7 @@ static void start_state(attsvm_train *t)
                                       .state = t->state + block->offset * t->rule->states,
                                       .parameter = t->parameter });
     }
-    follow_direction(t);
+    train_follow_direction(t);
 }
 
 /* Gradient and values of the coming step's sequences. */
@@ -253,7 +253,7 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
         TRY(step_blocks(t, &g, &v, err));
         t->iter++;
         if (t->iter % TRAIN_DIRECTION_STEPS == 0)
-            follow_direction(t);
+            train_follow_direction(t);
         reason = stop_reason(t);
         if (read_clock(w, t->iter) && s->time_limit > 0 && reason == ATTSVM_TRAIN_NOT_RUN &&
             t->earlier_seconds + w->now - t->start > s->time_limit)
@@ -265,20 +265,25 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+attsvm_status train_go_on(attsvm_train *t, attsvm_train_observer *observer, void *context,
+                          attsvm_error *err)
+{
+    double now = base_seconds();
+    watch w = { observer, context, now, now, t->iter, t->iter };
+    TRY(loop(t, &w, err));
+    t->info.seconds = seconds_so_far(t);
+    train_results(t);
+    return ATTSVM_OK;
+}
+
 attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer, void *context,
                                attsvm_error *err)
 {
-    double now = base_seconds();
-    watch w = { observer, context, now, now, 0, 0 };
-    train->start = now;
+    train->start = base_seconds();
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run is over; a run can be run once");
-    start_state(train);
+    train_start(train);
     if (train->settings.resume)
         TRY(train_checkpoint_read(train, err));
-    w.read = w.next = train->iter;
-    TRY(loop(train, &w, err));
-    train->info.seconds = seconds_so_far(train);
-    train_results(train);
-    return ATTSVM_OK;
+    return train_go_on(train, observer, context, err);
 }

@@ -53,7 +53,7 @@ double train_norm(const double *g, int64_t count);
 
 /* ------------------------------------------------------------------------- run */
 
-enum { TRAIN_DIRECTION_STEPS = 100, TRAIN_MOST_ARRAYS = 32 };
+enum { TRAIN_DIRECTION_STEPS = 100, TRAIN_MOST_ARRAYS = 32, TRAIN_PACK_MOST = 8 };
 
 /* Numbers kept at recorded iterations. */
 typedef struct train_trace {
@@ -93,6 +93,19 @@ struct attsvm_train {
 
 /* Start values into t->theta. */
 attsvm_status train_init(attsvm_train *t, attsvm_error *err);
+
+/* The state of the step rule and the direction at the start values. */
+void train_start(attsvm_train *t);
+/* From the present state to the end, and the results. */
+attsvm_status train_go_on(attsvm_train *t, attsvm_train_observer *observer, void *context,
+                          attsvm_error *err);
+/* Every 100 steps: how far the direction of the logit map moved. */
+void train_follow_direction(attsvm_train *t);
+
+/* Whether two runs may be done side by side; a run that fits itself may be in a pack. */
+bool train_pack_fits(const attsvm_train *a, const attsvm_train *b);
+/* Runs 1..la_active()->lanes runs that fit each other. */
+attsvm_status train_pack_run(attsvm_train *const *runs, int64_t count, attsvm_error *err);
 
 /* Number of records of a run of `iters` steps; whether iteration `iter` is one (the last always is,
    which the loop sees to). */

@@ -140,11 +140,12 @@ static void lanes_match_terms(void **state)
     for (int64_t n = 1; n <= 6; n += 5)
         for (int64_t T = 2; T <= 9; T += 7)
             for (int64_t d = 2; d <= 7; d++)
-                for (int k = 0; k < 4; k++) {
+                for (int k = 0; k < 8; k++) {
                     double theta[MOST_SIZE], x[2][MOST_SIZE];
                     sample *s = malloc(sizeof *s);
                     make(s, (uint64_t)(n * 100 + T * 10 + d), n, T, d, 0);
-                    model *m = new_model(s, kinds[k], losses[k % 3], "linear", "", 0);
+                    const char *head = k < 4 ? "linear" : "relu";
+                    model *m = new_model(s, kinds[k % 4], losses[k % 3], head, "", 0);
                     for (int r = 0; r < 4; r++) {
                         model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
                         point(m, 5, radius[r], theta);
@@ -154,6 +155,10 @@ static void lanes_match_terms(void **state)
                         m->lanes = NULL;
                         model_evaluate(m, theta, NULL, 0, &g[1], NULL);
                         m->lanes = lanes;
+                        if (g[1].log[0] == -INFINITY) { /* no unit of the head is at work */
+                            assert_true(k >= 4 && g[0].log[0] == -INFINITY);
+                            continue;
+                        }
                         double error = 0, size = 0;
                         for (int64_t j = 0; j < m->size; j++) {
                             double scaled = x[0][j] * exp(g[0].log[0] - g[1].log[0]);

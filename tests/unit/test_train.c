@@ -393,7 +393,7 @@ static void resumed_runs_are_identical(void **state)
     attsvm_data_free(data);
 }
 
-/* A batch of runs over 1, 2 and 3 threads: the bytes of single runs. */
+/* A batch of runs over 1, 2 and 3 threads: the same bytes. */
 static void batches_of_runs(void **state)
 {
     (void)state;
