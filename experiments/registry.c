@@ -1,10 +1,19 @@
 /* The experiments in the order of the page: a line each. */
 #include "experiments/experiments.h"
 
-extern const experiment mm_single_global, mm_single_local;
+/* clang-format off */
+#define EXPERIMENTS(X)  \
+    X(mm_single_global) \
+    X(mm_single_local)  \
+    X(mm_multi)         \
+    X(mm_joint_tight)   \
+    X(mm_joint_slack)   \
+    X(mm_loss)          \
+    X(ts_path)
+/* clang-format on */
 
-const experiment *const experiments_all[] = {
-    &mm_single_global,
-    &mm_single_local,
-    NULL,
-};
+#define DECLARE(name) extern const experiment name;
+EXPERIMENTS(DECLARE)
+
+#define ENTRY(name) &name,
+const experiment *const experiments_all[] = { EXPERIMENTS(ENTRY) NULL };

@@ -151,7 +151,7 @@ static void write_direction(const report_item *item, int number, const range *x,
 static void write_heads(const report_item *item, int number, const range *x, const range *y,
                         const report_box *box, FILE *out)
 {
-    enum { SPACE = 70 }; /* points between two heads */
+    enum { SPACE = 90 }; /* points between two heads */
     double sx = (box->right - box->left) / (x->high - x->low);
     double sy = (box->top - box->bottom) / (y->high - y->low), walked = SPACE / 2.0;
     fprintf(out, "$h%d << EOD\n", number);
