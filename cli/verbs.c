@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "experiments/experiments.h"
 #include "svm/svm.h"
+#include "theory/theory.h"
 #include "train/train.h"
 
 #include <string.h>
@@ -55,6 +56,18 @@ const cli_verb cli_verbs[] = {
       "claims is proved: exit status 0 where it is (infeasible included), 1 where it is not. JSON "
       "keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, tight, "
       "active, merged." },
+    { "tokens", "say which tokens are best, near, and optimal", "FILE",
+      TABLES(&svm_table, &cli_tokens_table, &theory_enumerate_table, NULL),
+      "attsvm tokens planted.npz --problem p --select ids --enumerate", cli_tokens,
+      "Scores every token with the head v of FILE, solves the max-margin problem of the selection, "
+      "and says which rivals are at its margin (support tokens), whether they all have lower "
+      "scores (locally optimal) and whether the selected tokens have the best scores (globally "
+      "optimal). With --enumerate it lists every locally optimal selection, and says whether the "
+      "list is complete. With -o: gamma (scores, one row a sequence or query), opt, ids, support "
+      "(sequence, query, token), support_lambda, selections. JSON keys: opt, selected, support, "
+      "locally_optimal, globally_optimal, status, geometry, norm, margin, gap, merged, against, "
+      "missed, advantage, tie, tied_optimal, tied_support, unique; with --enumerate selections, "
+      "exhaustive, selections_norm, selections_global, product, judged, pruned, stalled." },
     { "reproduce", "run published experiments by name", "[ID...]", TABLES(&experiments_table, NULL),
       "attsvm reproduce mm-single-local --check -o figures", cli_reproduce,
       "Runs the named experiments (all of them with --all; without a name it lists them) and "

@@ -682,6 +682,60 @@ ATTSVM_API attsvm_status attsvm_optimality_of(attsvm_optimality *out, const atts
                                               attsvm_support *support, int64_t capacity,
                                               attsvm_error *err);
 
+typedef struct attsvm_enumerate_settings {
+    int64_t most;     /* selections, whole or begun, that one round may look at; beyond: a search */
+    int64_t searches; /* a search starts from the ends of so many runs of descent              */
+    int64_t steps;    /* of each of these runs                                                 */
+    int64_t seed;     /* of their start values                                                 */
+    int64_t threads;  /* 0: all cores; the result does not depend on it                        */
+} attsvm_enumerate_settings;
+
+ATTSVM_API void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settings);
+
+/*
+ * Every locally optimal selection, in lexicographic order; of copies of a token only the first is
+ * named.  `scores` and `svm` (problem P or W) are of the same terms, and `scores` is borrowed.
+ *
+ * Selections grow sequence by sequence, and a beginning that nothing separates is not continued:
+ * where this ends within `most` selections a round the list is exhaustive.  Otherwise it is what a
+ * search finds: the optimal tokens, the ends of descent from random starts, and again and again all
+ * selections that differ from one found in one token.
+ */
+typedef struct attsvm_enumeration attsvm_enumeration;
+
+ATTSVM_API attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *scores,
+                                          const attsvm_svm_settings *svm,
+                                          const attsvm_enumerate_settings *settings,
+                                          attsvm_error *err);
+ATTSVM_API void attsvm_enumeration_free(attsvm_enumeration *enumeration);
+
+typedef struct attsvm_enumeration_info {
+    int64_t count;   /* locally optimal selections found                                    */
+    int64_t terms;   /* entries of each                                                     */
+    int64_t judged;  /* whole selections whose SVM was solved                               */
+    int64_t pruned;  /* beginnings that nothing separates                                   */
+    int64_t stalled; /* selections whose SVM ended without a proof; more than 0: not exhaustive */
+    double product;  /* of the numbers of tokens: all selections                            */
+    bool exhaustive;
+    char reserved[7];
+} attsvm_enumeration_info;
+
+/* A locally optimal selection; alpha (terms) is borrowed. */
+typedef struct attsvm_local {
+    const int64_t *alpha;
+    double norm, margin; /* of its SVM                                     */
+    double advantage;    /* smallest over its support tokens               */
+    bool global;
+    char reserved[7];
+} attsvm_local;
+
+ATTSVM_API attsvm_enumeration_info
+attsvm_enumeration_describe(const attsvm_enumeration *enumeration);
+ATTSVM_API attsvm_local attsvm_enumeration_get(const attsvm_enumeration *enumeration, int64_t k);
+/* Number of the selection, or -1; copies of a token count as the token. */
+ATTSVM_API int64_t attsvm_enumeration_find(const attsvm_enumeration *enumeration,
+                                           const int64_t *alpha);
+
 /*
  * The SVM that training leads to (theory 3): problem, norm, q, query and head into `out`, the rest
  * its defaults.  *claimed (may be NULL) is false for step rules about which there is no claim; the

@@ -61,4 +61,39 @@ typedef struct theory_bare {
 attsvm_status theory_bare_create(theory_bare *out, const attsvm_data *data, attsvm_error *err);
 void theory_bare_free(theory_bare *bare);
 
+/* ------------------------------------------------------------------- enumeration */
+
+extern const settings_table theory_enumerate_table;
+
+/* Selections, or beginnings of selections: alpha (count, width). */
+typedef struct theory_list {
+    int32_t *alpha;
+    int64_t count, width;
+} theory_list;
+
+/* What was found about one of them. */
+typedef struct theory_judged {
+    attsvm_outcome outcome;
+    bool local, global;
+    double norm, advantage;
+} theory_judged;
+
+struct attsvm_enumeration {
+    const attsvm_scores *scores;
+    attsvm_svm_settings svm;
+    attsvm_enumerate_settings settings;
+    attsvm_enumeration_info info;
+    int64_t *alpha;        /* (count, terms)                   */
+    theory_judged *judged; /* (count)                          */
+    int64_t capacity;
+};
+
+/* Solves the SVM of every member, whole ones with `scores`; the order of the list is kept. */
+attsvm_status theory_judge(const theory_list *list, const attsvm_scores *scores,
+                           const attsvm_data *data, const attsvm_svm_settings *svm, int64_t threads,
+                           theory_judged *out, attsvm_error *err);
+/* All selections but those whose beginning is infeasible; *fits: there were at most `most`. */
+attsvm_status theory_grow_all(attsvm_enumeration *e, theory_list *whole, bool *fits,
+                              attsvm_error *err);
+
 #endif

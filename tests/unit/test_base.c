@@ -4,6 +4,7 @@
 #include "data/data.h"
 #include "experiments/experiments.h"
 #include "svm/svm.h"
+#include "theory/theory.h"
 #include "train/train.h"
 
 /* ---------------------------------------------------------------------- errors */
@@ -93,6 +94,7 @@ static void every_field_has_a_default(void **state)
         { &data_generate_table, sizeof((attsvm_generate_settings *)0)->reserved },
         { &svm_table, sizeof((attsvm_svm_settings *)0)->reserved },
         { &train_table, sizeof((attsvm_train_settings *)0)->reserved },
+        { &theory_enumerate_table, 0 },
         { &experiments_table, sizeof((experiments_settings *)0)->reserved },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {

@@ -1,0 +1,360 @@
+/* attsvm tokens: scores, support tokens, and whether a selection is optimal. */
+#include "cli.h"
+#include "theory/theory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTINGS tokens_options
+typedef struct tokens_options {
+    const char *select;
+    bool enumerate;
+} tokens_options;
+static const field tokens_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(select), FIELD_TEXT, 0, 0, 0,
+      "which tokens: opt (best score), ids (an array of FILE), or a result file; opt by default", 0,
+      NULL },
+    { F(enumerate), FIELD_BOOL, 0, 1, 0, "also list every locally optimal selection", 0, 0 },
+};
+const settings_table cli_tokens_table = { "tokens options", tokens_fields,
+                                          sizeof tokens_fields / sizeof *tokens_fields,
+                                          sizeof(tokens_options), NULL };
+#undef SETTINGS
+
+enum { MOST_SHOWN = 12, WIDTH = 80 };
+
+/* All that the verb finds. */
+typedef struct findings {
+    const char *file;
+    const attsvm_data *data;
+    attsvm_svm_settings svm;
+    cli_selection selection;
+    attsvm_scores *scores;
+    attsvm_solution *solution;
+    attsvm_svm_info info;
+    attsvm_optimality optimality;
+    attsvm_support *support;
+    attsvm_enumeration *enumeration; /* NULL: not asked for */
+    int64_t terms, *opt;
+} findings;
+
+static void findings_free(findings *f)
+{
+    attsvm_enumeration_free(f->enumeration);
+    attsvm_solution_free(f->solution);
+    attsvm_scores_free(f->scores);
+    cli_selection_free(&f->selection);
+    free(f->support);
+    free(f->opt);
+}
+
+static attsvm_status find(findings *f, const tokens_options *options,
+                          const attsvm_enumerate_settings *enumerate, attsvm_error *err)
+{
+    attsvm_problem *problem;
+    TRY(attsvm_scores_create(&f->scores, f->data, &f->svm, err));
+    f->terms = attsvm_scores_terms(f->scores);
+    TRY(base_allocate(&f->opt, (size_t)f->terms, sizeof *f->opt, "optimal tokens", err));
+    for (int64_t g = 0; g < f->terms; g++)
+        f->opt[g] = attsvm_scores_term(f->scores, g).optimal;
+    TRY(cli_select(&f->selection, f->data, f->file, &f->svm, options->select, err));
+    TRY(attsvm_problem_create(&problem, f->data, &f->selection.selection, &f->svm, err));
+    attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &f->solution, err);
+    attsvm_problem_free(problem);
+    if (status != ATTSVM_OK)
+        return status;
+    f->info = attsvm_solution_info(f->solution);
+    /* tight tokens are counted by the solver, and by us; they can differ at the very limit */
+    TRY(attsvm_optimality_of(&f->optimality, f->scores, f->solution, NULL, 0, err));
+    int64_t count = f->optimality.support;
+    TRY(base_allocate(&f->support, (size_t)count + 1, sizeof *f->support, "support", err));
+    TRY(attsvm_optimality_of(&f->optimality, f->scores, f->solution, f->support, count, err));
+    return options->enumerate
+               ? attsvm_enumerate(&f->enumeration, f->scores, &f->svm, enumerate, err)
+               : ATTSVM_OK;
+}
+
+/* ----------------------------------------------------------------------------- JSON */
+
+static io_json *support_json(const findings *f)
+{
+    io_json *list = io_json_list();
+    for (int64_t k = 0; k < f->optimality.support; k++) {
+        const attsvm_support *s = &f->support[k];
+        io_json *one = io_json_object();
+        io_json_set(one, "sequence", io_json_integer(s->row.sequence));
+        io_json_set(one, "query", io_json_integer(s->row.query));
+        io_json_set(one, "token", io_json_integer(s->row.token));
+        io_json_set(one, "selected", io_json_integer(s->selected));
+        io_json_set(one, "lambda", io_json_number(s->lambda));
+        io_json_set(one, "advantage", io_json_number(s->advantage));
+        io_json_append(list, one);
+    }
+    return list;
+}
+
+static void add_enumeration(const findings *f, io_json *json)
+{
+    attsvm_enumeration_info info = attsvm_enumeration_describe(f->enumeration);
+    io_json *list = io_json_list(), *norms = io_json_list(), *best = io_json_list();
+    for (int64_t k = 0; k < info.count; k++) {
+        attsvm_local local = attsvm_enumeration_get(f->enumeration, k);
+        io_json_append(list, io_json_integers(local.alpha, info.terms));
+        io_json_append(norms, io_json_number(local.norm));
+        io_json_append(best, io_json_bool(local.global));
+    }
+    io_json_set(json, "selections", list);
+    io_json_set(json, "exhaustive", io_json_bool(info.exhaustive));
+    io_json_set(json, "selections_norm", norms);
+    io_json_set(json, "selections_global", best);
+    io_json_set(json, "product", io_json_number(info.product));
+    io_json_set(json, "judged", io_json_integer(info.judged));
+    io_json_set(json, "pruned", io_json_integer(info.pruned));
+    io_json_set(json, "stalled", io_json_integer(info.stalled));
+}
+
+static attsvm_status print_json(const findings *f, attsvm_error *err)
+{
+    const attsvm_optimality *o = &f->optimality;
+    io_json *json = io_json_object();
+    char norm[16];
+    base_settings_print(base_settings_find(&svm_table, "norm"), &f->svm, norm, sizeof norm);
+    io_json_set(json, "opt", io_json_integers(f->opt, f->terms));
+    io_json_set(json, "selected", io_json_integers(f->selection.alpha, f->terms));
+    io_json_set(json, "support", support_json(f));
+    io_json_set(json, "locally_optimal", io_json_bool(o->local));
+    io_json_set(json, "globally_optimal", io_json_bool(o->global));
+    io_json_set(json, "status", io_json_text(cli_outcome_name(f->info.outcome)));
+    io_json_set(json, "geometry", io_json_text(norm));
+    io_json_set(json, "norm", io_json_number(f->info.norm));
+    io_json_set(json, "margin", io_json_number(f->info.margin));
+    io_json_set(json, "gap", io_json_number(f->info.gap));
+    io_json_set(json, "merged", cli_count_json(f->info.merged));
+    io_json_set(json, "against", io_json_integer(o->against));
+    io_json_set(json, "missed", io_json_integer(o->missed));
+    io_json_set(json, "advantage", io_json_number(o->advantage));
+    io_json_set(json, "tie", io_json_bool(o->tie));
+    io_json_set(json, "tied_optimal", io_json_integer(o->tied_optimal));
+    io_json_set(json, "tied_support", io_json_integer(o->tied_support));
+    io_json_set(json, "unique", io_json_bool(o->unique));
+    if (f->enumeration)
+        add_enumeration(f, json);
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------- text */
+
+static void say(const char *text)
+{
+    cli_wrap(stdout, text, 0, 0, WIDTH);
+}
+
+static void print_terms(const findings *f)
+{
+    bool queries = f->terms != f->data->n;
+    printf("  %8s%s  %6s  %10s  %8s  %10s\n", "sequence", queries ? "   query" : "", "best",
+           "its score", "selected", "its score");
+    for (int64_t g = 0; g < f->terms && g < MOST_SHOWN; g++) {
+        attsvm_term term = attsvm_scores_term(f->scores, g);
+        int64_t alpha = f->selection.alpha[g];
+        printf("  %8" PRId64, term.sequence);
+        if (queries)
+            printf("%8" PRId64, term.query);
+        printf("  %6" PRId64 "  %10.4g  %8" PRId64 "  %10.4g%s\n", term.optimal, term.best, alpha,
+               attsvm_scores_gamma(f->scores, g, alpha), term.tied > 0 ? "  (best is tied)" : "");
+    }
+    if (f->terms > MOST_SHOWN)
+        printf("  and %" PRId64 " more\n", f->terms - MOST_SHOWN);
+}
+
+static void print_support(const findings *f)
+{
+    bool queries = f->terms != f->data->n;
+    int64_t count = f->optimality.support;
+    printf("\nSupport tokens: the rivals that come nearest, %" PRId64 " of them.\n\n", count);
+    printf("  %8s%s  %8s  %6s  %10s  %22s\n", "sequence", queries ? "   query" : "", "selected",
+           "rival", "multiplier", "score of selected over");
+    for (int64_t k = 0; k < count && k < MOST_SHOWN; k++) {
+        const attsvm_support *s = &f->support[k];
+        printf("  %8" PRId64, s->row.sequence);
+        if (queries)
+            printf("%8" PRId64, s->row.query);
+        printf("  %8" PRId64 "  %6" PRId64 "  %10.4g  %+22.4g%s\n", s->selected, s->row.token,
+               s->lambda, s->advantage, s->advantage > 0 ? "" : "  <- not lower");
+    }
+    if (count > MOST_SHOWN)
+        printf("  and %" PRId64 " more\n", count - MOST_SHOWN);
+}
+
+static void say_optimality(const findings *f)
+{
+    const attsvm_optimality *o = &f->optimality;
+    char text[512];
+    putchar('\n');
+    if (f->info.outcome == ATTSVM_INFEASIBLE) {
+        say("Nothing separates this selection from its rivals, so it is neither locally optimal "
+            "nor can training end in it (attsvm svm shows the proof).");
+        return;
+    }
+    if (o->local)
+        snprintf(text, sizeof text,
+                 "The selection is locally optimal: every rival at the margin has a lower score, "
+                 "so descent that starts near this direction stays and converges to it.");
+    else
+        snprintf(text, sizeof text,
+                 "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
+                 "score as much as the selected token or more, so descent leaves this direction.",
+                 o->against);
+    say(text);
+    if (o->global)
+        say("It is globally optimal: in every sequence the selected token has the best score.");
+    else {
+        snprintf(text, sizeof text,
+                 "It is not globally optimal: %" PRId64 " of %" PRId64
+                 " selected tokens do not have the best score.",
+                 o->missed, f->terms);
+        say(text);
+    }
+    if (o->tied_support > 0)
+        say("A tie decided: a rival at the margin has exactly the score of the selected token, and "
+            "local optimality asks for less.");
+    if (o->tied_optimal > 0)
+        say("A tie decided: some sequence has two best tokens, and the first counts as the best.");
+    if (!o->unique)
+        say("This norm may have several minimisers; support is that of the one found.");
+}
+
+static void print_enumeration(const findings *f)
+{
+    attsvm_enumeration_info info = attsvm_enumeration_describe(f->enumeration);
+    char text[512];
+    putchar('\n');
+    if (info.exhaustive)
+        snprintf(text, sizeof text,
+                 "Locally optimal selections: %" PRId64 ". The list is complete: of %.6g "
+                 "selections %" PRId64 " had their SVM solved, and %" PRId64
+                 " beginnings that nothing separates ruled out the rest.",
+                 info.count, info.product, info.judged, info.pruned);
+    else
+        snprintf(text, sizeof text,
+                 "Locally optimal selections found: %" PRId64 ". The list may be incomplete: there "
+                 "are %.3g selections, and a search from descent and single changes looked at "
+                 "%" PRId64 " of them.",
+                 info.count, info.product, info.judged);
+    say(text);
+    printf("\n  %10s  %s\n", "norm", "tokens");
+    for (int64_t k = 0; k < info.count && k < 2 * MOST_SHOWN; k++) {
+        attsvm_local local = attsvm_enumeration_get(f->enumeration, k);
+        printf("  %10.6g ", local.norm);
+        for (int64_t g = 0; g < info.terms && g < 2 * MOST_SHOWN; g++)
+            printf(" %" PRId64, local.alpha[g]);
+        printf("%s%s\n", info.terms > 2 * MOST_SHOWN ? " ..." : "",
+               local.global ? "  <- the best scores" : "");
+    }
+    if (info.count > 2 * MOST_SHOWN)
+        printf("  and %" PRId64 " more\n", info.count - 2 * MOST_SHOWN);
+}
+
+/* --------------------------------------------------------------------------- arrays */
+
+/* Scores of all terms, rows of length T_i; hidden tokens are NaN. */
+static attsvm_status scores_table(const findings *f, double **out, int64_t *count,
+                                  attsvm_error *err)
+{
+    *count = 0;
+    for (int64_t g = 0; g < f->terms; g++)
+        *count += data_length(f->data, attsvm_scores_term(f->scores, g).sequence);
+    TRY(base_allocate(out, (size_t)*count, sizeof **out, "scores", err));
+    double *at = *out;
+    for (int64_t g = 0; g < f->terms; g++) {
+        attsvm_term term = attsvm_scores_term(f->scores, g);
+        int64_t length = data_length(f->data, term.sequence);
+        for (int64_t t = 0; t < length; t++)
+            *at++ = t < term.tokens ? attsvm_scores_gamma(f->scores, g, t) : (double)NAN;
+    }
+    return ATTSVM_OK;
+}
+
+static attsvm_status write_arrays(const findings *f, const char *path, attsvm_error *err)
+{
+    int64_t count = f->optimality.support, entries, *rows = NULL;
+    double *gamma = NULL, *lambda = NULL;
+    attsvm_enumeration_info info = { 0 };
+    attsvm_status status = scores_table(f, &gamma, &entries, err);
+    if (status == ATTSVM_OK)
+        status = base_allocate(&rows, (size_t)(3 * count) + 1, sizeof *rows, "support", err);
+    if (status == ATTSVM_OK)
+        status = base_allocate(&lambda, (size_t)count + 1, sizeof *lambda, "support", err);
+    for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
+        attsvm_row row = f->support[k].row;
+        memcpy(rows + 3 * k, (int64_t[]){ row.sequence, row.query, row.token }, 3 * sizeof *rows);
+        lambda[k] = f->support[k].lambda;
+    }
+    if (f->enumeration)
+        info = attsvm_enumeration_describe(f->enumeration);
+    attsvm_named_array arrays[] = {
+        { "gamma", { gamma, { entries }, 1, ATTSVM_F64 } },
+        { "opt", { f->opt, { f->terms }, 1, ATTSVM_I64 } },
+        { "ids", { f->selection.alpha, { f->terms }, 1, ATTSVM_I64 } },
+        { "support", { rows, { count, 3 }, 2, ATTSVM_I64 } },
+        { "support_lambda", { lambda, { count }, 1, ATTSVM_F64 } },
+        { "selections",
+          { f->enumeration ? f->enumeration->alpha : NULL,
+            { info.count, info.terms },
+            2,
+            ATTSVM_I64 } },
+    };
+    if (status == ATTSVM_OK)
+        status = attsvm_archive_write(path, arrays, f->enumeration ? 6 : 5, err);
+    free(lambda);
+    free(rows);
+    free(gamma);
+    return status;
+}
+
+/* ------------------------------------------------------------------------- the verb */
+
+static attsvm_status show(const cli_call *call, const findings *f, attsvm_error *err)
+{
+    if (call->common->output)
+        TRY(write_arrays(f, call->common->output, err));
+    if (call->common->json)
+        return print_json(f, err);
+    if (call->common->quiet)
+        return ATTSVM_OK;
+    printf("%s: %" PRId64 " sequences or queries, selection %s\n\n", f->file, f->terms,
+           f->selection.source);
+    print_terms(f);
+    if (f->info.outcome != ATTSVM_INFEASIBLE)
+        print_support(f);
+    say_optimality(f);
+    if (f->enumeration)
+        print_enumeration(f);
+    return ATTSVM_OK;
+}
+
+attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
+{
+    const attsvm_svm_settings *svm = cli_settings(call, &svm_table);
+    const tokens_options *options = cli_settings(call, &cli_tokens_table);
+    attsvm_read_settings reading;
+    attsvm_data *data;
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    if (svm->problem != ATTSVM_PROBLEM_P && svm->problem != ATTSVM_PROBLEM_W)
+        return fail(err, ATTSVM_E_ARG, "--problem is p or W: scores are those of a fixed head");
+    TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
+    findings f = { .file = call->arguments[0], .data = data, .svm = *svm };
+    attsvm_status status = find(&f, options, cli_settings(call, &theory_enumerate_table), err);
+    if (status == ATTSVM_E_DATA && strncmp(err->message, f.file, strlen(f.file)) != 0)
+        base_fail_in(err, status, f.file);
+    if (status == ATTSVM_OK)
+        status = show(call, &f, err);
+    findings_free(&f);
+    attsvm_data_free(data);
+    return status;
+}
