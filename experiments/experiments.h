@@ -88,9 +88,27 @@ attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settin
 /* Correlation <a,b>/(|a||b|); NAN where one is zero. */
 double experiments_correlation(const double *a, const double *b, int64_t count);
 
+/* ------------------------------------------------------------------------- random data */
+
+/* A random data set of run `run`: unit tokens X (n,T,d), unit queries Z (n,d), a unit head v (d),
+   labels Y (n), and room for start values W (d,d).  A function of seed and run alone. */
+typedef struct experiments_unit {
+    int64_t n, T, d;
+    double *X, *Z, *v, *Y, *W;
+    base_random random; /* for what else the run draws */
+    void *memory;
+} experiments_unit;
+
+attsvm_status experiments_unit_create(experiments_unit *out, int64_t n, int64_t T, int64_t d,
+                                      int64_t seed, int64_t run, attsvm_error *err);
+void experiments_unit_free(experiments_unit *unit);
+/* X, Y, Z, v, and W as init_W, borrowed from the unit. */
+attsvm_status experiments_unit_data(attsvm_data **out, const experiments_unit *unit,
+                                    attsvm_error *err);
+
 /* ------------------------------------------------------------- small prompt problems */
 
-enum { EXPERIMENTS_MOST_D = 16 };
+enum { EXPERIMENTS_MOST_D = 64 };
 
 /* n sequences of T tokens, and a descent on p (and v) from a start value.  Arrays are borrowed. */
 typedef struct experiments_prompt {
@@ -114,6 +132,9 @@ attsvm_status experiments_exact(const experiments_prompt *prompt, double *trace_
 /* The same steps with the textbook gradient in float (single) or double; logistic loss, ngd. */
 attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, double *trace_p,
                                 double *trace_v, attsvm_error *err);
+/* The textbook gradient in p alone at prompt->p, in float or double, into g (d). */
+attsvm_status experiments_naive_gradient(const experiments_prompt *prompt, bool single, double *g,
+                                         attsvm_error *err);
 /* The SVM of `kind` (P, V, JOINT) for alpha (n) into theta (d). */
 attsvm_status experiments_prompt_svm(const experiments_prompt *prompt, attsvm_problem_kind kind,
                                      const int64_t *alpha, double *theta, attsvm_error *err);

@@ -31,6 +31,13 @@ PROBLEM;
 attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, double *trace_p,
                                 double *trace_v, attsvm_error *err)
 {
-    return single ? naive_float(prompt, trace_p, trace_v, err)
-                  : naive_double(prompt, trace_p, trace_v, err);
+    return single ? naive_float(prompt, trace_p, trace_v, NULL, err)
+                  : naive_double(prompt, trace_p, trace_v, NULL, err);
+}
+
+attsvm_status experiments_naive_gradient(const experiments_prompt *prompt, bool single, double *g,
+                                         attsvm_error *err)
+{
+    return single ? naive_float(prompt, NULL, NULL, g, err)
+                  : naive_double(prompt, NULL, NULL, g, err);
 }
