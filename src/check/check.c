@@ -1,7 +1,8 @@
 /*
  * The verdict on a claim (theory 4.1).  Optimal: every row holds, and the multipliers give a lower
  * bound of the norm that theta reaches to within the gap.  Infeasible: the multipliers combine the
- * rows into a contradiction.  Nothing else can be proved, and nothing else is accepted.
+ * rows into a contradiction.  Stationary: every row holds at the rank allowed, and the bound is
+ * one, however far.  Nothing else can be proved, and nothing else is accepted.
  */
 #include "check/check.h"
 
@@ -201,6 +202,39 @@ static bool prove_optimal(run *r)
     return proved;
 }
 
+/*
+ * Stationary, with a rank limit: theta is a point of that rank where every row holds, and the
+ * multipliers bound the norm of every such point from below.  That nothing near it is better is
+ * not part of the claim: no certificate of this kind could show it.
+ */
+static bool prove_bounded(run *r)
+{
+    check_size size;
+    check_margins margins;
+    check_dual dual = { 0 };
+    check_size G;
+    const attsvm_svm_settings *s = &r->claim->settings;
+    if (!(s->rank > 0) || !r->problem.matrix || s->soft > 0)
+        return check_reject(r->report, "claims to be stationary, but no rank limit is set");
+    bool proved = theta_is_finite(r) && theta_norm(r, &size) && rows_hold(r, &margins) &&
+                  combine(r, &dual, &G);
+    if (proved) {
+        dd above = base_dd_add(G.value, base_dd(G.error));
+        bool outside = base_dd_compare(above, base_dd(1)) > 0;
+        dd D = outside ? base_dd_div(dual.value, above) : dual.value;
+        r->report->dual = base_dd_value(D);
+        r->report->gap = relative_gap(size.value, D);
+        proved = D.hi > 0 || check_reject(r->report, "the multipliers give no lower bound");
+    }
+    free(dual.G);
+    if (proved)
+        snprintf(r->report->reason, sizeof r->report->reason,
+                 "every row holds, the rank is at most %" PRId64
+                 ", and no matrix that holds them has a norm below %.17g",
+                 (int64_t)s->rank, r->report->dual);
+    return proved;
+}
+
 /* ------------------------------------------------------------------------- infeasible */
 
 static bool contradiction(run *r, const check_dual *dual, const check_size *G)
@@ -292,12 +326,11 @@ static bool prove(run *r)
     switch (r->claim->outcome) {
     case ATTSVM_OPTIMAL: return prove_optimal(r);
     case ATTSVM_INFEASIBLE: return prove_infeasible(r);
+    case ATTSVM_STATIONARY: return prove_bounded(r);
     case ATTSVM_STALLED:
-    case ATTSVM_STATIONARY:
         /* the figures are worth having, but there is no proof in them */
         if (prove_optimal(r))
-            check_reject(r->report, "claims no proof (%s), although its gap of %.1e is one",
-                         r->claim->outcome == ATTSVM_STALLED ? "stalled" : "stationary",
+            check_reject(r->report, "claims no proof (stalled), although its gap of %.1e is one",
                          r->report->gap);
         return false;
     case ATTSVM_NOT_RUN: break;

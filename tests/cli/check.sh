@@ -124,6 +124,24 @@ rejected 'v-SVM: ' joint.npz tampered.npz
 "$helper" change joint.npz other.npz X:11=1 # now sequence 2 is tight
 rejected '(sequence 2, token 0) has margin' other.npz result.npz
 
+# ------------------------------------------------------------------------- a rank limit
+arrays pair.npz X:float64:2,2,2=1,0,0,0,0,1,0,0 Z:float64:2,2=1,0,0,1 Y:int8:2=1,1 ids:int64:2=0,0
+good svm pair.npz --problem W --norm fro --rank 1 --select ids -o result.npz --json
+json status '"stationary"'
+good check pair.npz result.npz --json
+json valid true
+json status '"stationary"'
+near dual 1.4142135623730951 1e-9
+near norm 2 1e-6
+with theta:0=0.9
+rejected 'has margin' pair.npz tampered.npz
+with lambda:0=-0.5
+rejected 'negative' pair.npz tampered.npz
+text stationary optimal
+rejected 'gap of the norm' pair.npz tampered.npz
+text '"rank": 1' '"rank": 0'
+rejected 'no rank limit' pair.npz tampered.npz
+
 # -------------------------------------------------------------------- files that are no results
 good svm data.npz --problem p --select ids -o result.npz
 bad 2 'data.npz: settings is not there; this is no result' check data.npz data.npz

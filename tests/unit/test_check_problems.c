@@ -175,6 +175,46 @@ static void norms_of_a_diagonal(void **state)
     attsvm_data_free(data);
 }
 
+/* The same rows with rank one: W = (1,1/2;1,1/2) scaled to hold, bounded by diag(1,1/2). */
+static void a_stationary_point(void **state)
+{
+    (void)state;
+    double X[8] = { 1, 0, 0, 0, 0, 2, 0, 0 }, Z[4] = { 1, 0, 0, 1 };
+    double W[4] = { 1, 0.5, 1, 0.5 }, size = sqrt(1.25), lambda[2] = { 1 / size, 0.25 / size };
+    int64_t alpha[2] = { 0, 0 };
+    attsvm_row active[2] = { { 0, 0, 1 }, { 1, 0, 1 } };
+    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_claim claim = claim_of(ATTSVM_PROBLEM_W, ATTSVM_NORM_FRO);
+    claim.selection.alpha = alpha;
+    claim.settings.rank = 1;
+    claim.outcome = ATTSVM_STATIONARY;
+    PROOF(claim, W, active, lambda);
+    assert_valid(data, &claim);
+    attsvm_report report = verdict(data, &claim);
+    assert_near(report.dual, size, 1e-14);
+    assert_near(report.norm, sqrt(2.5), 1e-14);
+    assert_near(report.gap, 1 - sqrt(0.5), 1e-14);
+    claim.outcome = ATTSVM_OPTIMAL;
+    assert_rejected(data, &claim, "gap");
+    claim.outcome = ATTSVM_STATIONARY;
+    claim.settings.rank = 0;
+    assert_rejected(data, &claim, "no rank limit");
+    claim.settings.rank = 1;
+    W[3] = 0.5 - 1e-9;
+    assert_rejected(data, &claim, "margin");
+    W[3] = 0.75;
+    assert_rejected(data, &claim, "rank 2, above the limit of 1");
+    W[3] = 0.5;
+    lambda[0] = -1;
+    assert_rejected(data, &claim, "negative");
+    lambda[0] = lambda[1] = 0;
+    assert_rejected(data, &claim, "no lower bound");
+    lambda[0] = 10; /* a multiple proves no more than its share of the unit ball */
+    report = verdict(data, &claim);
+    assert_true(report.valid && fabs(report.dual - 1) < 1e-14);
+    attsvm_data_free(data);
+}
+
 static void several_queries(void **state)
 {
     (void)state;
@@ -374,6 +414,7 @@ int main(void)
         cmocka_unit_test(joint_without_a_head),
         cmocka_unit_test(rows_with_zero_on_the_right),
         cmocka_unit_test(rank_one_row),
+        cmocka_unit_test(a_stationary_point),
         cmocka_unit_test(norms_of_a_diagonal),
         cmocka_unit_test(several_queries),
         cmocka_unit_test(own_tokens_as_queries),
