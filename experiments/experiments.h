@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "report/report.h"
 #include "svm/svm.h"
+#include "theory/theory.h"
 #include "train/train.h"
 
 /* ---------------------------------------------------------------- what an experiment is */
@@ -140,6 +141,31 @@ attsvm_status experiments_prompt_svm(const experiments_prompt *prompt, attsvm_pr
                                      const int64_t *alpha, double *theta, attsvm_error *err);
 /* argmax_t of the logits X_i W'p of sequence i. */
 int64_t experiments_argmax(const experiments_prompt *prompt, int64_t i, const double *p);
+
+/* ---------------------------------------------------- samples: unit vectors, trained */
+
+/* Data set number k of a shape: unit tokens and queries, random labels, head v or ReLU layer V. */
+typedef struct experiments_sample {
+    int64_t n, T, d, h; /* h: units of the ReLU head, 0: linear head           */
+    double *X, *Z, *Y, *v, *V;
+    int64_t seed; /* of the start values                                       */
+    attsvm_data *data;
+    void *memory;
+} experiments_sample;
+
+attsvm_status experiments_sample_create(experiments_sample *u, int64_t n, int64_t T, int64_t d,
+                                        int64_t h, int64_t seed, int64_t k, attsvm_error *err);
+void experiments_sample_free(experiments_sample *u);
+
+/* A run from Uniform(1/sqrt(d)), not yet started; `published`: with the eps rule, on K and Q with
+   the ridge, too. */
+attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model kind,
+                                       const char *step, bool published, const char *record,
+                                       int64_t iters, attsvm_train **out, attsvm_error *err);
+/* The W-SVM of alpha (n) in a norm ("fro", "lq:3") into theta (d x d); info may be NULL. */
+attsvm_status experiments_sample_solve(const experiments_sample *u, const char *norm,
+                                       const int64_t *alpha, double *theta, attsvm_svm_info *info,
+                                       attsvm_error *err);
 
 /* ------------------------------------------------------------------------------ reading */
 

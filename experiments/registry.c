@@ -9,7 +9,8 @@
     X(mm_joint_tight)   \
     X(mm_joint_slack)   \
     X(mm_loss)          \
-    X(ts_path)
+    X(ts_path)          \
+    X(ts_global)
 /* clang-format on */
 
 #define DECLARE(name) extern const experiment name;

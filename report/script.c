@@ -234,13 +234,13 @@ static void plot_item(const report_item *item, int k, FILE *out)
                 k, colour, width, dash);
         /* fall through */
     case REPORT_POINTS:
-        fprintf(out, "$d%d using 1:2 with points pointtype %d pointsize %.2f linecolor rgb \"%s\"",
-                k, type, size, colour);
         if (has_bars(item))
             fprintf(out,
-                    ", $d%d using 1:2:3:4 with yerrorbars pointtype 7 pointsize 0 linecolor "
-                    "rgb \"%s\" linewidth 1",
+                    "$d%d using 1:2:3:4 with yerrorbars pointtype 0 linecolor rgb \"%s\" linewidth "
+                    "1, ",
                     k, colour);
+        fprintf(out, "$d%d using 1:2 with points pointtype %d pointsize %.2f linecolor rgb \"%s\"",
+                k, type, size, colour);
         break;
     case REPORT_BARS:
         fprintf(out,

@@ -1,0 +1,97 @@
+/* Random data sets of unit vectors (theory, section 7), and what is trained and solved on them. */
+#include "experiments/experiments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void layout(experiments_sample *u, arena *a)
+{
+    size_t n = (size_t)u->n, T = (size_t)u->T, d = (size_t)u->d, h = (size_t)u->h;
+    u->X = take(a, n * T * d);
+    u->Z = take(a, n * d);
+    u->Y = take(a, n);
+    u->v = take(a, d);
+    u->V = take(a, h * d);
+}
+
+/* The order of draws is fixed: X, Z, Y, then the head, then the seed of the start values. */
+static void draw(experiments_sample *u, base_random *r)
+{
+    for (int64_t k = 0; k < u->n * u->T; k++)
+        base_random_sphere(r, u->X + k * u->d, u->d);
+    for (int64_t i = 0; i < u->n; i++)
+        base_random_sphere(r, u->Z + i * u->d, u->d);
+    for (int64_t i = 0; i < u->n; i++)
+        u->Y[i] = base_random_uniform(r) < 0.5 ? -1 : 1;
+    if (u->h > 0)
+        base_random_sphere(r, u->V, u->h * u->d); /* Gaussian, scaled to |V|_F = 1 */
+    else
+        base_random_sphere(r, u->v, u->d);
+    u->seed = (int64_t)(base_random_bits(r) >> 12);
+}
+
+attsvm_status experiments_sample_create(experiments_sample *u, int64_t n, int64_t T, int64_t d,
+                                        int64_t h, int64_t seed, int64_t k, attsvm_error *err)
+{
+    *u = (experiments_sample){ .n = n, .T = T, .d = d, .h = h };
+    arena a = { 0 };
+    layout(u, &a);
+    TRY(base_arena_allocate(&a, "data set", err));
+    u->memory = a.base;
+    layout(u, &a);
+    uint64_t shape = ((uint64_t)n * 128 + (uint64_t)T) * 128 + (uint64_t)d;
+    base_random r = base_random_stream((uint64_t)seed, (shape * 2 + (h > 0)) << 32 | (uint64_t)k);
+    draw(u, &r);
+    attsvm_named_array arrays[] = {
+        experiments_name("X", u->X, SHAPE(n, T, d)),
+        experiments_name("Z", u->Z, SHAPE(n, d)),
+        experiments_name("Y", u->Y, SHAPE(n)),
+        h > 0 ? experiments_name("V", u->V, SHAPE(h, d)) : experiments_name("v", u->v, SHAPE(d)),
+    };
+    attsvm_status status = attsvm_data_create(&u->data, arrays, 4, NULL, err);
+    if (status != ATTSVM_OK)
+        experiments_sample_free(u);
+    return status;
+}
+
+void experiments_sample_free(experiments_sample *u)
+{
+    attsvm_data_free(u->data);
+    free(u->memory);
+    *u = (experiments_sample){ 0 };
+}
+
+attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model kind,
+                                       const char *step, bool published, const char *record,
+                                       int64_t iters, attsvm_train **out, attsvm_error *err)
+{
+    char init[32];
+    attsvm_train_settings s;
+    attsvm_train_settings_init(&s);
+    snprintf(init, sizeof init, "uniform:%.17g", 1 / sqrt((double)u->d));
+    s.model = (int32_t)kind;
+    s.step = step;
+    s.head = u->h > 0 ? "relu" : "linear";
+    s.init = init;
+    s.seed = u->seed;
+    s.record = record;
+    s.iters = iters;
+    s.threads = 1;
+    if (published) {
+        s.eps = "2.220446049250313e-16";
+        s.ridge = kind == ATTSVM_MODEL_KQ ? 2.220446049250313e-16 : 0;
+    }
+    return attsvm_train_create(out, u->data, &s, NULL, NULL, err);
+}
+
+attsvm_status experiments_sample_solve(const experiments_sample *u, const char *norm,
+                                       const int64_t *alpha, double *theta, attsvm_svm_info *info,
+                                       attsvm_error *err)
+{
+    attsvm_svm_settings s;
+    attsvm_svm_settings_init(&s);
+    s.problem = ATTSVM_PROBLEM_W;
+    s.threads = 1;
+    TRY(attsvm_svm_settings_set(&s, "norm", norm, err));
+    return experiments_solve(u->data, &s, alpha, theta, u->d * u->d, info, err);
+}
