@@ -134,6 +134,8 @@ json status '"stationary"'
 near dual 1.4142135623730951 1e-9
 near norm 2 1e-6
 with theta:0=0.9
+rejected 'rank 2, above the limit of 1' pair.npz tampered.npz
+with theta:0=0.9 theta:1=0.9 theta:2=0.9 theta:3=0.9
 rejected 'has margin' pair.npz tampered.npz
 with lambda:0=-0.5
 rejected 'negative' pair.npz tampered.npz
