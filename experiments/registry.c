@@ -10,7 +10,9 @@
     X(mm_joint_slack)   \
     X(mm_loss)          \
     X(ts_path)          \
-    X(ts_global)
+    X(ts_global)        \
+    X(saturation)       \
+    X(rates)
 /* clang-format on */
 
 #define DECLARE(name) extern const experiment name;

@@ -152,17 +152,15 @@ static void draw_direction(report_figure *f, const double *W, int i, const char 
 }
 
 static attsvm_status draw_panel(report_figure *f, const experiments_view *path, const double *fro,
-                                const double *nuc, const char *title, double reach,
-                                attsvm_error *err)
+                                const double *nuc, const char *title, attsvm_error *err)
 {
     static const char *const names[N] = { "W z_1", "W z_2" };
     double *wz;
     TRY(base_allocate(&wz, (size_t)RECORDS * D, sizeof *wz, "figure", err));
     report_add_panel(
         f, &(report_panel){ .title = title,
-                            .x = { .label = "first coordinate", .low = -reach, .high = reach },
-                            .y = { .label = "second coordinate", .low = -reach, .high = reach },
-                            .equal = true });
+                            .x = { .label = "first coordinate", .low = -16, .high = 16 },
+                            .y = { .label = "second coordinate", .low = -120, .high = 120 } });
     for (int i = 0; i < N; i++) {
         apply(path->x, RECORDS, i, wz);
         report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,
@@ -189,8 +187,8 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     TRY(experiments_get(r, "W_fro", &fro, err));
     TRY(experiments_get(r, "W_nuc", &nuc, err));
     *out = report_figure_create(2, 960, 480);
-    TRY(draw_panel(*out, &W, fro.x, nuc.x, "W trained", 60, err));
-    return draw_panel(*out, &KQ, fro.x, nuc.x, "K and Q trained", 60, err);
+    TRY(draw_panel(*out, &W, fro.x, nuc.x, "W trained", err));
+    return draw_panel(*out, &KQ, fro.x, nuc.x, "K and Q trained", err);
 }
 
 const experiment ts_path = {

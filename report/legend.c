@@ -107,7 +107,7 @@ int report_legend(const report_figure *f, int panel, double left, double right, 
 /* Room for tics and labels around the frame, in points. */
 report_box report_panel_box(const report_figure *f, int panel, double *legend_top)
 {
-    enum { LEFT = 58, RIGHT = 14, BOTTOM = 46, TITLE = 26, NO_TITLE = 8 };
+    enum { LEFT = 64, RIGHT = 14, BOTTOM = 46, TITLE = 26, NO_TITLE = 8 };
     int rows = (f->panel_count + f->columns - 1) / f->columns;
     double width = (double)f->width / f->columns, height = (double)f->height / rows;
     double left = width * (panel % f->columns);

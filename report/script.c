@@ -274,28 +274,42 @@ static void write_cells(const report_item *item, double full, FILE *out)
 
 /* -------------------------------------------------------------------------- panels */
 
-static void write_axis(char name, const report_axis *axis, const char *label, const range *r,
-                       FILE *out)
+static void write_log_tics(char name, const range *r, FILE *out)
 {
-    fprintf(out, "unset logscale %c\nset %crange [%.9g:%.9g]\nset %clabel \"%s\" offset %s\n", name,
-            name, r->low, r->high, name, label, name == 'x' ? "0,0.5" : "0.5,0");
-    fprintf(out, "set %ctics autofreq nomirror offset %s\n", name, name == 'x' ? "0,0.3" : "0,0");
-    if (axis->log) {
-        /* whole powers of ten only where there are many of them */
-        double decades = log10(r->high / r->low);
-        fprintf(out, "set logscale %c\nset format %c \"%s\"\n", name, name,
-                decades > 2.5 || r->low < 1e-3 ? "10^{%L}" : "%g");
-        if (decades > 8)
-            fprintf(out, "set %ctics 1e%d nomirror\n", name, (int)ceil(decades / 6));
-    } else {
-        fprintf(out, "set format %c \"%%g\"\n", name);
-    }
+    double decades = log10(r->high / r->low);
+    fprintf(out, "set logscale %c\nset format %c \"%s\"\n", name, name,
+            decades > 2.5 || r->low < 1e-3 ? "10^{%L}" : "%g");
+    if (decades > 8) /* some whole powers of ten only */
+        fprintf(out, "set %ctics 1e%d\nset m%ctics 1\n", name, (int)ceil(decades / 6), name);
+}
+
+static void write_axis(char name, const report_axis *axis, const range *r, FILE *out)
+{
+    fprintf(out,
+            "unset logscale %c\nset %crange [%.9g:%.9g]\nset %ctics autofreq nomirror offset %s\n"
+            "set m%ctics default\n",
+            name, name, r->low, r->high, name, name == 'x' ? "0,0.3" : "0,0", name);
+    if (axis->log)
+        write_log_tics(name, r, out);
+    else
+        fprintf(out, "unset m%ctics\nset format %c \"%%g\"\n", name, name);
     if (!axis->names)
         return;
     fprintf(out, "set %ctics (", name);
     for (int k = 0; axis->names[k]; k++)
         fprintf(out, "%s\"%s\" %d", k ? ", " : "", axis->names[k], k);
     fputs(")\n", out);
+}
+
+/* What the axes show, at fixed places: gnuplot's own labels move with the width of the numbers. */
+static void write_axis_labels(const report_figure *f, int panel, const report_box *box, FILE *out)
+{
+    enum { BELOW = 34, BESIDE = 12 };
+    double W = f->width, H = f->height, left = W / f->columns * (panel % f->columns);
+    fprintf(out, "set label \"%s\" at screen %.5f,%.5f center front\n", f->texts[panel][1],
+            (box->left + box->right) / 2 / W, (box->bottom - BELOW) / H);
+    fprintf(out, "set label \"%s\" at screen %.5f,%.5f center rotate by 90 front\n",
+            f->texts[panel][2], (left + BESIDE) / W, (box->bottom + box->top) / 2 / H);
 }
 
 static void write_frame(const report_figure *f, int panel, const report_box *box, FILE *out)
@@ -373,8 +387,9 @@ void report_script(const report_figure *f, bool png, FILE *out)
         write_data(f, panel, &x, &y, &box, out);
         write_frame(f, panel, &box, out);
         write_texts(f, panel, out);
-        write_axis('x', &f->panels[panel].x, f->texts[panel][1], &x, out);
-        write_axis('y', &f->panels[panel].y, f->texts[panel][2], &y, out);
+        write_axis_labels(f, panel, &box, out);
+        write_axis('x', &f->panels[panel].x, &x, out);
+        write_axis('y', &f->panels[panel].y, &y, out);
         write_plot(f, panel, out);
     }
     fputs("unset multiplot\n", out);

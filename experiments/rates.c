@@ -1,0 +1,203 @@
+/* rates: how fast the step rules reach their common limit. */
+#include "experiments/experiments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 6, T = 8, D = 10, DD = D * D, STEPS = 10000, RULES = 4 };
+
+static const char *const rules[RULES] = { "gd", "ngd", "polyak", "rescale:2" };
+static const double sizes[RULES] = { 1, 0.1, 1, 0.1 };
+static const char *const keys[RULES] = { "gd", "ngd", "polyak", "rescale" };
+static const char *const names[RULES] = { "gradient descent, step 1", "normalised, step 0.1",
+                                          "Polyak", "normalised, rescaled" };
+
+typedef struct job {
+    const experiments_setup *setup;
+    int64_t records;
+    double *iter;     /* (records)              */
+    double *distance; /* (RULES, runs, records) */
+} job;
+
+/* 1 - correlation of every record to the SVM of the tokens selected at the end. */
+static attsvm_status compare(const attsvm_data *data, const attsvm_train *train, double *distance,
+                             double *iter, int64_t records, attsvm_error *err)
+{
+    attsvm_svm_settings s;
+    int64_t alpha[N];
+    double ids[N], svm[DD], *W;
+    attsvm_svm_settings_init(&s);
+    s.problem = ATTSVM_PROBLEM_W;
+    s.norm = ATTSVM_NORM_FRO;
+    s.threads = 1;
+    TRY(experiments_trained(train, "ids", ids, N, err));
+    for (int i = 0; i < N; i++)
+        alpha[i] = (int64_t)ids[i];
+    TRY(experiments_solve(data, &s, alpha, svm, DD, NULL, err));
+    TRY(base_allocate(&W, (size_t)(records * DD), sizeof *W, "trace", err));
+    attsvm_status status = experiments_trained(train, "trace_W", W, records * DD, err);
+    if (status == ATTSVM_OK && iter)
+        status = experiments_trained(train, "trace_iter", iter, records, err);
+    for (int64_t k = 0; k < records && status == ATTSVM_OK; k++)
+        distance[k] = 1 - experiments_correlation(W + k * DD, svm, DD);
+    free(W);
+    return status;
+}
+
+static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error *err)
+{
+    job *j = context;
+    int64_t rule = k % RULES, run = k / RULES;
+    experiments_unit unit;
+    attsvm_data *data = NULL;
+    attsvm_train *train = NULL;
+    attsvm_train_settings s;
+    (void)worker;
+    TRY(experiments_unit_create(&unit, N, T, D, j->setup->seed, run, err));
+    attsvm_train_settings_init(&s);
+    s.model = ATTSVM_MODEL_W;
+    s.step = rules[rule];
+    s.lr = sizes[rule];
+    s.iters = STEPS;
+    s.record = "log";
+    s.init = "zero";
+    s.threads = 1;
+    attsvm_status status = experiments_unit_data(&data, &unit, err);
+    if (status == ATTSVM_OK)
+        status = attsvm_train_create(&train, data, &s, NULL, NULL, err);
+    if (status == ATTSVM_OK)
+        status = attsvm_train_run(train, NULL, NULL, err);
+    if (status == ATTSVM_OK)
+        status = compare(data, train, j->distance + (rule * j->setup->runs + run) * j->records,
+                         k == 0 ? j->iter : NULL, j->records, err);
+    attsvm_train_free(train);
+    attsvm_data_free(data);
+    experiments_unit_free(&unit);
+    return status;
+}
+
+/* How many records a log-spaced trace has. */
+static int64_t count_records(void)
+{
+    int64_t count = 1; /* the start */
+    for (int64_t iter = 1; iter <= STEPS; iter++)
+        count += iter == STEPS || train_trace_wanted(&(train_trace){ .every = -1 }, iter);
+    return count;
+}
+
+static attsvm_status run(const experiments_setup *setup, experiments_arrays *out, attsvm_error *err)
+{
+    job j = { .setup = setup, .records = count_records() };
+    TRY(experiments_add(out, &j.iter, "steps", SHAPE(j.records), err));
+    TRY(experiments_add(out, &j.distance, "distance", SHAPE(RULES, setup->runs, j.records), err));
+    return experiments_parallel(setup, RULES * setup->runs, 0, 1, run_one, &j, err);
+}
+
+/* ------------------------------------------------------------------------- numbers */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Quantile `share` over runs of record k of a rule; NAN where none is finite. */
+static double quantile(const experiments_view *distance, int64_t rule, int64_t record, double share)
+{
+    int64_t runs = distance->shape[1], records = distance->shape[2], finite = 0;
+    double *values = calloc((size_t)runs + 1, sizeof *values), result = NAN;
+    for (int64_t k = 0; values && k < runs; k++) {
+        double value = distance->x[(rule * runs + k) * records + record];
+        if (isfinite(value))
+            values[finite++] = value;
+    }
+    if (values && finite > 0) {
+        qsort(values, (size_t)finite, sizeof *values, ascending);
+        result = values[llround(share * (double)(finite - 1))];
+    }
+    free(values);
+    return result;
+}
+
+static attsvm_status numbers(const experiments_result *r, experiments_numbers *out,
+                             attsvm_error *err)
+{
+    experiments_view distance;
+    double median[RULES];
+    TRY(experiments_get(r, "distance", &distance, err));
+    for (int64_t rule = 0; rule < RULES; rule++) {
+        char key[64], meaning[128];
+        median[rule] = quantile(&distance, rule, distance.shape[2] - 1, 0.5);
+        snprintf(key, sizeof key, "log10_distance_%s", keys[rule]);
+        snprintf(meaning, sizeof meaning, "log10 of the median of 1 - correlation at the end, %s",
+                 names[rule]);
+        experiments_number(out, key, log10(median[rule]), meaning);
+    }
+    experiments_finds(out,
+                      "After %d steps the median distance 1 - correlation is %.1e for gradient "
+                      "descent, %.1e for normalised, %.1e for Polyak and %.1e for rescaled "
+                      "normalised steps.",
+                      STEPS, median[0], median[1], median[2], median[3]);
+    experiments_finds(out, "Doubling W once its direction has settled does not help: a step of 0.1 "
+                           "then turns it too little, and the direction freezes where it was.");
+    return ATTSVM_OK;
+}
+
+/* -------------------------------------------------------------------------- figure */
+
+static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
+{
+    experiments_view steps, distance;
+    double *y;
+    TRY(experiments_get(r, "steps", &steps, err));
+    TRY(experiments_get(r, "distance", &distance, err));
+    int64_t records = steps.count;
+    TRY(base_allocate(&y, (size_t)(3 * records), sizeof *y, "figure", err));
+    *out = report_figure_create(1, 720, 440);
+    report_add_panel(*out, &(report_panel){ .x = { .label = "steps", .log = true },
+                                            .y = { .label = "1 - correlation to the SVM direction",
+                                                   .log = true } });
+    for (int64_t rule = 0; rule < RULES; rule++) {
+        for (int64_t k = 0; k < records; k++)
+            for (int q = 0; q < 3; q++) {
+                double value = quantile(&distance, rule, k, 0.25 + 0.25 * q);
+                y[q * records + k] = steps.x[k] > 0 && value > 0 ? value : NAN;
+            }
+        report_add_series(*out, &(report_series){ .kind = REPORT_BAND,
+                                                  .colour = (report_colour)rule,
+                                                  .count = records,
+                                                  .x = steps.x,
+                                                  .low = y,
+                                                  .high = y + 2 * records });
+        report_add_series(*out, &(report_series){ .kind = REPORT_LINE,
+                                                  .label = names[rule],
+                                                  .colour = (report_colour)rule,
+                                                  .dash = (report_dash)(rule % 3),
+                                                  .count = records,
+                                                  .x = steps.x,
+                                                  .y = y + records });
+    }
+    free(y);
+    return ATTSVM_OK;
+}
+
+const experiment rates = {
+    .id = "rates",
+    .title = "Normalised and Polyak steps converge faster",
+    .paper = "FR, and beyond",
+    .setting =
+        "n=6, T=8, d=10, unit tokens, queries and head, random labels; model W from 0, exact "
+        "gradients; gradient descent with step 1, normalised with 0.1, Polyak, and "
+        "normalised steps that double W whenever its direction has settled; 10000 steps.",
+    .caption =
+        "1 - correlation of W to the Frobenius SVM of the tokens selected at the end: median "
+        "and quartiles over the data sets.",
+    .says = "Normalised and Polyak step sizes converge to the max-margin direction at faster rates "
+            "than gradient descent, whose norm grows like a logarithm.",
+    .runs = 20,
+    .unit = "data sets",
+    .seconds = 1.5,
+    .run = run,
+    .numbers = numbers,
+    .draw = draw,
+};
