@@ -50,10 +50,10 @@ extern const cli_verb cli_verbs[]; /* ends with name == NULL */
 /* An unknown name is an error that suggests the nearest verb. */
 attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err);
 
-cli_run cli_generate, cli_info, cli_train, cli_svm, cli_check, cli_tokens, cli_reproduce, cli_help,
-    cli_completion, cli_version;
-extern const settings_table cli_generate_table, cli_svm_table, cli_tokens_table, cli_check_table,
-    cli_help_table;
+cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_reproduce,
+    cli_help, cli_completion, cli_version;
+extern const settings_table cli_generate_table, cli_svm_table, cli_path_table, cli_tokens_table,
+    cli_check_table, cli_help_table;
 
 /* The struct that the flags of `table` filled in. */
 const void *cli_settings(const cli_call *call, const settings_table *table);

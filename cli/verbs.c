@@ -77,6 +77,21 @@ const cli_verb cli_verbs[] = {
       "same "
       "bytes of ID.npz. Figures are drawn by gnuplot. JSON keys: one for each ID, with seconds, "
       "failed, numbers." },
+    { "path", "follow a regularisation path", "FILE",
+      TABLES(&theory_path_table, &cli_path_table, NULL),
+      "attsvm path planted.npz --model p --radii 1:10000:9", cli_path,
+      "Finds the parameters of least loss in balls of growing radius, or with a vanishing ridge, "
+      "and "
+      "compares their direction with the max-margin problem that it must converge to: of p in l2, "
+      "W in the Frobenius norm, K Q' in the nuclear norm; of v and p together the v-SVM with the "
+      "relaxed or the unrelaxed p-SVM, whichever the ratio of the radii leads to. The loss is not "
+      "convex: the minimum is searched from random directions, from the minima of the radius "
+      "before and from the SVM direction, on the scale of log(L - L*), so that radii of 1e4 and "
+      "more are no difficulty. With --cone the path is the local one around the SVM direction of "
+      "--select. JSON keys, lists with an entry for each point: radius, correlation, loss_excess, "
+      "selected, log_excess, loss, efficiency, attention, margin; ridge; of vp radius_v, "
+      "correlation_relaxed, correlation_unrelaxed, correlation_v; and file, model, svm, svm_norm, "
+      "svm_gap, solves, evaluations, seconds; of vp case, least_ratio." },
     { "help", "explain a verb, or print the manual", "[VERB]", TABLES(&cli_help_table, NULL),
       "attsvm help generate", cli_help,
       "Without VERB: the list of verbs. The manual page and docs/reference.md are made from the "

@@ -793,6 +793,87 @@ ATTSVM_API attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t
                                               const attsvm_svm_settings *svm, int64_t threads,
                                               attsvm_verdict *out, attsvm_solution **solutions,
                                               attsvm_error *err);
+/* ----------------------------------------------------------------------- paths */
+
+/*
+ * Regularisation paths (theory 6.7 to 6.9): the parameters of least loss in growing balls,
+ *
+ *   p_R = argmin L over |p| <= R;  |W|_F <= R;  |K|^2 + |Q|^2 <= 2 R;  |p| <= R and |v| <= r,
+ *
+ * or of least loss plus a vanishing ridge.  Texts are borrowed and are what the flags take: radii
+ * and ridge_path "FIRST:LAST:COUNT", log-spaced; loss, head and query as in training.
+ */
+typedef struct attsvm_path_settings {
+    const char *radii;      /* R                                                            */
+    const char *ridge_path; /* instead of radii: rho of L + rho |theta|^2; empty: none      */
+    const char *loss, *head, *query;
+    double ratio;       /* model vp: r = ratio R                                            */
+    double head_radius; /* model vp: r is this at every R; 0: by the ratio                  */
+    double cone;        /* local path: cos(angle to the SVM direction) >= 1 - cone; 0: none */
+    double threshold;   /* nonlinear heads: attention above it keeps a token                */
+    int64_t starts;     /* random directions that the search starts from                    */
+    int64_t rank;       /* columns of K and Q; 0: d                                         */
+    int64_t seed;       /* of the random directions                                         */
+    int64_t threads;    /* 0: all cores                                                     */
+    int32_t model;      /* ATTSVM_MODEL_P, W, KQ or VP                                      */
+    int32_t reserved;
+} attsvm_path_settings;
+
+ATTSVM_API void attsvm_path_settings_init(attsvm_path_settings *settings);
+/* Sets one field by the name and text of its flag. */
+ATTSVM_API attsvm_status attsvm_path_settings_set(attsvm_path_settings *settings, const char *name,
+                                                  const char *value, attsvm_error *err);
+
+/* Where the joint path of v and p leads (theory 6.8). */
+typedef enum attsvm_joint_case {
+    ATTSVM_JOINT_NONE = 0,  /* another model, or no SVM to compare with                        */
+    ATTSVM_JOINT_RELAXED,   /* r grows fast enough: p to the joint problem                     */
+    ATTSVM_JOINT_UNRELAXED, /* r is bounded: p to the p problem                                */
+    ATTSVM_JOINT_ALL_TIGHT, /* all sequences are tight in the v-SVM: both problems are the same */
+    ATTSVM_JOINT_BETWEEN,   /* r grows too slowly for the one, too fast for the other          */
+} attsvm_joint_case;
+
+/* A number that was not computed is NAN (counts: -1). */
+typedef struct attsvm_path_info {
+    int64_t points, terms;
+    attsvm_outcome svm; /* of the problem that `correlation` compares with             */
+    attsvm_joint_case joint;
+    double svm_norm, svm_gap;
+    double least_ratio;  /* joint: from this ratio on the relaxed problem is the limit  */
+    double correlation;  /* at the last point; of the others see the array              */
+    int64_t solves;      /* local minimisations                                         */
+    int64_t evaluations; /* of loss and gradient                                        */
+    int64_t kept;        /* tokens that keep attention at the last point, over all terms */
+    double seconds;
+} attsvm_path_info;
+
+/* Called after every point; false ends the path there. */
+typedef bool attsvm_path_observer(void *context, int64_t done, int64_t points);
+
+typedef struct attsvm_path attsvm_path;
+
+/*
+ * Follows a path.  `alpha` (terms, copied; NULL: the best scores, for vp the tokens that the path
+ * itself ends on) are the tokens of the SVM to compare with, and the centre of a cone.  `observer`
+ * may be NULL.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
+                                            const attsvm_path_settings *settings,
+                                            const int64_t *alpha, attsvm_path_observer *observer,
+                                            void *context, attsvm_error *err);
+ATTSVM_API void attsvm_path_free(attsvm_path *path);
+ATTSVM_API attsvm_path_info attsvm_path_describe(const attsvm_path *path);
+
+/*
+ * Results, borrowed from the path, one entry a point: radius, correlation, loss, loss_excess,
+ * log_excess, efficiency, attention, margin, inside, selected (points,terms), theta, and by model K
+ * and Q, or v, radius_v, correlation_v, correlation_relaxed, correlation_unrelaxed; svm, the
+ * direction compared with; ridge; with a nonlinear head predictivity.
+ */
+ATTSVM_API int64_t attsvm_path_count(const attsvm_path *path);
+ATTSVM_API const attsvm_named_array *attsvm_path_array(const attsvm_path *path, int64_t k);
+/* The result of that name, or NULL. */
+ATTSVM_API const attsvm_array *attsvm_path_find(const attsvm_path *path, const char *name);
 
 /* --------------------------------------------------------------------- machine */
 

@@ -96,4 +96,150 @@ attsvm_status theory_judge(const theory_list *list, const attsvm_scores *scores,
 attsvm_status theory_grow_all(attsvm_enumeration *e, theory_list *whole, bool *fits,
                               attsvm_error *err);
 
+/* -------------------------------------------------------------- smooth minimisation */
+
+/* A smooth function F of x (size).  Steps shorter than `reach` hardly change its shape. */
+typedef struct theory_function {
+    int64_t size;
+    double reach;
+    double (*evaluate)(void *context, const double *x, double *gradient); /* returns F */
+    void *context;
+} theory_function;
+
+/*
+ * Where x may move: x = offset + y with y orthogonal to the rows of `basis`, which are orthonormal,
+ * and |y| = radius where that is positive.
+ */
+typedef struct theory_surface {
+    const double *offset; /* (size); NULL: 0          */
+    const double *basis;  /* (count,size); NULL: none */
+    int64_t count;
+    double radius; /* 0: no sphere             */
+    double limit;  /* without a sphere: the search ends where |x| is larger; 0: never */
+} theory_surface;
+
+typedef struct theory_end {
+    double value; /* F                                                              */
+    double slope; /* |gradient along the surface| / |gradient|; without a sphere
+                     |gradient| reach                                               */
+    double pull;  /* -<gradient, y> / radius: positive where F falls outwards       */
+    int64_t steps, evaluations;
+} theory_end;
+
+enum { THEORY_MINIMISE_VECTORS = 10 }; /* vectors of `size` in the work space */
+
+/* A local minimum from x (on the surface) on, by Newton steps in a trust region. */
+void theory_minimise(const theory_function *f, const theory_surface *surface, double *x,
+                     double *work, theory_end *end);
+
+/* --------------------------------------------------------------- what a path minimises */
+
+typedef enum theory_kind {
+    THEORY_EXCESS,   /* log (L - L*), L* the loss with all attention on the tokens alpha */
+    THEORY_LOG_LOSS, /* log L, for losses that fall to 0; else L                         */
+    THEORY_LOSS,     /* L                                                                */
+} theory_kind;
+
+/*
+ * A function of parameters first..first+count-1 of a model; the others stay as they are in theta.
+ * With `ridge` > 0 the loss has the term ridge |x|^2.
+ */
+typedef struct theory_objective {
+    model *m;
+    theory_kind kind;
+    int64_t first, count;
+    double ridge;
+    double *theta;      /* (m->size)                                                  */
+    double *score;      /* (tokens) v'x; linear heads                                 */
+    int64_t *alpha;     /* (terms) tokens of L*                                       */
+    double *slope;      /* (m->size) scratch                                          */
+    double key_spread;  /* largest |k_t - k_s| of a sequence, times the largest |z|   */
+    double token_size;  /* largest |x|                                                */
+    model_value value;  /* at the last evaluation                                     */
+    model_scaled above; /* L - L* there; negative: alpha is not the best there        */
+} theory_objective;
+
+attsvm_status theory_objective_create(theory_objective *out, model *m, attsvm_error *err);
+void theory_objective_free(theory_objective *o);
+/* Scores of the head v (d) and, with `best`, the tokens of best score into alpha. */
+void theory_objective_head(theory_objective *o, const double *v, bool best);
+/* As a function on balls of that radius. */
+theory_function theory_objective_function(theory_objective *o, double radius);
+/* Fills o->value and o->above at theta. */
+void theory_objective_look(theory_objective *o, const double *theta);
+
+/* ------------------------------------------------------------------------------ paths */
+
+extern const settings_table theory_path_table;
+
+/* "1:1000:7" into *out (*count), log-spaced; the caller frees. */
+attsvm_status theory_path_points(const char *name, const char *text, double **out, int64_t *count,
+                                 attsvm_error *err);
+
+/* An SVM that a path is compared with; theta is NULL where it has no solution. */
+typedef struct theory_target {
+    attsvm_outcome outcome;
+    double norm, gap;
+    double *theta; /* p (d), v (d) or W (d,d) */
+} theory_target;
+
+enum { THEORY_PATH_ARRAYS = 24 };
+
+struct attsvm_path {
+    attsvm_path_settings settings;
+    char *texts; /* the texts of the settings, copied */
+    const attsvm_data *data;
+    model *m;
+    theory_objective objective;
+    bool by_ridge, joint, linear;
+    bool given;                  /* alpha was given                                             */
+    int64_t points;              /* of the path, less where the observer ended it               */
+    double *point;               /* (points) radii, or ridges                                   */
+    int64_t *alpha;              /* (terms) tokens of the targets                               */
+    bool targeted;               /* the targets are those of alpha                              */
+    theory_target target;        /* p, W                                                        */
+    theory_target relaxed, head; /* vp: joint and v problems                             */
+    int64_t tight;               /* vp: sequences that are tight in the v-SVM                   */
+    /* The search: candidates at this point, best first after it is solved. */
+    int64_t capacity, count;
+    double *candidate; /* (capacity,size)                                             */
+    double *value;     /* (capacity)                                                  */
+    bool *inside;      /* (capacity) the ball does not bind                           */
+    uint64_t drawn;    /* random directions so far                                    */
+    double *work;      /* of theory_minimise                                          */
+    double *spare;     /* (4,size)                                                    */
+    /* Results, (points) each. */
+    double *radius, *radius_v, *correlation, *correlation_v, *correlation_relaxed;
+    double *correlation_unrelaxed, *loss, *loss_excess, *log_excess, *efficiency, *attention;
+    double *margin, *predictivity;
+    double *theta;     /* (points,size)                                               */
+    double *matrix;    /* (points,d,d) K Q'                                           */
+    uint8_t *within;   /* (points) the ball does not bind                             */
+    int64_t *selected; /* (points,terms)                                              */
+    attsvm_path_info info;
+    attsvm_named_array arrays[THEORY_PATH_ARRAYS];
+    int64_t arrays_count;
+    void *memory;
+};
+
+/* The candidates of the next point, then their local minima, sorted. */
+attsvm_status theory_path_starts(attsvm_path *path, int64_t k, attsvm_error *err);
+void theory_path_solve(attsvm_path *path, int64_t k);
+/* Minimises over the varied part of the objective in the ball of that radius, from x on; with
+ *inside first without its sphere. */
+theory_end theory_path_ball(attsvm_path *path, double radius, double *x, bool *inside);
+/* Both blocks of the joint path, from theta on. */
+double theory_path_joint(attsvm_path *path, double radius, double radius_v, double *theta,
+                         bool *inside);
+
+/* Solves the SVMs of the tokens in path->alpha. */
+attsvm_status theory_path_target(attsvm_path *path, attsvm_error *err);
+/* theta of the model along the SVM direction; false where there is none. */
+bool theory_path_towards(attsvm_path *path, bool relaxed, double *theta);
+/* K and Q (halves of theta) with K Q' = W (d,d) up to scale and rank. */
+attsvm_status theory_path_factor(attsvm_path *path, const double *W, double *theta,
+                                 attsvm_error *err);
+/* Correlations and efficiency at every point; the case of a joint path. */
+attsvm_status theory_path_compare(attsvm_path *path, attsvm_error *err);
+
 #endif

@@ -96,6 +96,7 @@ static void every_field_has_a_default(void **state)
         { &train_table, sizeof((attsvm_train_settings *)0)->reserved },
         { &theory_enumerate_table, 0 },
         { &experiments_table, sizeof((experiments_settings *)0)->reserved },
+        { &theory_path_table, sizeof((attsvm_path_settings *)0)->reserved },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         const settings_table *table = all[k].table;

@@ -1,0 +1,266 @@
+/* attsvm path: regularisation paths, and where they lead. */
+#include "cli.h"
+#include "svm/svm.h"
+#include "theory/theory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTINGS path_options
+typedef struct path_options {
+    const char *select;
+} path_options;
+static const field path_option_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(select), FIELD_TEXT, 0, 0, 0,
+      "tokens of the SVM to compare with, and of a cone: opt (best score), ids (of FILE) or a "
+      "result file; by default opt, for vp the tokens that the path ends on",
+      0, NULL },
+};
+const settings_table cli_path_table = { "path options", path_option_fields,
+                                        sizeof path_option_fields / sizeof *path_option_fields,
+                                        sizeof(path_options), NULL };
+#undef SETTINGS
+
+static const char *const case_names[] = { [ATTSVM_JOINT_NONE] = "none",
+                                          [ATTSVM_JOINT_RELAXED] = "relaxed",
+                                          [ATTSVM_JOINT_UNRELAXED] = "unrelaxed",
+                                          [ATTSVM_JOINT_ALL_TIGHT] = "all tight",
+                                          [ATTSVM_JOINT_BETWEEN] = "between" };
+
+static double entry(const attsvm_path *path, const char *name, int64_t k)
+{
+    const attsvm_array *array = attsvm_path_find(path, name);
+    return array ? attsvm_array_get(array, k) : NAN;
+}
+
+/* ----------------------------------------------------------------------------- JSON */
+
+static void set_column(io_json *json, const attsvm_path *path, const char *name)
+{
+    const attsvm_array *array = attsvm_path_find(path, name);
+    if (!array)
+        return;
+    io_json *list = io_json_list();
+    for (int64_t k = 0; k < array->shape[0]; k++)
+        io_json_append(list, io_json_number(attsvm_array_get(array, k)));
+    io_json_set(json, name, list);
+}
+
+static io_json *selected_json(const attsvm_path *path)
+{
+    const attsvm_array *array = attsvm_path_find(path, "selected");
+    io_json *list = io_json_list();
+    for (int64_t k = 0; k < array->shape[0]; k++)
+        io_json_append(list, io_json_integers((const int64_t *)array->data + k * array->shape[1],
+                                              array->shape[1]));
+    return list;
+}
+
+static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
+                                const attsvm_path *path, attsvm_error *err)
+{
+    static const char *const columns[] = {
+        "radius",        "correlation", "loss_excess",         "log_excess",
+        "loss",          "efficiency",  "attention",           "margin",
+        "ridge",         "radius_v",    "correlation_relaxed", "correlation_unrelaxed",
+        "correlation_v", "predictivity"
+    };
+    attsvm_path_info info = attsvm_path_describe(path);
+    char name[8];
+    base_settings_print(base_settings_find(&theory_path_table, "model"), s, name, sizeof name);
+    io_json *json = io_json_object();
+    io_json_set(json, "file", io_json_text(file));
+    io_json_set(json, "model", io_json_text(name));
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        set_column(json, path, columns[k]);
+    io_json_set(json, "selected", selected_json(path));
+    io_json_set(json, "svm", io_json_text(cli_outcome_name(info.svm)));
+    io_json_set(json, "svm_norm", io_json_number(info.svm_norm));
+    io_json_set(json, "svm_gap", io_json_number(info.svm_gap));
+    if (s->model == ATTSVM_MODEL_VP) {
+        io_json_set(json, "case", io_json_text(case_names[info.joint]));
+        io_json_set(json, "least_ratio", io_json_number(info.least_ratio));
+    }
+    io_json_set(json, "solves", io_json_integer(info.solves));
+    io_json_set(json, "evaluations", io_json_integer(info.evaluations));
+    io_json_set(json, "seconds", io_json_number(info.seconds));
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------- text */
+
+static void print_selected(const attsvm_path *path, int64_t k)
+{
+    enum { MOST_SHOWN = 8 };
+    const attsvm_array *array = attsvm_path_find(path, "selected");
+    int64_t terms = array->shape[1];
+    for (int64_t t = 0; t < terms && t < MOST_SHOWN; t++)
+        printf(" %.0f", attsvm_array_get(array, k * terms + t));
+    printf("%s\n", terms > MOST_SHOWN ? " ..." : "");
+}
+
+/* The two columns that matter most; the rest is in the arrays and in JSON. */
+typedef struct columns {
+    const char *second, *second_title; /* after the radius                                  */
+    const char *gap, *gap_title;       /* shown as 1 minus it                               */
+    const char *last, *last_title;
+    bool last_gap; /* the last one too                                                      */
+} columns;
+
+static const columns single = { "attention",  "attention",  "correlation", "1-correlation",
+                                "log_excess", "log excess", false };
+static const columns joint = {
+    "radius_v",         "of v", "correlation_relaxed", "1-corr relaxed", "correlation_unrelaxed",
+    "1-corr unrelaxed", true
+};
+static const columns several = { "attention",    "attention",    "correlation", "1-correlation",
+                                 "predictivity", "predictivity", false };
+
+static void print_table(const attsvm_path *path, const columns *c)
+{
+    attsvm_path_info info = attsvm_path_describe(path);
+    bool ridge = attsvm_path_find(path, "ridge") != NULL;
+    if (ridge)
+        printf("  %-10s", "ridge");
+    printf("  %-10s %-10s %-15s %-17s selected\n", "radius", c->second_title, c->gap_title,
+           c->last_title);
+    for (int64_t k = 0; k < info.points; k++) {
+        double last = entry(path, c->last, k), gap = 1 - entry(path, c->gap, k);
+        if (ridge)
+            printf("  %-10.4g", entry(path, "ridge", k));
+        printf("  %-10.5g %-10.6g ", entry(path, "radius", k), entry(path, c->second, k));
+        if (isnan(gap))
+            printf("%-15s ", "-");
+        else
+            printf("%-15.3e ", gap);
+        if (isnan(last))
+            printf("%-17s", "-");
+        else
+            printf("%-17.5g", c->last_gap ? 1 - last : last);
+        print_selected(path, k);
+    }
+}
+
+static void print_case(const attsvm_path_info *info, const attsvm_path_settings *s)
+{
+    switch (info->joint) {
+    case ATTSVM_JOINT_NONE:
+        printf("The v-SVM of the selected tokens has no solution: there is nothing to say.\n");
+        break;
+    case ATTSVM_JOINT_ALL_TIGHT:
+        printf("All sequences are tight in the v-SVM: the relaxed p-SVM is the p-SVM.\n");
+        break;
+    case ATTSVM_JOINT_UNRELAXED:
+        printf("The radius of v is bounded (%g): p goes to the unrelaxed p-SVM.\n", s->head_radius);
+        break;
+    case ATTSVM_JOINT_RELAXED:
+        printf("The ratio %g is at least %.6g: p goes to the relaxed p-SVM, v to the v-SVM.\n",
+               s->ratio, info->least_ratio);
+        break;
+    case ATTSVM_JOINT_BETWEEN:
+        printf("The ratio %g is below %.6g: p goes to neither p-SVM, but in between.\n", s->ratio,
+               info->least_ratio);
+        break;
+    }
+}
+
+static void print_text(const char *file, const cli_call *call, const attsvm_path_settings *s,
+                       const attsvm_path *path)
+{
+    attsvm_path_info info = attsvm_path_describe(path);
+    char name[8];
+    base_settings_print(base_settings_find(&theory_path_table, "model"), s, name, sizeof name);
+    bool is_joint = s->model == ATTSVM_MODEL_VP, sets = info.kept >= 0;
+    printf("%s: model %s, %s loss, %s head, %" PRId64 " terms\n\n", file, name, s->loss, s->head,
+           info.terms);
+    print_table(path, is_joint ? &joint : sets ? &several : &single);
+    printf("\n");
+    if (is_joint)
+        print_case(&info, s);
+    else if (info.svm == ATTSVM_OPTIMAL)
+        printf("The %s has norm %.8g (gap %.1e).\n",
+               sets ? "SVM of the kept tokens" : "SVM of the target tokens", info.svm_norm,
+               info.svm_gap);
+    else
+        printf("The SVM to compare with is %s: no direction separates the target tokens.\n",
+               cli_outcome_name(info.svm));
+    if (s->cone > 0)
+        printf("Local path: the least loss with cosine %g or more to the SVM direction.\n",
+               1 - s->cone);
+    else
+        printf("The best of %" PRId64 " local minima, from random directions, from the point "
+               "before, and from the SVM direction: a search, not a proof.\n",
+               info.solves);
+    if (call->common->output)
+        printf("Wrote %s.\n", call->common->output);
+}
+
+/* ------------------------------------------------------------------------- the verb */
+
+static bool show_progress(void *context, int64_t done, int64_t points)
+{
+    char text[64];
+    snprintf(text, sizeof text, "point %" PRId64 " of %" PRId64, done, points);
+    cli_progress_line(context, text);
+    return true;
+}
+
+static attsvm_status select_tokens(cli_selection *out, const attsvm_data *data, const char *file,
+                                   const attsvm_path_settings *s, const char *source,
+                                   attsvm_error *err)
+{
+    attsvm_svm_settings svm;
+    attsvm_svm_settings_init(&svm);
+    bool prompt = s->model == ATTSVM_MODEL_P || s->model == ATTSVM_MODEL_VP;
+    svm.problem = prompt ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;
+    if (*s->query)
+        TRY(attsvm_svm_settings_set(&svm, "query", s->query, err));
+    return cli_select(out, data, file, &svm, source, err);
+}
+
+static attsvm_status write_arrays(const char *output, const attsvm_path *path, attsvm_error *err)
+{
+    attsvm_named_array arrays[THEORY_PATH_ARRAYS];
+    int64_t count = attsvm_path_count(path);
+    for (int64_t k = 0; k < count; k++)
+        arrays[k] = *attsvm_path_array(path, k);
+    return attsvm_archive_write(output, arrays, count, err);
+}
+
+attsvm_status cli_path(cli_call *call, attsvm_error *err)
+{
+    const attsvm_path_settings *s = cli_settings(call, &theory_path_table);
+    const path_options *options = cli_settings(call, &cli_path_table);
+    const char *file = call->arguments[0];
+    attsvm_read_settings reading;
+    attsvm_data *data = NULL;
+    attsvm_path *path = NULL;
+    cli_selection selection = { 0 };
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    TRY(attsvm_data_read(&data, file, &reading, err));
+    attsvm_status status = ATTSVM_OK;
+    if (options->select)
+        status = select_tokens(&selection, data, file, s, options->select, err);
+    if (status == ATTSVM_OK) {
+        cli_progress progress = cli_progress_start(call, "path");
+        status = attsvm_path_follow(&path, data, s, selection.alpha, show_progress, &progress, err);
+        cli_progress_end(&progress);
+        if (status == ATTSVM_E_DATA)
+            base_fail_in(err, status, file);
+    }
+    if (status == ATTSVM_OK && call->common->output)
+        status = write_arrays(call->common->output, path, err);
+    if (status == ATTSVM_OK && call->common->json)
+        status = print_json(file, s, path, err);
+    else if (status == ATTSVM_OK && !call->common->quiet)
+        print_text(file, call, s, path);
+    cli_selection_free(&selection);
+    attsvm_path_free(path);
+    attsvm_data_free(data);
+    return status;
+}
