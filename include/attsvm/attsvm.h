@@ -116,7 +116,8 @@ typedef enum attsvm_generate_kind {
     ATTSVM_CLUSTERS,   /* tokens around few centres                                        */
     ATTSVM_VOCABULARY, /* table + index: Gaussian words on the sphere, Zipf frequencies    */
     ATTSVM_ONEHOT,     /* table + index: words are unit vectors                            */
-    ATTSVM_TIED        /* small integer coordinates, repeated tokens: ties and rank loss   */
+    ATTSVM_TIED,       /* small integer coordinates, repeated tokens: ties and rank loss   */
+    ATTSVM_NTP         /* table + index with labels: contexts of next-token prediction     */
 } attsvm_generate_kind;
 
 typedef struct attsvm_generate_settings {
@@ -874,6 +875,79 @@ ATTSVM_API int64_t attsvm_path_count(const attsvm_path *path);
 ATTSVM_API const attsvm_named_array *attsvm_path_array(const attsvm_path *path, int64_t k);
 /* The result of that name, or NULL. */
 ATTSVM_API const attsvm_array *attsvm_path_find(const attsvm_path *path, const char *name);
+
+/* ------------------------------------------------------- next-token prediction */
+
+/*
+ * Contexts with labels (E, tokens, offsets, labels), the query being the last token.  For each last
+ * token a graph over words with an edge from the label to every other word of the context (theory
+ * 6.14).  Between strongly connected components attention decides, inside them it stays divided.
+ */
+typedef struct attsvm_graph attsvm_graph;
+
+/* `data` is borrowed and must outlive the graph. */
+ATTSVM_API attsvm_status attsvm_graph_create(attsvm_graph **out, const attsvm_data *data,
+                                             attsvm_error *err);
+ATTSVM_API void attsvm_graph_free(attsvm_graph *graph);
+
+typedef struct attsvm_graph_info {
+    int64_t lasts;      /* last tokens, each with its graph         */
+    int64_t words;      /* nodes of all graphs                      */
+    int64_t edges;      /* different edges of all graphs            */
+    int64_t components; /* strongly connected components            */
+    int64_t cyclic;     /* those of more than one word              */
+} attsvm_graph_info;
+ATTSVM_API attsvm_graph_info attsvm_graph_describe(const attsvm_graph *graph);
+
+typedef struct attsvm_graph_edge {
+    int64_t from, to; /* places in `word` of the part              */
+    int64_t count;    /* contexts that have it                     */
+} attsvm_graph_edge;
+
+/* The graph of one last token; arrays are borrowed from the graph. */
+typedef struct attsvm_graph_part {
+    int64_t last;             /* row of E                                                     */
+    int64_t words;            /* nodes                                                        */
+    const int32_t *word;      /* (words) rows of E, increasing                                */
+    const int32_t *component; /* (words) number of its component: edges lead from lower to higher
+                                 numbers, or stay inside                                      */
+    int64_t components;
+    int64_t edges;
+    const attsvm_graph_edge *edge;
+} attsvm_graph_part;
+ATTSVM_API attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *graph, int64_t k);
+
+/*
+ * Sets (tokens) for ATTSVM_PROBLEM_MULTI with ATTSVM_QUERY_LAST, which is then the graph SVM: the
+ * tokens of the label's component.  Borrowed from the graph.
+ */
+ATTSVM_API const uint8_t *attsvm_graph_sets(const attsvm_graph *graph);
+
+/*
+ * The finite part into W (d,d): of the matrices spanned by (e_a - e_b) e_k', a and b in one
+ * component of the graph of k, the one with the least loss over contexts cut down to the label's
+ * component.
+ */
+typedef struct attsvm_graph_finite_info {
+    double loss;        /* least loss, which is that of the whole problem */
+    double gradient;    /* its norm at the end                            */
+    int64_t iterations; /* of L-BFGS                                      */
+    bool converged;     /* gradient at most 1e-10                         */
+    char reserved[7];
+} attsvm_graph_finite_info;
+ATTSVM_API attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
+                                             attsvm_graph_finite_info *info, attsvm_error *err);
+
+/* A trained W (d,d) against finite + R direction.  A number that does not apply is NAN. */
+typedef struct attsvm_graph_match {
+    double finite_error; /* |projection of W on the cyclic subspace - finite| / |finite|    */
+    double correlation;  /* of the rest of W with the direction                              */
+    double together;     /* of W with finite + R direction                                   */
+    double R;            /* along the direction                                              */
+} attsvm_graph_match;
+ATTSVM_API attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const double *W,
+                                              const double *finite, const double *direction,
+                                              attsvm_graph_match *out, attsvm_error *err);
 
 /* --------------------------------------------------------------------- machine */
 

@@ -263,6 +263,7 @@ bool data_generate_is_planted(const data_generator *g);
 int64_t data_generate_length(const data_generator *g, int64_t i);
 int data_generate_label(const data_generator *g, int64_t i);
 int64_t data_generate_index(const data_generator *g, int64_t i, int64_t t);
+int64_t data_generate_next(const data_generator *g, int64_t i); /* label of kind ntp */
 void data_generate_word(const data_generator *g, int64_t word, double *x);
 void data_generate_query(const data_generator *g, int64_t i, int64_t m, double *z);
 void data_generate_token(const data_generator *g, int64_t i, int64_t t, double *x); /* unplanted */

@@ -9,14 +9,16 @@
 #include <string.h>
 
 static const char *const kinds[] = { "gauss",      "sphere", "planted-p", "planted-W", "clusters",
-                                     "vocabulary", "onehot", "tied",      NULL };
+                                     "vocabulary", "onehot", "tied",      "ntp",       NULL };
 static const char *const dtypes[] = { "float16", "float32", "float64", NULL };
 
 #define SETTINGS attsvm_generate_settings
 static const field generate_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
-    { F(kind), FIELD_CHOICE, ATTSVM_GAUSS, ATTSVM_TIED, ATTSVM_GAUSS,
-      "what tokens look like; planted kinds have a selection that can be separated", kinds, 0 },
+    { F(kind), FIELD_CHOICE, ATTSVM_GAUSS, ATTSVM_NTP, ATTSVM_GAUSS,
+      "what tokens look like; planted kinds have a selection that can be separated, ntp has labels "
+      "of next-token prediction",
+      kinds, 0 },
     { F(n), FIELD_INT, 1, 1e12, 100, "sequences", 0, 0 },
     { F(T), FIELD_INT, 1, 1e9, 10, "tokens of a sequence, or of the longest", 0, 0 },
     { F(T_min), FIELD_INT, 0, 1e9, 0,
@@ -25,7 +27,7 @@ static const field generate_fields[] = {
     { F(queries), FIELD_INT, 0, 1e6, 0, "queries Z for each sequence; planted-W has at least one",
       0, 0 },
     { F(vocabulary), FIELD_INT, 0, 2147483647, 0,
-      "words of vocabulary and onehot, centres of clusters; 0: by size (clusters: 8)", 0, 0 },
+      "words of vocabulary, onehot and ntp, centres of clusters; 0: by size (clusters: 8)", 0, 0 },
     { F(dtype), FIELD_CHOICE, ATTSVM_F16, ATTSVM_F64, ATTSVM_F64, "type of tokens and queries",
       dtypes, 0 },
     { F(push), FIELD_DOUBLE, 0, 1e6, 1, "planted kinds: margin by which the planted token leads", 0,
@@ -60,6 +62,8 @@ static int64_t chosen_vocabulary(const attsvm_generate_settings *s)
         return 8;
     if (s->kind == ATTSVM_ONEHOT)
         return s->d;
+    if (s->kind == ATTSVM_NTP) /* words are then independent vectors: every order is feasible */
+        return s->d < 4 ? s->d : s->d / 2;
     double words = (double)s->n * (double)s->T / tokens_a_word;
     return (int64_t)(words > most ? most : words < 2 ? 2 : words);
 }
@@ -74,6 +78,9 @@ static attsvm_status check_together(const attsvm_generate_settings *s, attsvm_er
                     "vocabulary = %" PRId64 " is above d = %" PRId64
                     ": there are only d unit vectors",
                     s->vocabulary, s->d);
+    if (s->kind == ATTSVM_NTP && s->queries > 0)
+        return fail(err, ATTSVM_E_ARG,
+                    "queries = %" PRId64 ": the query of kind ntp is the last token", s->queries);
     bool planted = s->kind == ATTSVM_PLANTED_P || s->kind == ATTSVM_PLANTED_W;
     int64_t directions = s->kind == ATTSVM_PLANTED_W ? s->queries : 1;
     if (planted && directions + s->optimal > s->d)
@@ -105,6 +112,10 @@ static void describe_arrays(data_generator *g)
     }
     if (g->offsets)
         describe(g, "offsets", ATTSVM_I64, 1, s->n + 1, 0, 0);
+    if (s->kind == ATTSVM_NTP) {
+        describe(g, "labels", ATTSVM_I32, 1, s->n, 0, 0);
+        return;
+    }
     describe(g, "Y", ATTSVM_I8, 1, s->n, 0, 0);
     if (s->queries == 1)
         describe(g, "Z", dtype, 2, s->n, s->d, 0);

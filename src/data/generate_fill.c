@@ -124,6 +124,14 @@ static void fill_labels(const data_generator *g, int64_t first, int64_t count, c
         buffer[k] = (char)data_generate_label(g, first + k);
 }
 
+static void fill_next(const data_generator *g, int64_t first, int64_t count, char *buffer)
+{
+    for (int64_t k = 0; k < count; k++) {
+        int32_t word = (int32_t)data_generate_next(g, first + k);
+        memcpy(buffer + (size_t)k * sizeof word, &word, sizeof word);
+    }
+}
+
 /* With several queries, the one planted token of a sequence is selected by each. */
 static void fill_selection(const data_generator *g, int64_t first, int64_t count, char *buffer)
 {
@@ -149,6 +157,8 @@ attsvm_status data_generator_fill(data_generator *g, int64_t k, int64_t first, i
         fill_index(g, first, count, buffer);
     else if (strcmp(name, "Y") == 0)
         fill_labels(g, first, count, buffer);
+    else if (strcmp(name, "labels") == 0)
+        fill_next(g, first, count, buffer);
     else if (strcmp(name, "ids") == 0)
         fill_selection(g, first, count, buffer);
     else if (strcmp(name, "offsets") == 0)

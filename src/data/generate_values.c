@@ -23,6 +23,8 @@ typedef enum use {
     USE_LENGTH,
     USE_HEAD,
     USE_PLANT,
+    USE_NEXT,
+    USE_LEVEL,
 } use;
 
 /* Items are below 2^56: sequences, words and rows all are. */
@@ -48,7 +50,8 @@ static int64_t cell(double u, int64_t bound)
 
 bool data_generate_is_table(const data_generator *g)
 {
-    return g->settings.kind == ATTSVM_VOCABULARY || g->settings.kind == ATTSVM_ONEHOT;
+    return g->settings.kind == ATTSVM_VOCABULARY || g->settings.kind == ATTSVM_ONEHOT ||
+           g->settings.kind == ATTSVM_NTP;
 }
 
 bool data_generate_is_planted(const data_generator *g)
@@ -86,9 +89,47 @@ static int64_t zipf_word(const data_generator *g, double u)
     return lo;
 }
 
+/* Contexts of next-token prediction end with one of few words. */
+static int64_t last_words(const data_generator *g)
+{
+    const int64_t few = 4;
+    return g->settings.vocabulary < few ? g->settings.vocabulary : few;
+}
+
 int64_t data_generate_index(const data_generator *g, int64_t i, int64_t t)
 {
-    return zipf_word(g, uniform(g, USE_INDEX, i, t));
+    double u = uniform(g, USE_INDEX, i, t);
+    if (g->settings.kind != ATTSVM_NTP)
+        return zipf_word(g, u);
+    return cell(u, t == data_generate_length(g, i) - 1 ? last_words(g) : g->settings.vocabulary);
+}
+
+/*
+ * How much word w attracts a context that ends with word k.  Every second k has its words in levels
+ * of about three, among which the label is drawn: those graphs have cycles; the others have none.
+ */
+static double level(const data_generator *g, int64_t k, int64_t w)
+{
+    double u = uniform(g, USE_LEVEL, k, w);
+    return k % 2 == 0 ? u : (double)cell(u, (g->settings.vocabulary + 2) / 3);
+}
+
+int64_t data_generate_next(const data_generator *g, int64_t i)
+{
+    int64_t T = data_generate_length(g, i), k = data_generate_index(g, i, T - 1), label = k;
+    double best = -1, ties = 0;
+    for (int64_t t = 0; t < T; t++) {
+        int64_t word = data_generate_index(g, i, t);
+        double own = level(g, k, word);
+        if (own > best)
+            ties = 0;
+        /* the ties-th of equals takes the place with probability 1/ties */
+        if (own > best || (own == best && uniform(g, USE_NEXT, i, t) * (ties + 1) < 1))
+            label = word;
+        ties += own >= best;
+        best = own > best ? own : best;
+    }
+    return label;
 }
 
 /* 10^u = 2^k e^f with k whole and 0 <= f < log 2, e^f by its series to f^20 / 20! < 3e-22. */
@@ -205,6 +246,7 @@ void data_generate_token(const data_generator *g, int64_t i, int64_t t, double *
     case ATTSVM_CLUSTERS: cluster(g, i, t, x); break;
     case ATTSVM_TIED: small_integers(&r, x, d); break;
     case ATTSVM_VOCABULARY:
+    case ATTSVM_NTP:
     case ATTSVM_ONEHOT: data_generate_word(g, data_generate_index(g, i, t), x); return;
     }
     scale_and_round(g, USE_SCALE, i, t, x);

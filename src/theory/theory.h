@@ -94,6 +94,33 @@ attsvm_status theory_judge(const theory_list *list, const attsvm_scores *scores,
                            theory_judged *out, attsvm_error *err);
 /* All selections but those whose beginning is infeasible; *fits: there were at most `most`. */
 attsvm_status theory_grow_all(attsvm_enumeration *e, theory_list *whole, bool *fits,
+/* --------------------------------------------------------- next-token prediction */
+
+struct attsvm_graph {
+    const attsvm_data *data;
+    int64_t lasts, nodes, edges;
+    int32_t *next;             /* (n) labels                                               */
+    int32_t *last;             /* (lasts) last tokens, increasing                          */
+    int64_t *first_node;       /* (lasts+1) nodes of each                                  */
+    int64_t *first_edge;       /* (nodes+1) edges of each node; of all parts one after another */
+    int32_t *word, *component; /* (nodes)                                                  */
+    int64_t *components;       /* (lasts)                                                  */
+    attsvm_graph_edge *edge;   /* (edges) places in the part of their last token           */
+    uint8_t *sets;             /* (tokens)                                                 */
+    void *memory;
+};
+
+/* Strongly connected components (Tarjan) of the part's nodes, topologically numbered. */
+attsvm_status theory_components(attsvm_graph *graph, int64_t part, attsvm_error *err);
+
+/*
+ * Minimises a smooth convex f from x (size) on by L-BFGS with a line search on slopes alone: near
+ * the minimum values no longer tell points apart, slopes do.  `gradient` fills g (size).  Returns
+ * |g| at the end, with the point in x and the steps in *iterations.
+ */
+typedef void theory_gradient(void *context, const double *x, double *g);
+attsvm_status theory_minimise(int64_t size, double *x, theory_gradient *gradient, void *context,
+                              double tol, int64_t most, double *norm, int64_t *iterations,
                               attsvm_error *err);
 
 /* -------------------------------------------------------------- smooth minimisation */

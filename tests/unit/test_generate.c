@@ -62,12 +62,12 @@ static void compare_with_whole(attsvm_generate_settings s)
 static void pieces_make_the_whole(void **state)
 {
     (void)state;
-    for (int kind = ATTSVM_GAUSS; kind <= ATTSVM_TIED; kind++)
+    for (int kind = ATTSVM_GAUSS; kind <= ATTSVM_NTP; kind++)
         for (int dtype = ATTSVM_F16; dtype <= ATTSVM_F64; dtype++)
             for (int variant = 0; variant < 3; variant++) {
                 attsvm_generate_settings s = settings_of((attsvm_generate_kind)kind);
                 s.dtype = dtype;
-                s.queries = variant;
+                s.queries = kind == ATTSVM_NTP ? 0 : variant;
                 s.T_min = variant == 1 ? 2 : 0;
                 s.spread = variant == 2 ? 0.5 : 0;
                 compare_with_whole(s);
@@ -253,6 +253,33 @@ static void onehot_words_are_unit_vectors(void **state)
     attsvm_data_free(data);
 }
 
+static void expect_failure(attsvm_generate_settings s, attsvm_status status, const char *text);
+
+/* Labels lie in their contexts; contexts end with four words, two of which choose freely. */
+static void next_tokens_come_from_the_context(void **state)
+{
+    (void)state;
+    attsvm_generate_settings s = settings_of(ATTSVM_NTP);
+    attsvm_error err;
+    int32_t *next;
+    int64_t ends[4] = { 0 };
+    s.n = 400;
+    s.vocabulary = 6;
+    attsvm_data *data = generate(&s);
+    assert_ok(data_next_words(data, &next, &err), err);
+    for (int64_t i = 0; i < s.n; i++) {
+        int32_t last = data->index[data_first(data, i + 1) - 1];
+        assert_true(last < 4);
+        ends[last]++;
+    }
+    for (int k = 0; k < 4; k++)
+        assert_true(ends[k] > 50);
+    free(next);
+    attsvm_data_free(data);
+    s.queries = 1;
+    expect_failure(s, ATTSVM_E_ARG, "the query of kind ntp is the last token");
+}
+
 static void tied_tokens_repeat(void **state)
 {
     (void)state;
@@ -383,6 +410,7 @@ int main(void)
         cmocka_unit_test(planted_tokens_lead),
         cmocka_unit_test(words_follow_zipf),
         cmocka_unit_test(onehot_words_are_unit_vectors),
+        cmocka_unit_test(next_tokens_come_from_the_context),
         cmocka_unit_test(tied_tokens_repeat),
         cmocka_unit_test(clusters_have_centres),
         cmocka_unit_test(wrong_settings),
