@@ -97,7 +97,7 @@ static attsvm_status rows_table(const attsvm_row *rows, int64_t count, int64_t c
     return ATTSVM_OK;
 }
 
-enum { MOST_ARRAYS = 12 };
+enum { MOST_ARRAYS = 16 };
 
 /* A list of arrays to write, and the memory behind some of them. */
 typedef struct list {
@@ -156,10 +156,12 @@ static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_cl
 }
 
 attsvm_status cli_claim_write(const char *path, const attsvm_data *data, const attsvm_claim *claim,
-                              attsvm_error *err)
+                              const attsvm_named_array *more, int64_t count, attsvm_error *err)
 {
     list l = { .count = 0 };
     attsvm_status status = put_claim(&l, data, claim, err);
+    for (int64_t k = 0; k < count && l.count < MOST_ARRAYS; k++)
+        l.arrays[l.count++] = more[k];
     if (status == ATTSVM_OK)
         status = attsvm_archive_write(path, l.arrays, l.count, err);
     for (int64_t k = 0; k < MOST_ARRAYS; k++)

@@ -50,10 +50,10 @@ extern const cli_verb cli_verbs[]; /* ends with name == NULL */
 /* An unknown name is an error that suggests the nearest verb. */
 attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err);
 
-cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_reproduce,
-    cli_help, cli_completion, cli_version;
+cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_graph,
+    cli_reproduce, cli_help, cli_completion, cli_version;
 extern const settings_table cli_generate_table, cli_svm_table, cli_path_table, cli_tokens_table,
-    cli_check_table, cli_help_table;
+    cli_check_table, cli_graph_table, cli_help_table;
 
 /* The struct that the flags of `table` filled in. */
 const void *cli_settings(const cli_call *call, const settings_table *table);
@@ -139,6 +139,14 @@ io_json *cli_array_json(const attsvm_array *array);
 /* null for -1: not counted. */
 io_json *cli_count_json(int64_t count);
 
+/* A text file, whole or not at all: what `draw` prints. */
+typedef void cli_printer(FILE *out, const void *what);
+attsvm_status cli_write_text(const char *path, cli_printer *draw, const void *what,
+                             attsvm_error *err);
+
+/* Graphs of next-token prediction (an attsvm_graph) for graphviz, and drawn. */
+cli_printer cli_graph_dot, cli_graph_svg;
+
 /* ------------------------------------------------------------------------ SVM results */
 
 const char *cli_outcome_name(attsvm_outcome outcome);
@@ -166,8 +174,9 @@ typedef struct cli_claim {
     void *memory[16];
     int pieces;
 } cli_claim;
+/* With `more` arrays (count, at most 4) after those of the claim. */
 attsvm_status cli_claim_write(const char *path, const attsvm_data *data, const attsvm_claim *claim,
-                              attsvm_error *err);
+                              const attsvm_named_array *more, int64_t count, attsvm_error *err);
 attsvm_status cli_claim_read(cli_claim *out, const char *path, const attsvm_data *data,
                              attsvm_error *err);
 void cli_claim_free(cli_claim *claim);

@@ -263,6 +263,10 @@ static void print_next(const report *r)
     bool labels = r->info.positive + r->info.negative > 0;
     bool head = attsvm_data_array(r->data, "v"), ids = attsvm_data_array(r->data, "ids");
     const char *model = r->info.queries > 0 ? "W" : "p";
+    if (attsvm_data_array(r->data, "labels") && r->info.vocabulary > 0) {
+        printf("\nNext: attsvm graph %s\n", r->path);
+        return;
+    }
     if (labels)
         printf("\nNext: attsvm train %s --model %s%s\n", r->path, head ? "" : "v", model);
     else

@@ -125,7 +125,7 @@ static attsvm_status show(cli_call *call, const attsvm_data *data, const cli_sel
                      .select = selection->source,
                      .ties = selection->ties };
     if (call->common->output)
-        TRY(cli_claim_write(call->common->output, data, &s.claim, err));
+        TRY(cli_claim_write(call->common->output, data, &s.claim, NULL, 0, err));
     call->negative = s.info.outcome == ATTSVM_INFEASIBLE || s.info.outcome == ATTSVM_STALLED;
     if (call->common->json)
         return print_json(&s, err);

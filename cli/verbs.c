@@ -92,6 +92,21 @@ const cli_verb cli_verbs[] = {
       "selected, log_excess, loss, efficiency, attention, margin; ridge; of vp radius_v, "
       "correlation_relaxed, correlation_unrelaxed, correlation_v; and file, model, svm, svm_norm, "
       "svm_gap, solves, evaluations, seconds; of vp case, least_ratio." },
+    { "graph", "what next-token prediction learns", "FILE", TABLES(&cli_graph_table, NULL),
+      "attsvm graph contexts.npz --svg contexts.svg -o result.npz", cli_graph,
+      "FILE holds contexts (E, tokens, offsets) with labels, the words that follow. For each last "
+      "word there is a graph with an edge from the label to every other word of its context. "
+      "Across "
+      "its strongly connected components attention learns to decide, along the direction of a "
+      "max-margin problem, which is solved and checked; inside them contexts contradict each "
+      "other, "
+      "and attention settles at a finite matrix. A layer is trained (or taken from --trained) and "
+      "compared with finite + R direction. The result holds the problem as attsvm svm --problem "
+      "multi --query last writes it, so attsvm check FILE RESULT verifies it, and finite and "
+      "trained. Exit status 1 where no W has these orders. JSON keys: status, components, "
+      "contexts, "
+      "words, edges, cyclic, norm, margin, gap, checked, finite_norm, finite_loss, "
+      "finite_gradient, finite_error, correlation, together, R, loss, iters." },
     { "help", "explain a verb, or print the manual", "[VERB]", TABLES(&cli_help_table, NULL),
       "attsvm help generate", cli_help,
       "Without VERB: the list of verbs. The manual page and docs/reference.md are made from the "

@@ -94,6 +94,8 @@ attsvm_status theory_judge(const theory_list *list, const attsvm_scores *scores,
                            theory_judged *out, attsvm_error *err);
 /* All selections but those whose beginning is infeasible; *fits: there were at most `most`. */
 attsvm_status theory_grow_all(attsvm_enumeration *e, theory_list *whole, bool *fits,
+                              attsvm_error *err);
+
 /* --------------------------------------------------------- next-token prediction */
 
 struct attsvm_graph {

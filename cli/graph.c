@@ -1,0 +1,316 @@
+/* attsvm graph: what next-token prediction learns. */
+#include "cli.h"
+#include "svm/svm.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTINGS graph_options
+typedef struct graph_options {
+    int64_t iters;
+    double lr;
+    const char *trained, *dot, *svg;
+} graph_options;
+static const field graph_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(iters), FIELD_INT, 0, 1e15, 20000, "steps of gradient descent to compare with; 0: none", 0,
+      0 },
+    { F(lr), FIELD_DOUBLE, 0, 1e300, 1, "its step size", 0, 0 },
+    { F(trained), FIELD_TEXT, 0, 0, 0, "result of attsvm train --loss ntp to compare with instead",
+      0, NULL },
+    { F(dot), FIELD_TEXT, 0, 0, 0, "file for the graphs, as graphviz reads them", 0, NULL },
+    { F(svg), FIELD_TEXT, 0, 0, 0, "file for a picture of the graphs", 0, NULL },
+};
+const settings_table cli_graph_table = { "graph options", graph_fields,
+                                         sizeof graph_fields / sizeof *graph_fields,
+                                         sizeof(graph_options), NULL };
+#undef SETTINGS
+
+/* All that was found. */
+typedef struct found {
+    const char *path;
+    const cli_call *call;
+    const graph_options *options;
+    attsvm_data *data;
+    attsvm_graph *graph;
+    attsvm_graph_info about;
+    attsvm_solution *solution;
+    attsvm_svm_info svm;
+    attsvm_claim claim;
+    attsvm_report report;
+    double *finite; /* (d,d) */
+    attsvm_graph_finite_info finite_info;
+    double *W; /* (d,d) trained; NULL: none */
+    double loss;
+    attsvm_graph_match match;
+    bool compared;
+} found;
+
+/* -------------------------------------------------------------------------- finding out */
+
+static attsvm_status solve(found *f, attsvm_error *err)
+{
+    attsvm_svm_settings settings;
+    attsvm_selection selection = { .sets = attsvm_graph_sets(f->graph) };
+    attsvm_problem *problem;
+    attsvm_svm_settings_init(&settings);
+    settings.problem = ATTSVM_PROBLEM_MULTI;
+    settings.query = ATTSVM_QUERY_LAST;
+    settings.threads = f->call->common->threads;
+    TRY(attsvm_problem_create(&problem, f->data, &selection, &settings, err));
+    attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &f->solution, err);
+    attsvm_problem_free(problem);
+    TRY(status);
+    f->svm = attsvm_solution_info(f->solution);
+    f->claim = attsvm_solution_claim(f->solution);
+    return attsvm_check(&f->report, f->data, &f->claim, err);
+}
+
+static attsvm_status read_trained(found *f, attsvm_error *err)
+{
+    const char *path = f->options->trained;
+    const int64_t d = f->data->d;
+    attsvm_archive *archive;
+    attsvm_status status = ATTSVM_OK;
+    TRY(attsvm_archive_open(&archive, path, NULL, err));
+    const attsvm_array *W = attsvm_archive_find(archive, "W");
+    if (!W || W->ndim != 2 || W->shape[0] != d || W->shape[1] != d)
+        status =
+            fail(err, ATTSVM_E_DATA,
+                 "%s: expected W (%" PRId64 ",%" PRId64 ") of attsvm train --model W", path, d, d);
+    for (int64_t j = 0; j < d * d && status == ATTSVM_OK; j++)
+        f->W[j] = attsvm_array_get(W, j);
+    attsvm_archive_free(archive);
+    f->loss = NAN;
+    return status;
+}
+
+static attsvm_status train(found *f, attsvm_error *err)
+{
+    attsvm_train_settings s;
+    attsvm_train *run;
+    attsvm_train_settings_init(&s);
+    s.model = ATTSVM_MODEL_W;
+    s.loss = "ntp";
+    s.query = "last";
+    s.step = "gd";
+    s.lr = f->options->lr;
+    s.iters = f->options->iters;
+    s.threads = f->call->common->threads;
+    TRY(attsvm_train_create(&run, f->data, &s, NULL, NULL, err));
+    attsvm_status status = attsvm_train_run(run, NULL, NULL, err);
+    if (status == ATTSVM_OK) {
+        memcpy(f->W, attsvm_train_find(run, "W")->data,
+               (size_t)(f->data->d * f->data->d) * sizeof *f->W);
+        f->loss = attsvm_train_describe(run).loss;
+    }
+    attsvm_train_free(run);
+    return status;
+}
+
+static attsvm_status find_out(found *f, attsvm_error *err)
+{
+    size_t size;
+    if (!base_multiply((size_t)f->data->d, (size_t)f->data->d, &size))
+        return fail(err, ATTSVM_E_MEMORY, "d = %" PRId64 ": W does not fit", f->data->d);
+    f->about = attsvm_graph_describe(f->graph);
+    TRY(base_allocate(&f->finite, size, sizeof *f->finite, "finite part", err));
+    TRY(solve(f, err));
+    TRY(attsvm_graph_finite(f->graph, f->finite, &f->finite_info, err));
+    if (!f->options->trained && f->options->iters == 0)
+        return ATTSVM_OK;
+    TRY(base_allocate(&f->W, size, sizeof *f->W, "W", err));
+    TRY(f->options->trained ? read_trained(f, err) : train(f, err));
+    f->compared = f->svm.outcome == ATTSVM_OPTIMAL;
+    return f->compared
+               ? attsvm_graph_compare(f->graph, f->W, f->finite, f->claim.theta, &f->match, err)
+               : ATTSVM_OK;
+}
+
+/* ---------------------------------------------------------------------------------- text */
+
+/* Components in order, best first: "3 > {1 5} > 0". */
+static void print_order(const attsvm_graph_part *part)
+{
+    for (int64_t c = 0; c < part->components; c++) {
+        int64_t members = 0, shown = 0;
+        for (int64_t a = 0; a < part->words; a++)
+            members += part->component[a] == c;
+        printf("%s%s", c > 0 ? ", " : "", members > 1 ? "{" : "");
+        for (int64_t a = 0; a < part->words; a++)
+            if (part->component[a] == c)
+                printf("%s%d", shown++ ? " " : "", part->word[a]);
+        printf("%s", members > 1 ? "}" : "");
+    }
+}
+
+static void print_parts(const found *f)
+{
+    enum { MOST_SHOWN = 10, MOST_WORDS = 40 };
+    int64_t shown = f->about.lasts < MOST_SHOWN ? f->about.lasts : MOST_SHOWN;
+    printf("  last word  words  edges  components, in an order of precedence; {} has cycles\n");
+    for (int64_t k = 0; k < shown; k++) {
+        attsvm_graph_part part = attsvm_graph_part_of(f->graph, k);
+        printf("  %9" PRId64 "  %5" PRId64 "  %5" PRId64 "  ", part.last, part.words, part.edges);
+        if (part.words <= MOST_WORDS)
+            print_order(&part);
+        else
+            printf("%" PRId64, part.components);
+        putchar('\n');
+    }
+    if (shown < f->about.lasts)
+        printf("  and %" PRId64 " more\n", f->about.lasts - shown);
+}
+
+static void print_match(const found *f)
+{
+    const attsvm_graph_match *m = &f->match;
+    printf("  trained    W = finite + %.3g direction + rest; correlation with finite + R direction "
+           "%.4f\n",
+           m->R, m->together);
+    if (!isnan(m->finite_error))
+        printf("             inside the cycles off by %.2g of |finite|, across them correlation "
+               "%.4f\n",
+               m->finite_error, m->correlation);
+    if (!isnan(f->loss))
+        printf("             loss %.6g after %" PRId64 " steps\n", f->loss, f->options->iters);
+}
+
+static void print_text(const found *f)
+{
+    bool feasible = f->svm.outcome == ATTSVM_OPTIMAL;
+    printf("%s: %" PRId64 " contexts, %" PRId64 " words, %" PRId64 " last words\n\n", f->path,
+           f->data->n, f->data->vocabulary, f->about.lasts);
+    print_parts(f);
+    printf("\n  direction  %s", cli_outcome_name(f->svm.outcome));
+    if (feasible)
+        printf(", norm %.8g, margin %.6g", f->svm.norm, f->svm.margin);
+    printf("; checked: %s\n", f->report.valid ? "proved" : f->report.reason);
+    printf("  finite     norm %.6g, least loss %.6g%s\n",
+           la_norm(f->finite, f->data->d * f->data->d), f->finite_info.loss,
+           f->finite_info.converged ? "" : "; not converged");
+    if (f->compared)
+        print_match(f);
+    putchar('\n');
+    if (!feasible)
+        cli_wrap(stdout,
+                 "No W puts the words into these orders: the vectors of the words leave too "
+                 "little room.",
+                 0, 0, 80);
+    else if (f->about.cyclic == 0)
+        cli_wrap(stdout,
+                 "There are no cycles: attention can learn to pick the word that follows in "
+                 "every context, and W grows along the direction for ever.",
+                 0, 0, 80);
+    else
+        cli_wrap(stdout,
+                 "Between components W grows along the direction for ever, and attention "
+                 "decides. Inside the cycles it settles at the finite part, with odds like "
+                 "those in the data; no more can be learnt there.",
+                 0, 0, 80);
+    if (f->options->svg)
+        printf("Picture: %s\n", f->options->svg);
+    if (f->call->common->output)
+        printf("%s holds the direction with its proof; `attsvm check %s %s` verifies it.\n",
+               f->call->common->output, f->path, f->call->common->output);
+}
+
+/* ---------------------------------------------------------------------------------- JSON */
+
+static io_json *part_json(const attsvm_graph_part *part)
+{
+    io_json *json = io_json_object(), *sets = io_json_list();
+    for (int64_t c = 0; c < part->components; c++) {
+        io_json *set = io_json_list();
+        for (int64_t a = 0; a < part->words; a++)
+            if (part->component[a] == c)
+                io_json_append(set, io_json_integer(part->word[a]));
+        io_json_append(sets, set);
+    }
+    io_json_set(json, "last", io_json_integer(part->last));
+    io_json_set(json, "edges", io_json_integer(part->edges));
+    io_json_set(json, "sets", sets);
+    return json;
+}
+
+static attsvm_status print_json(const found *f, attsvm_error *err)
+{
+    io_json *json = io_json_object(), *parts = io_json_list();
+    for (int64_t k = 0; k < f->about.lasts; k++) {
+        attsvm_graph_part part = attsvm_graph_part_of(f->graph, k);
+        io_json_append(parts, part_json(&part));
+    }
+    bool own = f->compared && !f->options->trained;
+    io_json_set(json, "file", io_json_text(f->path));
+    io_json_set(json, "status", io_json_text(cli_outcome_name(f->svm.outcome)));
+    io_json_set(json, "components", parts);
+    io_json_set(json, "contexts", io_json_integer(f->data->n));
+    io_json_set(json, "words", io_json_integer(f->about.words));
+    io_json_set(json, "edges", io_json_integer(f->about.edges));
+    io_json_set(json, "cyclic", io_json_integer(f->about.cyclic));
+    io_json_set(json, "norm", io_json_number(f->svm.norm));
+    io_json_set(json, "margin", io_json_number(f->svm.margin));
+    io_json_set(json, "gap", io_json_number(f->svm.gap));
+    io_json_set(json, "checked", io_json_bool(f->report.valid));
+    io_json_set(json, "finite_norm", io_json_number(la_norm(f->finite, f->data->d * f->data->d)));
+    io_json_set(json, "finite_loss", io_json_number(f->finite_info.loss));
+    io_json_set(json, "finite_gradient", io_json_number(f->finite_info.gradient));
+    io_json_set(json, "finite_error", io_json_number(f->compared ? f->match.finite_error : NAN));
+    io_json_set(json, "correlation", io_json_number(f->compared ? f->match.correlation : NAN));
+    io_json_set(json, "together", io_json_number(f->compared ? f->match.together : NAN));
+    io_json_set(json, "R", io_json_number(f->compared ? f->match.R : NAN));
+    io_json_set(json, "loss", io_json_number(own ? f->loss : NAN));
+    io_json_set(json, "iters", own ? io_json_integer(f->options->iters) : cli_count_json(-1));
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ the verb */
+
+static attsvm_status show(found *f, attsvm_error *err)
+{
+    const int64_t d = f->data->d;
+    attsvm_named_array more[2] = {
+        { "finite", { .data = f->finite, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
+        { "trained", { .data = f->W, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
+    };
+    if (f->call->common->output)
+        TRY(cli_claim_write(f->call->common->output, f->data, &f->claim, more, f->W ? 2 : 1, err));
+    if (f->options->dot)
+        TRY(cli_write_text(f->options->dot, cli_graph_dot, f->graph, err));
+    if (f->options->svg)
+        TRY(cli_write_text(f->options->svg, cli_graph_svg, f->graph, err));
+    if (f->call->common->json)
+        return print_json(f, err);
+    if (!f->call->common->quiet)
+        print_text(f);
+    return ATTSVM_OK;
+}
+
+attsvm_status cli_graph(cli_call *call, attsvm_error *err)
+{
+    found f = { .path = call->arguments[0],
+                .call = call,
+                .options = cli_settings(call, &cli_graph_table) };
+    attsvm_read_settings reading;
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    TRY(attsvm_data_read(&f.data, f.path, &reading, err));
+    attsvm_status status = attsvm_graph_create(&f.graph, f.data, err);
+    if (status == ATTSVM_E_DATA)
+        base_fail_in(err, status, f.path);
+    if (status == ATTSVM_OK)
+        status = find_out(&f, err);
+    if (status == ATTSVM_OK)
+        status = show(&f, err);
+    call->negative = f.svm.outcome != ATTSVM_OPTIMAL;
+    free(f.W);
+    free(f.finite);
+    attsvm_solution_free(f.solution);
+    attsvm_graph_free(f.graph);
+    attsvm_data_free(f.data);
+    return status;
+}

@@ -1,0 +1,74 @@
+# attsvm graph: next-token prediction from contexts to a proved direction and a picture.
+. "$(dirname "$0")/lib.sh" "$@"
+
+# Last word 2: labels 0, 0 and 1 of contexts 0 1 2, a cycle; last word 0: 1 beats 0.
+arrays small.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:11=0,1,2,1,0,2,0,1,2,1,0 \
+    offsets:int64:5=0,3,6,9,11 labels:int32:4=0,0,1,1
+good graph small.npz --json --lr 2 -o result.npz
+json status '"optimal"'
+json components.0.last 0
+json components.0.sets.0.0 1
+json components.1.sets.0.1 1
+json components.1.sets.1.0 2
+json cyclic 1
+json edges 5
+json checked true
+near norm 1.0801234497346435 1e-12
+near finite_norm 0.49012907173427356 1e-10
+near finite_loss 0.4773856262211097 1e-12
+near finite_error 0 0.01
+near correlation 1 0.01
+near together 1 0.01
+good check small.npz result.npz --json
+json valid true
+
+good graph small.npz --dot small.dot --svg small.svg
+says '4 contexts, 3 words, 2 last words'
+says '{0 1}, 2'
+says 'Inside the cycles it settles at the finite part'
+check 'the picture is SVG' grep -q '^</svg>' small.svg
+check 'the graph is DOT' grep -q '"2:0" -> "2:1" \[label="2"\]' small.dot
+good graph small.npz -q
+check '-q is quiet' test ! -s out
+
+# Training apart, then compared; same bytes for any number of threads.
+good generate --kind ntp --n 60 --T 6 --d 16 -o contexts.npz
+good info contexts.npz
+says 'attsvm graph contexts.npz'
+good train contexts.npz --loss ntp --model W --step gd --lr 1 --iters 2000 -o run.npz --json
+good graph contexts.npz --trained run.npz --json
+json loss null
+json status '"optimal"'
+good train contexts.npz --loss ntp --model KQ --iters 50 --record log --checkpoint half.npz -o kq.npz
+good train contexts.npz --loss ntp --model KQ --iters 50 --record log -o again.npz --threads 2
+check 'the same run' cmp kq.npz again.npz
+good train contexts.npz --loss ntp --model KQ --iters 50 --record log --checkpoint half.npz --resume \
+    -o again.npz
+check 'resumed, the same run' cmp kq.npz again.npz
+
+# Too few dimensions: a negative answer, with a proof.
+good generate --kind ntp --n 200 --T 6 --d 2 --vocabulary 12 -o flat.npz
+run graph flat.npz --iters 0 -o flat_result.npz
+[ $status -eq 1 ] || problem 'exit status is not 1'
+says 'No W puts the words into these orders'
+good check flat.npz flat_result.npz --json
+json valid true
+
+# Bad input.
+good generate --kind vocabulary --n 5 -o words.npz
+bad 2 'words.npz: labels is needed and not there' graph words.npz
+good generate --n 5 -o plain.npz
+bad 2 'plain.npz: next-token prediction needs a vocabulary' graph plain.npz
+base="E:float64:2,2=1,0,0,1 tokens:int32:3=0,1,0 offsets:int64:2=0,3"
+arrays far.npz $base labels:int32:1=2
+bad 2 'far.npz: labels[0] = 2 is not in 0..1, the rows of E' graph far.npz
+arrays half.npz $base labels:float64:1=0.5
+bad 2 'labels[0] = 0.5' graph half.npz
+arrays many.npz $base labels:int32:2=0,1
+bad 2 'labels has shape (2,); expected (1,)' graph many.npz
+arrays other.npz E:float64:3,2=1,0,0,1,1,1 tokens:int32:3=0,1,0 offsets:int64:2=0,3 labels:int32:1=2
+bad 2 'labels[0] = 2 is not among the 3 tokens of sequence 0' graph other.npz
+bad 2 'labels[0] = 2 is not among' train other.npz --loss ntp --model W
+arrays fine.npz $base labels:int32:1=0
+bad 2 'fine.npz: expected W (2,2)' graph fine.npz --trained fine.npz
+finish
