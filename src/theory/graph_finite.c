@@ -119,8 +119,8 @@ attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
     status = model_create(&m, c.data, &options, err);
     if (status != ATTSVM_OK)
         goto done;
-    status = theory_minimise(size, W, loss_gradient, m, wanted, MOST_STEPS, &info->gradient,
-                             &info->iterations, err);
+    status = theory_lbfgs(size, W, loss_gradient, m, wanted, MOST_STEPS, &info->gradient,
+                          &info->iterations, err);
     if (status != ATTSVM_OK)
         goto done;
     model_value value;

@@ -121,9 +121,9 @@ attsvm_status theory_components(attsvm_graph *graph, int64_t part, attsvm_error 
  * |g| at the end, with the point in x and the steps in *iterations.
  */
 typedef void theory_gradient(void *context, const double *x, double *g);
-attsvm_status theory_minimise(int64_t size, double *x, theory_gradient *gradient, void *context,
-                              double tol, int64_t most, double *norm, int64_t *iterations,
-                              attsvm_error *err);
+attsvm_status theory_lbfgs(int64_t size, double *x, theory_gradient *gradient, void *context,
+                           double tol, int64_t most, double *norm, int64_t *iterations,
+                           attsvm_error *err);
 
 /* -------------------------------------------------------------- smooth minimisation */
 

@@ -104,9 +104,9 @@ static void keep(work *w, const double *x)
     p->count = p->count < MEMORY ? p->count + 1 : MEMORY;
 }
 
-attsvm_status theory_minimise(int64_t size, double *x, theory_gradient *gradient, void *context,
-                              double tol, int64_t most, double *norm, int64_t *iterations,
-                              attsvm_error *err)
+attsvm_status theory_lbfgs(int64_t size, double *x, theory_gradient *gradient, void *context,
+                           double tol, int64_t most, double *norm, int64_t *iterations,
+                           attsvm_error *err)
 {
     work w = { .kept = { .size = size, .newest = -1 } };
     arena a = { 0 };
