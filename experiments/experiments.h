@@ -31,13 +31,13 @@ typedef struct experiments_numbers experiments_numbers; /* key numbers, what we 
 
 typedef struct experiment {
     const char *id, *title;
-    const char *paper;   /* where it is from: "MM, figure 1"                            */
+    const char *paper;   /* where it is from: "MM"                            */
     const char *setting; /* data, model, step, how many                                 */
     const char *caption; /* what the figure shows                                       */
     const char *says;    /* what the paper says, and what is wrong with its run         */
     int64_t runs;        /* as published; 0: nothing random, --runs does not apply      */
     const char *unit;    /* what is counted: "data sets", "runs a point"; NULL: nothing */
-    bool takes_data;     /* uses setup->data where it is given                          */
+    bool takes_data;     /* uses setup->data; `own_data` is then 1, and nothing is expected */
     double seconds;      /* about how long it takes on two cores: for the time left     */
     attsvm_status (*run)(const experiments_setup *setup, experiments_arrays *out,
                          attsvm_error *err);
@@ -88,24 +88,6 @@ attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settin
 
 /* Correlation <a,b>/(|a||b|); NAN where one is zero. */
 double experiments_correlation(const double *a, const double *b, int64_t count);
-
-/* ------------------------------------------------------------------------- random data */
-
-/* A random data set of run `run`: unit tokens X (n,T,d), unit queries Z (n,d), a unit head v (d),
-   labels Y (n), and room for start values W (d,d).  A function of seed and run alone. */
-typedef struct experiments_unit {
-    int64_t n, T, d;
-    double *X, *Z, *v, *Y, *W;
-    base_random random; /* for what else the run draws */
-    void *memory;
-} experiments_unit;
-
-attsvm_status experiments_unit_create(experiments_unit *out, int64_t n, int64_t T, int64_t d,
-                                      int64_t seed, int64_t run, attsvm_error *err);
-void experiments_unit_free(experiments_unit *unit);
-/* X, Y, Z, v, and W as init_W, borrowed from the unit. */
-attsvm_status experiments_unit_data(attsvm_data **out, const experiments_unit *unit,
-                                    attsvm_error *err);
 
 /* ------------------------------------------------------------- small prompt problems */
 
@@ -166,6 +148,24 @@ attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model
 attsvm_status experiments_sample_solve(const experiments_sample *u, const char *norm,
                                        const int64_t *alpha, double *theta, attsvm_svm_info *info,
                                        attsvm_error *err);
+
+/* ------------------------------------------------------------------- review sentences */
+
+/* The built-in sentences (examples/reviews.txt) with a random unit vector for each word. */
+typedef struct experiments_reviews {
+    int64_t n, d, words;
+    int64_t *Y, *offsets, *tokens; /* (n), (n+1), (offsets[n]) */
+    double *E;                     /* (words,d)                */
+    char (*word)[32];
+    void *memory;
+} experiments_reviews;
+
+attsvm_status experiments_reviews_create(experiments_reviews *reviews, int64_t d, int64_t seed,
+                                         attsvm_error *err);
+/* Borrows from `reviews`. */
+attsvm_status experiments_reviews_data(const experiments_reviews *reviews, attsvm_data **out,
+                                       attsvm_error *err);
+void experiments_reviews_free(experiments_reviews *reviews);
 
 /* ------------------------------------------------------------------------------ reading */
 

@@ -207,7 +207,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment mm_joint_tight = {
     .id = "mm-joint-tight",
     .title = "Head and prompt together: all sequences are support vectors",
-    .paper = "MM, figure 3",
+    .paper = "MM",
     .setting = "n=3, T=2, d=2; tokens (0,0)&(1,1), (0,0)&(1,-1), (0,0)&(.5,1), labels 1, -1, "
                "1; " JOINT_SETTING,
     .caption =
@@ -224,7 +224,7 @@ const experiment mm_joint_tight = {
 const experiment mm_joint_slack = {
     .id = "mm-joint-slack",
     .title = "Head and prompt together: one sequence is no support vector",
-    .paper = "MM, figure 3",
+    .paper = "MM",
     .setting =
         "As mm-joint-tight with (.5,1.5) as second token of the third sequence; " JOINT_SETTING,
     .caption =

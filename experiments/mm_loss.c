@@ -109,7 +109,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment mm_loss = {
     .id = "mm-loss",
     .title = "The loss shapes the path, not the limit",
-    .paper = "MM, figure 4",
+    .paper = "MM",
     .setting = "n=2, T=2, d=3, key map diag(1,1,0), head e3; tokens (0,0,0)&(1,1,C) and "
                "(0,0,0)&(1,-1,1), C in 1..10 and 100; losses -u and logistic; normalised descent "
                "from 0, step 0.1, 1000 steps, exact gradients.",

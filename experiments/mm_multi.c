@@ -196,7 +196,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment mm_multi = {
     .id = "mm-multi",
     .title = "Three sequences: normalised and plain gradient descent",
-    .paper = "MM, figures 2 and 5",
+    .paper = "MM",
     .setting =
         "n=3, T=7, d=3, key map diag(1,1,0), head e3, token 0 of each sequence scores 1, the "
         "others 0.5; normalised steps of 0.1 and gradient descent with step 1, 1000 steps, "

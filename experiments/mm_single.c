@@ -177,7 +177,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment mm_single_global = {
     .id = "mm-single-global",
     .title = "One sequence, one good token: every start ends there",
-    .paper = "MM, figure 1",
+    .paper = "MM",
     .setting = "n=1, T=3, d=3, key map diag(1,1,0), head e3; tokens (-.1,1,1), (1,0,.9), (0,0,.9); "
                "normalised gradient descent, step 0.1, 1000 steps, six starts on the second axis.",
     .caption = "Trajectories of p. Dashed: the SVM directions of the first and the second token. "
@@ -193,7 +193,7 @@ const experiment mm_single_global = {
 const experiment mm_single_local = {
     .id = "mm-single-local",
     .title = "One sequence, two locally optimal tokens: the start decides",
-    .paper = "MM, figure 1",
+    .paper = "MM",
     .setting = "As mm-single-global with (0,0,0) as third token.",
     .caption = "Trajectories of p. Dashed: the SVM directions of the first and the second token. "
                "Left with exact gradients, right as published, in float32.",

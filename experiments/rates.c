@@ -20,20 +20,15 @@ typedef struct job {
 } job;
 
 /* 1 - correlation of every record to the SVM of the tokens selected at the end. */
-static attsvm_status compare(const attsvm_data *data, const attsvm_train *train, double *distance,
-                             double *iter, int64_t records, attsvm_error *err)
+static attsvm_status compare(const experiments_sample *sample, const attsvm_train *train,
+                             double *distance, double *iter, int64_t records, attsvm_error *err)
 {
-    attsvm_svm_settings s;
     int64_t alpha[N];
     double ids[N], svm[DD], *W;
-    attsvm_svm_settings_init(&s);
-    s.problem = ATTSVM_PROBLEM_W;
-    s.norm = ATTSVM_NORM_FRO;
-    s.threads = 1;
     TRY(experiments_trained(train, "ids", ids, N, err));
     for (int i = 0; i < N; i++)
         alpha[i] = (int64_t)ids[i];
-    TRY(experiments_solve(data, &s, alpha, svm, DD, NULL, err));
+    TRY(experiments_sample_solve(sample, "fro", alpha, svm, NULL, err));
     TRY(base_allocate(&W, (size_t)(records * DD), sizeof *W, "trace", err));
     attsvm_status status = experiments_trained(train, "trace_W", W, records * DD, err);
     if (status == ATTSVM_OK && iter)
@@ -48,12 +43,11 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
 {
     job *j = context;
     int64_t rule = k % RULES, run = k / RULES;
-    experiments_unit unit;
-    attsvm_data *data = NULL;
+    experiments_sample sample;
     attsvm_train *train = NULL;
     attsvm_train_settings s;
     (void)worker;
-    TRY(experiments_unit_create(&unit, N, T, D, j->setup->seed, run, err));
+    TRY(experiments_sample_create(&sample, N, T, D, 0, j->setup->seed, run, err));
     attsvm_train_settings_init(&s);
     s.model = ATTSVM_MODEL_W;
     s.step = rules[rule];
@@ -62,17 +56,14 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
     s.record = "log";
     s.init = "zero";
     s.threads = 1;
-    attsvm_status status = experiments_unit_data(&data, &unit, err);
-    if (status == ATTSVM_OK)
-        status = attsvm_train_create(&train, data, &s, NULL, NULL, err);
+    attsvm_status status = attsvm_train_create(&train, sample.data, &s, NULL, NULL, err);
     if (status == ATTSVM_OK)
         status = attsvm_train_run(train, NULL, NULL, err);
     if (status == ATTSVM_OK)
-        status = compare(data, train, j->distance + (rule * j->setup->runs + run) * j->records,
+        status = compare(&sample, train, j->distance + (rule * j->setup->runs + run) * j->records,
                          k == 0 ? j->iter : NULL, j->records, err);
     attsvm_train_free(train);
-    attsvm_data_free(data);
-    experiments_unit_free(&unit);
+    experiments_sample_free(&sample);
     return status;
 }
 
@@ -184,7 +175,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment rates = {
     .id = "rates",
     .title = "Normalised and Polyak steps converge faster",
-    .paper = "FR, and beyond",
+    .paper = "FR",
     .setting =
         "n=6, T=8, d=10, unit tokens, queries and head, random labels; model W from 0, exact "
         "gradients; gradient descent with step 1, normalised with 0.1, Polyak, and "

@@ -9,6 +9,7 @@
     X(mm_joint_tight)   \
     X(mm_joint_slack)   \
     X(mm_loss)          \
+    X(mm_attention)     \
     X(ts_path)          \
     X(ts_global)        \
     X(saturation)       \

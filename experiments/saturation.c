@@ -87,17 +87,17 @@ static attsvm_status follow(job *j, experiments_prompt *q, double *trace, int64_
 static attsvm_status run_one(void *context, int64_t run, int worker, attsvm_error *err)
 {
     job *j = context;
-    experiments_unit unit;
+    experiments_sample sample;
     const double zero[D] = { 0 };
     double *trace = NULL;
     (void)worker;
-    TRY(experiments_unit_create(&unit, N, T, D, j->setup->seed, run, err));
+    TRY(experiments_sample_create(&sample, N, T, D, 0, j->setup->seed, run, err));
     experiments_prompt q = { .n = N,
                              .T = T,
                              .d = D,
-                             .X = unit.X,
-                             .Y = unit.Y,
-                             .v = unit.v,
+                             .X = sample.X,
+                             .Y = sample.Y,
+                             .v = sample.v,
                              .p = zero,
                              .lr = 0.1,
                              .steps = STEPS };
@@ -106,7 +106,7 @@ static attsvm_status run_one(void *context, int64_t run, int worker, attsvm_erro
     if (status == ATTSVM_OK)
         status = follow(j, &q, trace, run, err);
     free(trace);
-    experiments_unit_free(&unit);
+    experiments_sample_free(&sample);
     return status;
 }
 

@@ -194,7 +194,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment ts_path = {
     .id = "ts-path",
     .title = "W goes to the Frobenius, KQ' to the nuclear SVM",
-    .paper = "TS, figure 1",
+    .paper = "TS",
     .setting = "n=2, T=3, d=2, cross-attention with given queries; normalised descent, step 0.1, "
                "2000 steps; W from 0 with exact steps; K from a given start, Q from 0, with the "
                "published eps and ridge of 2.2e-16.",
