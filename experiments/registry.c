@@ -11,6 +11,9 @@
     X(mm_loss)          \
     X(mm_attention)     \
     X(ts_path)          \
+    X(ts_local)         \
+    X(ts_rank)          \
+    X(ts_multitoken)    \
     X(ts_global)        \
     X(saturation)       \
     X(rates)
