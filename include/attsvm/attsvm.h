@@ -794,6 +794,36 @@ ATTSVM_API attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t
                                               const attsvm_svm_settings *svm, int64_t threads,
                                               attsvm_verdict *out, attsvm_solution **solutions,
                                               attsvm_error *err);
+/* -------------------------------------------------------------- several tokens */
+
+/*
+ * A trained W whose attention keeps several tokens, as under a nonlinear head (theory 6.9), against
+ * W_fin + R W_svm.  A number that was not computed is NAN.
+ */
+typedef struct attsvm_kept {
+    attsvm_outcome svm, finite; /* of the problems MULTI and FINITE of the kept sets             */
+    attsvm_outcome single;      /* of the problem W of the tokens of most attention              */
+    int32_t reserved;
+    int64_t kept;              /* tokens in the sets, over all terms                             */
+    int64_t several;           /* terms that keep more than one                                  */
+    double least_kept;         /* smallest attention of a kept token                             */
+    double most_masked;        /* largest attention of another                                   */
+    double R;                  /* least squares of W - W_fin along W_svm                         */
+    double correlation;        /* of W with W_fin + R W_svm; predictivity is 1 minus it          */
+    double correlation_svm;    /* with W_svm alone                                               */
+    double correlation_single; /* with the one-token SVM                                         */
+} attsvm_kept;
+
+/*
+ * W is (d,d).  Of `settings` (may be NULL) the query, the threshold above which attention keeps a
+ * token, the norm and the tolerances count.  W_fin, W_svm (d,d) and sets (cells) may be NULL.  May
+ * be called from several threads at once; settings->threads = 1 is then the best choice.
+ */
+ATTSVM_API attsvm_status attsvm_kept_predict(attsvm_kept *out, const attsvm_data *data,
+                                             const double *W, const attsvm_svm_settings *settings,
+                                             double *W_fin, double *W_svm, uint8_t *sets,
+                                             attsvm_error *err);
+
 /* ----------------------------------------------------------------------- paths */
 
 /*

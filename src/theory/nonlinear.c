@@ -1,0 +1,173 @@
+/*
+ * Nonlinear heads (theory 6.9): attention may keep several tokens of a sequence, and a trained W is
+ * compared with
+ *
+ *   W ~ W_fin + R W_svm,
+ *
+ * W_svm the multi-token SVM of the kept sets O, which puts all other tokens below them and leaves
+ * the kept ones level, and W_fin the least W that gives the kept ones their attention.  W_fin is in
+ * the span of the rows inside the sets and W_svm is orthogonal to it, so that R, by least squares,
+ * is <W, W_svm> / |W_svm|^2.
+ */
+#include "theory/theory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct work {
+    const attsvm_data *data;
+    const double *W;
+    attsvm_svm_settings svm;
+    data_terms terms;
+    int64_t cells;
+    double *softmax;                     /* (cells)                        */
+    uint8_t *sets;                       /* (cells)                        */
+    int64_t *alpha;                      /* (terms) most attention, lowest index on ties */
+    double *z, *u;                       /* (d)                            */
+    double *finite, *direction, *single; /* (d,d); of no solution: NaN */
+    void *memory;
+} work;
+
+static void layout(work *w, arena *a)
+{
+    size_t d = (size_t)w->data->d, cells = (size_t)w->cells;
+    w->softmax = take(a, cells);
+    w->sets = base_take(a, cells, 1);
+    w->alpha = take_int64(a, (size_t)w->terms.count);
+    w->z = take(a, d);
+    w->u = take(a, d);
+    w->finite = take(a, d * d);
+    w->direction = take(a, d * d);
+    w->single = take(a, d * d);
+}
+
+/* Softmax of one term, of the tokens that it sees; the rest is 0. */
+static void attend(const work *w, int64_t i, int64_t q, double *s)
+{
+    const int64_t d = w->data->d;
+    la_rows rows = data_sequence(w->data, i);
+    double highest = -INFINITY, Z = 0;
+    data_terms_query(&w->terms, i, q, w->z);
+    la_gemv(false, d, d, 1, w->W, d, w->z, 0, w->u);
+    rows.count = data_terms_visible(&w->terms, i, q);
+    la_rows_dot(&rows, w->u, s);
+    for (int64_t t = 0; t < rows.count; t++)
+        highest = fmax(highest, s[t]);
+    for (int64_t t = 0; t < rows.count; t++)
+        Z += s[t] = exp(s[t] - highest);
+    for (int64_t t = 0; t < rows.count; t++)
+        s[t] /= Z;
+}
+
+/* Sets by threshold; the token of most attention is always kept. */
+static void take_sets(work *w, attsvm_kept *out)
+{
+    int64_t cell = 0, term = 0;
+    for (int64_t i = 0; i < w->data->n; i++) {
+        for (int64_t q = 0; q < data_terms_queries(&w->terms, i); q++, term++) {
+            double *s = w->softmax + cell;
+            int64_t top = 0, kept = 0;
+            attend(w, i, q, s);
+            for (int64_t t = 0; t < data_terms_visible(&w->terms, i, q); t++)
+                top = s[t] > s[top] ? t : top;
+            w->alpha[term] = top;
+            for (int64_t t = 0; t < data_terms_visible(&w->terms, i, q); t++) {
+                bool keep = t == top || s[t] > w->svm.threshold;
+                w->sets[cell + t] = keep;
+                kept += keep;
+                if (keep)
+                    out->least_kept = fmin(out->least_kept, s[t]);
+                else
+                    out->most_masked = fmax(out->most_masked, s[t]);
+            }
+            out->kept += kept;
+            out->several += kept > 1;
+            cell += data_length(w->data, i);
+        }
+    }
+}
+
+static attsvm_status solve(const work *w, attsvm_problem_kind kind, double *theta,
+                           attsvm_outcome *outcome, attsvm_error *err)
+{
+    attsvm_svm_settings s = w->svm;
+    attsvm_selection sets = { .sets = w->sets, .softmax = w->softmax };
+    attsvm_selection single = { .alpha = w->alpha };
+    attsvm_problem *problem;
+    attsvm_solution *solution = NULL;
+    s.problem = (int32_t)kind;
+    TRY(attsvm_problem_create(&problem, w->data, kind == ATTSVM_PROBLEM_W ? &single : &sets, &s,
+                              err));
+    attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, err);
+    attsvm_problem_free(problem);
+    if (status != ATTSVM_OK)
+        return status;
+    attsvm_claim claim = attsvm_solution_claim(solution);
+    *outcome = claim.outcome;
+    for (int64_t j = 0; j < claim.theta_count; j++)
+        theta[j] = claim.outcome == ATTSVM_OPTIMAL ? claim.theta[j] : NAN;
+    attsvm_solution_free(solution);
+    return ATTSVM_OK;
+}
+
+/* Correlations of W; NaN where an SVM has no solution. */
+static void compare(const work *w, attsvm_kept *out)
+{
+    const int64_t size = w->data->d * w->data->d;
+    double square = la_dot(w->direction, w->direction, size);
+    out->correlation_svm = theory_correlation(w->W, w->direction, size);
+    out->correlation_single = theory_correlation(w->W, w->single, size);
+    /* no rows outside the sets: W_svm = 0, and R means nothing */
+    out->R = square == 0 ? 0 : la_dot(w->W, w->direction, size) / square;
+    double *sum = w->single;
+    for (int64_t j = 0; j < size; j++)
+        sum[j] = w->finite[j] + out->R * w->direction[j];
+    out->correlation = theory_correlation(w->W, sum, size);
+}
+
+static attsvm_status analyse(work *w, attsvm_kept *out, attsvm_error *err)
+{
+    TRY(data_terms_create(&w->terms, w->data, w->svm.query, w->svm.query_token, err));
+    TRY(data_terms_cells(&w->terms, NULL, &w->cells, err));
+    arena a = { 0 };
+    layout(w, &a);
+    TRY(base_arena_allocate(&a, "kept tokens", err));
+    w->memory = a.base;
+    layout(w, &a);
+    take_sets(w, out);
+    TRY(solve(w, ATTSVM_PROBLEM_MULTI, w->direction, &out->svm, err));
+    TRY(solve(w, ATTSVM_PROBLEM_FINITE, w->finite, &out->finite, err));
+    TRY(solve(w, ATTSVM_PROBLEM_W, w->single, &out->single, err));
+    compare(w, out);
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_kept_predict(attsvm_kept *out, const attsvm_data *data, const double *W,
+                                  const attsvm_svm_settings *settings, double *W_fin, double *W_svm,
+                                  uint8_t *sets, attsvm_error *err)
+{
+    work w = { .data = data, .W = W };
+    *out = (attsvm_kept){ .least_kept = 1,
+                          .R = NAN,
+                          .correlation = NAN,
+                          .correlation_svm = NAN,
+                          .correlation_single = NAN };
+    attsvm_svm_settings_init(&w.svm);
+    if (settings)
+        w.svm = *settings;
+    const size_t bytes = (size_t)(data->d * data->d) * sizeof(double);
+    for (int64_t j = 0; j < data->d * data->d; j++)
+        if (!isfinite(W[j]))
+            return fail(err, ATTSVM_E_ARG, "W[%" PRId64 ",%" PRId64 "] is not finite", j / data->d,
+                        j % data->d);
+    attsvm_status status = analyse(&w, out, err);
+    if (status == ATTSVM_OK && W_fin)
+        memcpy(W_fin, w.finite, bytes);
+    if (status == ATTSVM_OK && W_svm)
+        memcpy(W_svm, w.direction, bytes);
+    if (status == ATTSVM_OK && sets)
+        memcpy(sets, w.sets, (size_t)w.cells);
+    free(w.memory);
+    return status;
+}
