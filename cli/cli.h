@@ -12,7 +12,7 @@
 /* Settings of every verb. */
 typedef struct cli_common {
     const char *output; /* NULL: none given */
-    int64_t seed, threads;
+    int64_t seed, threads, memory;
     const char *kernels; /* NULL: the widest the processor has */
     bool json, quiet;
 } cli_common;
@@ -30,8 +30,9 @@ typedef struct cli_call {
     const cli_common *common;
     const field **given; /* fields that flags have set */
     int given_count;
-    bool help;     /* --help was among the flags                      */
-    bool negative; /* set by the verb: a negative answer, exit status 1 */
+    dist_comm *comm; /* ranks of `mpirun`; others than 0 do as it does */
+    bool help;       /* --help was among the flags                      */
+    bool negative;   /* set by the verb: a negative answer, exit status 1 */
 } cli_call;
 
 typedef attsvm_status cli_run(cli_call *call, attsvm_error *err);
@@ -110,6 +111,10 @@ extern const char cli_purpose[];     /* what attsvm is, in a phrase */
 
 /* -------------------------------------------------------------------------- process */
 
+/* The data set of a verb, with its threads and memory, shared over its ranks. */
+attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data **out,
+                            attsvm_error *err);
+
 /* Standard streams, SIGPIPE, and a message for files that shrink while they are mapped. */
 void cli_process_start(void);
 /* What the message above says was going on: "attsvm info". */
@@ -126,6 +131,19 @@ typedef struct cli_progress {
 cli_progress cli_progress_start(const cli_call *call, const char *what);
 void cli_progress_show(void *progress, int64_t done, int64_t total); /* bytes */
 void cli_progress_end(cli_progress *progress);
+
+/* Refuses verbs that work in one process; silences all ranks but the first. */
+attsvm_status cli_ranks_check(cli_call *call, attsvm_error *err);
+/*
+ * The end of the job on this rank: all ranks end with the same status and answer, and rank 0 has
+ * the message.  Where this rank failed and others still wait for it, the message names it and
+ * *alone is set: the job must be aborted.
+ */
+attsvm_status cli_ranks_end(dist_comm *comm, attsvm_status status, bool *negative, bool *alone,
+                            attsvm_error *err);
+/* Over several ranks: how many, and the bytes that this one has sent. */
+void cli_ranks_json(const cli_call *call, io_json *json);
+void cli_ranks_print(const cli_call *call);
 
 /* "316 kB": three digits and a unit. */
 void cli_bytes(double bytes, char *out, size_t size);

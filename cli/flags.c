@@ -312,7 +312,7 @@ static attsvm_status allocate_call(cli_call *call, int argc, attsvm_error *err)
 attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **argv,
                         attsvm_error *err)
 {
-    *call = (cli_call){ .verb = verb };
+    *call = (cli_call){ .verb = verb, .comm = call->comm };
     for (int k = 0; k < argc && strcmp(argv[k], "--") != 0; k++)
         call->help |= is_help(argv[k]);
     if (call->help)

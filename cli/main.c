@@ -21,6 +21,7 @@ static int exit_of(attsvm_status status)
 
 static attsvm_status run(cli_call *call, attsvm_error *err)
 {
+    TRY(cli_ranks_check(call, err));
     if (call->help) {
         cli_help_verb(call->verb, stdout);
         return ATTSVM_OK;
@@ -49,15 +50,10 @@ static const char *verb_name(const char *word)
     return word;
 }
 
-int main(int argc, char **argv)
+static int run_command(dist_comm *comm, int argc, char **argv)
 {
-    cli_process_start();
-    if (argc < 2) {
-        cli_help_usage(stderr);
-        return EXIT_BAD_INPUT;
-    }
     const cli_verb *verb;
-    cli_call call = { 0 };
+    cli_call call = { .comm = comm };
     attsvm_error err = { 0 };
     attsvm_status status = cli_verb_find(verb_name(argv[1]), &verb, &err);
     const char *name = verb ? verb->name : "";
@@ -69,9 +65,30 @@ int main(int argc, char **argv)
         status = run(&call, &err);
     if (status == ATTSVM_OK)
         status = cli_process_end(&err);
-    if (status != ATTSVM_OK)
-        print_error(name, err.message);
-    bool negative = call.negative;
+    bool negative = call.negative, alone;
     cli_call_free(&call);
+    status = cli_ranks_end(comm, status, &negative, &alone, &err);
+    if (status != ATTSVM_OK && *err.message)
+        print_error(name, err.message);
+    if (alone)
+        dist_abort(comm, exit_of(status));
     return status == ATTSVM_OK && negative ? EXIT_NEGATIVE : exit_of(status);
+}
+
+int main(int argc, char **argv)
+{
+    dist_comm *comm;
+    attsvm_error err = { 0 };
+    cli_process_start();
+    if (dist_start(&comm, &argc, &argv, &err) != ATTSVM_OK) {
+        print_error("", err.message);
+        return EXIT_MACHINE;
+    }
+    int status = EXIT_BAD_INPUT;
+    if (argc >= 2)
+        status = run_command(comm, argc, argv);
+    else if (dist_rank(comm) == 0)
+        cli_help_usage(stderr);
+    dist_stop(comm);
+    return status;
 }

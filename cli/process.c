@@ -37,6 +37,16 @@ static void keep_standard_streams(void)
             _exit(3);
 }
 
+attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data **out,
+                            attsvm_error *err)
+{
+    attsvm_read_settings reading;
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    reading.memory = call->common->memory;
+    return io_data_read(out, path, &reading, call->comm, err);
+}
+
 void cli_process_start(void)
 {
     keep_standard_streams();

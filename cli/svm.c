@@ -76,7 +76,7 @@ static io_json *pair_json(const attsvm_svm_info *info)
     return pair;
 }
 
-static attsvm_status print_json(const cli_solved *s, attsvm_error *err)
+static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsvm_error *err)
 {
     const attsvm_svm_info *info = &s->info;
     io_json *json = io_json_object();
@@ -108,6 +108,7 @@ static attsvm_status print_json(const cli_solved *s, attsvm_error *err)
     io_json_set(json, "floor_decided", io_json_bool(info->floor_decided));
     if (info->conflict)
         io_json_set(json, "pair", pair_json(info));
+    cli_ranks_json(call, json);
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
     return status;
@@ -128,9 +129,11 @@ static attsvm_status show(cli_call *call, const attsvm_data *data, const cli_sel
         TRY(cli_claim_write(call->common->output, data, &s.claim, NULL, 0, err));
     call->negative = s.info.outcome == ATTSVM_INFEASIBLE || s.info.outcome == ATTSVM_STALLED;
     if (call->common->json)
-        return print_json(&s, err);
+        return print_json(call, &s, err);
     if (!call->common->quiet)
         cli_solved_print(&s, call->common->output);
+    if (!call->common->quiet)
+        cli_ranks_print(call);
     return ATTSVM_OK;
 }
 
@@ -138,13 +141,10 @@ attsvm_status cli_svm(cli_call *call, attsvm_error *err)
 {
     const attsvm_svm_settings *settings = cli_settings(call, &svm_table);
     const svm_options *options = cli_settings(call, &cli_svm_table);
-    attsvm_read_settings reading;
-    attsvm_read_settings_init(&reading);
-    reading.threads = call->common->threads;
     attsvm_data *data;
     cli_selection selection = { 0 };
     attsvm_solution *solution = NULL;
-    TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
+    TRY(cli_data_read(call, call->arguments[0], &data, err));
     attsvm_status status =
         cli_select(&selection, data, call->arguments[0], settings, options->select, err);
     if (status == ATTSVM_OK) {

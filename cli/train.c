@@ -68,8 +68,9 @@ static const char *predicted_norm(const attsvm_train_settings *s)
     return factored ? "" : rule->norm;
 }
 
-static attsvm_status print_json(const char *path, const attsvm_train_settings *s,
-                                const attsvm_train *train, attsvm_error *err)
+static attsvm_status print_json(const cli_call *call, const char *path,
+                                const attsvm_train_settings *s, const attsvm_train *train,
+                                attsvm_error *err)
 {
     attsvm_train_info info = attsvm_train_describe(train);
     const attsvm_array *ids = attsvm_train_find(train, "ids");
@@ -99,6 +100,7 @@ static attsvm_status print_json(const char *path, const attsvm_train_settings *s
     io_json_set(json, "nuclear", io_json_number(info.nuclear));
     io_json_set(json, "effective_rank", io_json_number(info.effective_rank));
     io_json_set(json, "direction_change", io_json_number(info.direction_change));
+    cli_ranks_json(call, json);
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
     return status;
@@ -156,6 +158,7 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     else if (*norm)
         printf("\nThe direction to expect is that of the %s-norm SVM of the selected tokens.\n",
                norm);
+    cli_ranks_print(call);
     if (call->common->output)
         printf("Wrote %s.\n", call->common->output);
 }
@@ -175,14 +178,11 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
 {
     const attsvm_train_settings *s = cli_settings(call, &train_table);
     const char *path = call->arguments[0];
-    attsvm_read_settings reading;
     attsvm_data *data = NULL;
     attsvm_train *train = NULL;
     live progress = { .iters = s->iters,
                       .wanted = !call->common->quiet && isatty(STDERR_FILENO) == 1 };
-    attsvm_read_settings_init(&reading);
-    reading.threads = call->common->threads;
-    attsvm_status status = attsvm_data_read(&data, path, &reading, err);
+    attsvm_status status = cli_data_read(call, path, &data, err);
     if (status != ATTSVM_OK)
         goto done;
     status = attsvm_train_create(&train, data, s, NULL, NULL, err);
@@ -195,7 +195,7 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_OK && call->common->output)
         status = write_arrays(call->common->output, train, err);
     if (status == ATTSVM_OK && call->common->json)
-        status = print_json(path, s, train, err);
+        status = print_json(call, path, s, train, err);
     else if (status == ATTSVM_OK && !call->common->quiet)
         print_text(path, call, s, train);
 done:

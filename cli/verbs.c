@@ -36,7 +36,8 @@ const cli_verb cli_verbs[] = {
       "--checkpoint that was stopped goes on with --resume and ends with the same bytes. JSON "
       "keys: iters, seconds, loss, loss_excess, norm, grad_log_scale, selected, softmax_min, "
       "entropy, accuracy; also file, model, step, predicted_norm, outcome, loss_limit, log_excess, "
-      "softmax_mean, effective_tokens, margin, nuclear, effective_rank, direction_change." },
+      "softmax_mean, effective_tokens, margin, nuclear, effective_rank, direction_change; over "
+      "several ranks also ranks and bytes_sent." },
     { "svm", "solve a max-margin problem, with proof", "FILE",
       TABLES(&svm_table, &cli_svm_table, NULL),
       "attsvm svm planted.npz --problem p --select ids -o result.npz", cli_svm,
@@ -48,7 +49,7 @@ const cli_verb cli_verbs[] = {
       "and its proof in the result. Ctrl-C ends with the best so far. JSON keys: status, norm, "
       "margin, dual, gap, violation, tight, active, merged, rank, passes, iterations, seconds, "
       "rounds, problem, geometry, select, ties, objective, residual, floor_decided, and pair where "
-      "one pair of tokens cannot be separated." },
+      "one pair of tokens cannot be separated; over several ranks also ranks and bytes_sent." },
     { "check", "verify the proof in a result", "FILE RESULT", TABLES(&cli_check_table, NULL),
       "attsvm check planted.npz result.npz", cli_check,
       "Recomputes, from the data and the result alone and in double-double arithmetic, every "
@@ -129,6 +130,8 @@ static const field common_fields[] = {
     { F(quiet), FIELD_BOOL, 0, 1, 0, "print no text and no progress, only errors", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads at work; 0: all cores; same results for any", 0,
       0 },
+    { F(memory), FIELD_INT, 0, 1e18, 0,
+      "bytes of mapped tokens that may stay in memory; 0: half of what the machine has", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "seed of whatever is random", 0, 0 },
     { F(kernels), FIELD_TEXT, 0, 0, 0,
       "vector kernels: baseline, avx2 or avx512; the widest that the processor has by default", 0,

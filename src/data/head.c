@@ -77,6 +77,23 @@ static int64_t best_token(const double *score, int64_t count, int sign, bool *ti
     return best;
 }
 
+/* Every rank has the terms of its sequences; afterwards all have all. */
+static attsvm_status gather_selection(const data_terms *terms, int64_t *alpha, int64_t *ties,
+                                      attsvm_error *err)
+{
+    dist_comm *comm = terms->data->comm;
+    double sum = (double)*ties;
+    int64_t *first;
+    TRY(base_allocate(&first, (size_t)dist_size(comm) + 1, sizeof *first, "shares", err));
+    for (int r = 0; r <= dist_size(comm); r++)
+        first[r] = data_terms_first(terms, terms->data->share[r]);
+    dist_gather(comm, alpha, sizeof *alpha, first);
+    dist_sum(comm, &sum, 1);
+    *ties = (int64_t)sum;
+    free(first);
+    return ATTSVM_OK;
+}
+
 attsvm_status data_select_optimal(const data_terms *terms, const data_head *head, int64_t *alpha,
                                   int64_t *ties, attsvm_error *err)
 {
@@ -88,7 +105,10 @@ attsvm_status data_select_optimal(const data_terms *terms, const data_head *head
     TRY(base_allocate(&score, (size_t)(data->T_max + d), sizeof *score, "scores", err));
     double *x = score + data->T_max;
     attsvm_status status = ATTSVM_OK;
-    for (int64_t i = 0; i < data->n && status == ATTSVM_OK; i++) {
+    int64_t lo, hi;
+    data_own(data, &lo, &hi);
+    int64_t given = lo;
+    for (int64_t i = lo; i < hi && status == ATTSVM_OK; i++) {
         la_rows rows = data_sequence(data, i);
         for (int64_t t = 0; t < rows.count; t++) {
             la_row(&rows, t, x);
@@ -106,8 +126,16 @@ attsvm_status data_select_optimal(const data_terms *terms, const data_head *head
                 best_token(score, data_terms_visible(terms, i, q), label, &tied);
             tied_terms += tied;
         }
+        if (data->streams && data_stretch(data, given, hi) <= i) {
+            data_give_back(data, given, i);
+            given = i;
+        }
     }
     free(score);
+    if (data->comm) {
+        TRY(dist_agree(data->comm, status, err));
+        status = gather_selection(terms, alpha, &tied_terms, err);
+    }
     if (ties)
         *ties = tied_terms;
     return status;

@@ -60,7 +60,10 @@ attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int
 {
     arena a = { 0 };
     *pricing = (svm_pricing){ .rows = rows, .threads = threads, .terms = rows->terms.count };
-    pricing->blocks = base_blocks(pricing->terms, 16);
+    data_own(rows->data, &pricing->lo, &pricing->hi);
+    pricing->lo = data_terms_first(&rows->terms, pricing->lo);
+    pricing->hi = data_terms_first(&rows->terms, pricing->hi);
+    pricing->blocks = base_blocks(pricing->hi - pricing->lo, 16);
     pricing->scratch_each = 8 * rows->d + 2 * rows->data->T_max + 8;
     layout(pricing, &a);
     TRY(base_arena_allocate(&a, "margins", err));
@@ -80,18 +83,20 @@ double svm_pricing_tenth(const svm_pricing *pricing)
 {
     /* counted by powers of two: slack below 2^-8, 2^-7, ... */
     enum { BINS = 24, LOWEST = -8 };
-    int64_t counts[BINS] = { 0 }, sum = 0;
-    for (int64_t g = 0; g < pricing->terms; g++) {
+    double counts[BINS] = { 0 }, sum = 0;
+    for (int64_t g = pricing->lo; g < pricing->hi; g++) {
         int exponent = LOWEST;
         if (pricing->slack[g] > 0)
             frexp(pricing->slack[g], &exponent);
         int bin = exponent - LOWEST;
         counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
     }
+    if (pricing->rows->data->comm)
+        dist_sum(pricing->rows->data->comm, counts, BINS);
     int bin = 0;
     for (; bin < BINS - 1; bin++) {
         sum += counts[bin];
-        if (sum + counts[bin + 1] > pricing->terms / 10)
+        if (sum + counts[bin + 1] > (double)(pricing->terms / 10))
             break;
     }
     return ldexp(1, bin + LOWEST);
@@ -284,6 +289,13 @@ static bool skippable(const svm_pricing *pricing, int64_t g)
     return pricing->slack[g] - (double)pricing->bound[g] * moved > 2 * NEAR;
 }
 
+static bool is_wanted(const job *j, int64_t g)
+{
+    const svm_pricing *pricing = j->pricing;
+    return pricing->slack[g] <= j->settings->near && svm_pricing_sampled(j->settings, g) &&
+           (j->settings->all || !skippable(pricing, g));
+}
+
 static void visit_block(void *context, int64_t b, int worker)
 {
     const job *j = context;
@@ -295,11 +307,24 @@ static void visit_block(void *context, int64_t b, int worker)
                                     .least_zero = INFINITY,
                                     .conflict_term = -1,
                                     .conflict_token = -1 } };
-    base_block(pricing->terms, pricing->blocks, b, &lo, &hi);
-    for (int64_t g = lo; g < hi; g++)
-        if (pricing->slack[g] <= j->settings->near && svm_pricing_sampled(j->settings, g) &&
-            (j->settings->all || !skippable(pricing, g)))
-            visit(j, g, s, block);
+    base_block(pricing->hi - pricing->lo, pricing->blocks, b, &lo, &hi);
+    lo += pricing->lo;
+    hi += pricing->lo;
+    while (lo < hi) {
+        int64_t first = lo, i = 0, q, end = 0;
+        if (pricing->rows->data
+                ->streams) { /* stretch by stretch, so that pages can be given back */
+            data_terms_find(&pricing->rows->terms, lo, &i, &q);
+            end = data_stretch(pricing->rows->data, i, pricing->rows->data->n);
+            lo = data_terms_first(&pricing->rows->terms, end);
+        }
+        lo = lo == first || lo > hi ? hi : lo;
+        for (int64_t g = first; g < lo; g++)
+            if (is_wanted(j, g))
+                visit(j, g, s, block);
+        if (pricing->rows->data->streams)
+            data_give_back(pricing->rows->data, i, end);
+    }
 }
 
 static void add_block(svm_pass *sum, const svm_pass *part)
@@ -315,6 +340,32 @@ static void add_block(svm_pass *sum, const svm_pass *part)
         sum->conflict_term = part->conflict_term;
         sum->conflict_token = part->conflict_token;
     }
+}
+
+/* The reports of all ranks as one. */
+static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
+{
+    double largest[] = { -pass->least, -pass->least_zero, pass->largest,
+                         pass->conflict_term < 0 ? -INFINITY : -(double)pass->conflict_term, -1 };
+    double sums[] = { pass->slacks, (double)pass->violated, (double)pass->tight,
+                      (double)pass->merged, *tokens };
+    dist_max(comm, largest, 4);
+    if (largest[3] > -INFINITY) { /* the first conflict in the order of terms */
+        if (pass->conflict_term == -(int64_t)largest[3])
+            largest[4] = (double)pass->conflict_token;
+        dist_max(comm, &largest[4], 1);
+        pass->conflict_term = -(int64_t)largest[3];
+        pass->conflict_token = (int64_t)largest[4];
+    }
+    dist_sum(comm, sums, 5);
+    pass->least = -largest[0];
+    pass->least_zero = -largest[1];
+    pass->largest = largest[2];
+    pass->slacks = sums[0];
+    pass->violated = (int64_t)sums[1];
+    pass->tight = (int64_t)sums[2];
+    pass->merged = (int64_t)sums[3];
+    *tokens = sums[4];
 }
 
 svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,
@@ -350,6 +401,8 @@ svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *
         add_block(&pass, &pricing->results[b].pass);
         tokens += pricing->results[b].tokens;
     }
+    if (rows->data->comm)
+        add_ranks(rows->data->comm, &pass, &tokens);
     pricing->merged += pass.merged;
     pass.visited = tokens / (double)rows->data->tokens;
     return pass;

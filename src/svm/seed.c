@@ -15,6 +15,7 @@ static const double SHORT = 1e-6;
 typedef struct svm_candidate {
     double slack;
     int64_t term;
+    int32_t token, reserved;
 } svm_candidate;
 
 /* Adds one row unless it is there, merged, or impossible (then *conflict). */
@@ -74,8 +75,9 @@ static void guess(svm_run *run, double *theta)
     const svm_rows *rows = run->rows;
     int64_t d = rows->d;
     double *weight = run->pricing.scratch + 8 * d, *sum = run->pricing.scratch, *z = sum + d;
+    double tokens_read = 0;
     memset(theta, 0, (size_t)rows->size * sizeof *theta);
-    for (int64_t g = 0; g < rows->terms.count; g++) {
+    for (int64_t g = run->pricing.lo; g < run->pricing.hi; g++) {
         if (!svm_pricing_sampled(&run->pass_settings, g))
             continue;
         svm_term term = svm_rows_term(rows, g);
@@ -87,7 +89,7 @@ static void guess(svm_run *run, double *theta)
         weight[term.base] += vector ? data_terms_label(&rows->terms, term.i, 0) : 1;
         memset(sum, 0, (size_t)d * sizeof *sum);
         la_rows_sum(&tokens, weight, sum);
-        run->passes += (double)term.visible / (double)rows->data->tokens;
+        tokens_read += (double)term.visible;
         if (rows->matrix) {
             svm_rows_query(rows, &term, z);
             for (int64_t j = 0; j < d; j++)
@@ -96,6 +98,11 @@ static void guess(svm_run *run, double *theta)
             la_axpy(1, sum, theta, d);
         }
     }
+    if (rows->data->comm) {
+        dist_sum(rows->data->comm, theta, rows->size);
+        dist_sum(rows->data->comm, &tokens_read, 1);
+    }
+    run->passes += tokens_read / (double)rows->data->tokens;
     if (rows->keymap) {
         memcpy(sum, theta, (size_t)d * sizeof *sum);
         la_gemv(false, d, d, 1, rows->keymap, d, sum, 0, theta);
@@ -183,6 +190,39 @@ static void select_first(svm_candidate *c, int64_t count, int64_t most)
     qsort(c, (size_t)(most < count ? most : count), sizeof *c, compare);
 }
 
+/*
+ * The first candidates of every rank on all ranks, in the same order.  The pricing of each rank
+ * then knows the slacks of those that others have found.
+ */
+static attsvm_status exchange(svm_run *run, int64_t most, int64_t *count, attsvm_error *err)
+{
+    dist_comm *comm = run->rows->data->comm;
+    int ranks = dist_size(comm), rank = dist_rank(comm);
+    svm_candidate *all = NULL;
+    double *shares;
+    int64_t *first;
+    TRY(base_allocate(&shares, 2 * (size_t)ranks + 1, sizeof *shares, "candidates", err));
+    first = (int64_t *)(void *)(shares + ranks);
+    shares[rank] = (double)(*count < most ? *count : most);
+    dist_sum(comm, shares, ranks);
+    for (int r = 0; r < ranks; r++)
+        first[r + 1] = first[r] + (int64_t)shares[r];
+    attsvm_status status =
+        base_allocate(&all, (size_t)first[ranks], sizeof *all, "candidates", err);
+    if (status == ATTSVM_OK) {
+        memcpy(all + first[rank], run->candidates, (size_t)shares[rank] * sizeof *all);
+        dist_gather(comm, all, sizeof *all, first);
+        *count = first[ranks];
+        select_first(all, *count, most);
+        for (int64_t k = 0; k < *count; k++)
+            run->pricing.slack[all[k].term] = all[k].slack;
+        free(run->candidates);
+        run->candidates = all;
+    }
+    free(shares);
+    return status;
+}
+
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
                           attsvm_error *err)
 {
@@ -191,21 +231,28 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
     *added = 0;
     *forced = -1;
     if (!run->candidates)
-        TRY(base_allocate(&run->candidates, (size_t)pricing->terms, sizeof *run->candidates,
-                          "candidates", err));
-    for (int64_t g = 0; g < pricing->terms; g++)
+        TRY(base_allocate(&run->candidates, (size_t)(pricing->hi - pricing->lo) + 1,
+                          sizeof *run->candidates, "candidates", err));
+    for (int64_t g = pricing->lo; g < pricing->hi; g++)
         if (pricing->when[g] == pricing->travelled && pricing->slack[g] < 0)
-            run->candidates[count++] = (svm_candidate){ pricing->slack[g], g };
+            run->candidates[count++] =
+                (svm_candidate){ pricing->slack[g], g, pricing->worst[g], 0 };
     select_first(run->candidates, count, most);
+    if (run->rows->data->comm)
+        TRY(exchange(run, most, &count, err));
     for (int64_t k = 0; k < count && k < most; k++) {
         svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
-        int64_t t = pricing->worst[term.term], slot = svm_pool_find(&run->pool, term.term, t);
+        int64_t t = run->candidates[k].token, slot = svm_pool_find(&run->pool, term.term, t);
         if (slot < 0) {
             TRY(svm_pool_add(&run->pool, &term, t, NULL, err));
             ++*added;
         } else if (*forced < 0) {
             *forced = slot;
         }
+    }
+    if (run->rows->data->comm) { /* what was exchanged is no room for the next list */
+        free(run->candidates);
+        run->candidates = NULL;
     }
     return ATTSVM_OK;
 }

@@ -81,6 +81,8 @@ static bool should_stop(svm_run *run)
         run->stopped = true;
     if (run->rounds > MOST_ROUNDS)
         run->stopped = true;
+    if (run->rows->data->comm) /* ranks do as the first one, whose clock and observer decide */
+        dist_broadcast(run->rows->data->comm, &run->stopped, sizeof run->stopped, 0);
     return run->stopped;
 }
 

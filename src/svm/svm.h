@@ -242,6 +242,7 @@ typedef struct svm_pricing {
     const svm_rows *rows;
     int threads;
     int64_t terms, blocks;
+    int64_t lo, hi;   /* terms of this rank; the arrays below hold those alone */
     double *slack;    /* smallest <A, theta> - b when last read               */
     double *when;     /* length of theta's path at that time; negative: never */
     float *bound;     /* |A| <= bound for all rows of the term                */

@@ -79,7 +79,7 @@ static int pieces_of(attsvm_train *t, int64_t *numbers, double *reals, piece *ou
     return n;
 }
 
-attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err)
+static attsvm_status write_state(const attsvm_train *t, attsvm_error *err)
 {
     attsvm_train *state = (attsvm_train *)t;
     int64_t numbers[5] = { FORMAT, t->iter, t->trace.count, t->has_direction, t->rule->states };
@@ -99,6 +99,16 @@ attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err)
         "run", { .data = text, .shape = { (int64_t)strlen(text) }, .ndim = 1, .dtype = ATTSVM_U8 }
     };
     return attsvm_archive_write(t->settings.checkpoint, arrays, count + 1, err);
+}
+
+/* Rank 0 writes for all. */
+attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err)
+{
+    dist_comm *comm = t->data->comm;
+    if (!comm)
+        return write_state(t, err);
+    attsvm_status status = dist_rank(comm) == 0 ? write_state(t, err) : ATTSVM_OK;
+    return dist_agree(comm, status, err);
 }
 
 static attsvm_status same_run(const attsvm_train *t, const attsvm_archive *archive,
@@ -153,7 +163,7 @@ static attsvm_status read_all(attsvm_train *t, const attsvm_archive *archive, at
     return ATTSVM_OK;
 }
 
-attsvm_status train_checkpoint_read(attsvm_train *t, attsvm_error *err)
+static attsvm_status read_state(attsvm_train *t, attsvm_error *err)
 {
     const char *path = t->settings.checkpoint;
     attsvm_archive *archive;
@@ -163,4 +173,10 @@ attsvm_status train_checkpoint_read(attsvm_train *t, attsvm_error *err)
     attsvm_status status = read_all(t, archive, err);
     attsvm_archive_free(archive);
     return status == ATTSVM_OK ? status : base_fail_in(err, status, path);
+}
+
+attsvm_status train_checkpoint_read(attsvm_train *t, attsvm_error *err)
+{
+    attsvm_status status = read_state(t, err);
+    return t->data->comm ? dist_agree(t->data->comm, status, err) : status;
 }

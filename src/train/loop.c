@@ -187,6 +187,7 @@ static void evaluate(attsvm_train *t, model_gradient *g, model_value *v)
 typedef struct watch {
     attsvm_train_observer *observer;
     void *context;
+    bool watched;       /* some rank has an observer; rank 0 says when to show and to stop */
     double shown;       /* when the observer was called last                  */
     double now;         /* of the last reading of the clock                   */
     int64_t read, next; /* steps at the last reading and before the next one  */
@@ -206,6 +207,13 @@ static bool read_clock(watch *w, int64_t iter)
     return true;
 }
 
+/* Ranks do what rank 0 decides by its clock or its observer. */
+static void follow_first(const attsvm_train *t, bool *decision)
+{
+    if (t->data->comm)
+        dist_broadcast(t->data->comm, decision, sizeof *decision, 0);
+}
+
 /* Records and reports; *stop where the observer ends the run. */
 static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool last, bool *stop,
                             attsvm_error *err)
@@ -215,6 +223,8 @@ static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool l
     bool show = w->observer && !*stop && (last || (every > 0 && t->iter % every == 0));
     if (w->observer && every == 0 && !show && !last)
         show = w->now - w->shown > observer_seconds;
+    if (w->watched)
+        follow_first(t, &show);
     record &= t->trace.count == 0 || t->trace.iter[t->trace.count - 1] != t->iter;
     if (!record && !show && !last)
         return ATTSVM_OK;
@@ -226,8 +236,9 @@ static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool l
     if (record)
         train_trace_add(t, &t->info);
     if (show) {
-        *stop = !w->observer(w->context, &t->info);
+        *stop = w->observer && !w->observer(w->context, &t->info);
         w->shown = base_seconds();
+        follow_first(t, stop);
     }
     if (t->settings.batch > 0 && !last)
         evaluate(t, g, &(model_value){ 0 });
@@ -255,8 +266,11 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
         if (t->iter % TRAIN_DIRECTION_STEPS == 0)
             train_follow_direction(t);
         reason = stop_reason(t);
-        if (read_clock(w, t->iter) && s->time_limit > 0 && reason == ATTSVM_TRAIN_NOT_RUN &&
-            t->earlier_seconds + w->now - t->start > s->time_limit)
+        bool late = read_clock(w, t->iter) && s->time_limit > 0 &&
+                    t->earlier_seconds + w->now - t->start > s->time_limit;
+        if (s->time_limit > 0)
+            follow_first(t, &late);
+        if (late && reason == ATTSVM_TRAIN_NOT_RUN)
             reason = ATTSVM_TRAIN_TIME;
         if (*s->checkpoint && (t->iter % s->every == 0 || reason != ATTSVM_TRAIN_NOT_RUN))
             TRY(train_checkpoint_write(t, err));
@@ -269,7 +283,14 @@ attsvm_status train_go_on(attsvm_train *t, attsvm_train_observer *observer, void
                           attsvm_error *err)
 {
     double now = base_seconds();
-    watch w = { observer, context, now, now, t->iter, t->iter };
+    watch w = { .observer = observer,
+                .context = context,
+                .shown = now,
+                .now = now,
+                .read = t->iter,
+                .next = t->iter };
+    if (t->data->comm)
+        w.watched = dist_any(t->data->comm, observer != NULL);
     TRY(loop(t, &w, err));
     t->info.seconds = seconds_so_far(t);
     train_results(t);

@@ -1,0 +1,101 @@
+# attsvm over several ranks: ranks.sh ATTSVM HELPER SOURCE MPIRUN RANKS
+#
+# The bytes are those of one process; bad input, dead ranks and checkpoints behave as with one.
+mpirun=$4 ranks=$5
+. "$3/tests/cli/lib.sh" "$1" "$2" "$3"
+one=$attsvm
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+cat >many <<END
+#!/bin/sh
+exec "$mpirun" --oversubscribe -n $ranks "$one" "\$@"
+END
+chmod +x many
+many=$work/many
+
+# both ARGUMENT...: the same bytes and the same exit status from one process and from many
+both() {
+    attsvm=$one
+    run "$@" -o one.npz --threads 1
+    local alone=$status
+    attsvm=$many
+    run "$@" -o many.npz --threads 1
+    [ $status -eq $alone ] || problem "exit status is not $alone, as it is alone"
+    check 'the same bytes as of one process' cmp one.npz many.npz
+    attsvm=$one
+}
+
+# sent ARGUMENT...: the bytes that rank 0 has sent
+sent() {
+    "$many" "$@" --json --threads 1 >out 2>err || problem 'it fails'
+    "$helper" json bytes_sent <out
+}
+
+good generate --kind planted-p --n 3000 --T 16 --T-min 4 --d 24 --seed 2 -o p.npz -q
+good generate --kind planted-W --n 1500 --T 8 --d 24 --seed 3 -o w.npz -q
+good generate --kind vocabulary --n 2000 --T 12 --d 16 --seed 4 -o words.npz -q
+
+# --------------------------------------------------------------------------- training
+both train p.npz --model p --iters 100 --record 20
+both train w.npz --model W --iters 100
+both train w.npz --model KQ --iters 30 --init uniform:0.2
+both train words.npz --model vp --iters 50
+both train p.npz --model p --iters 30 --step polyak
+attsvm=$one good train p.npz --model p --iters 40 --batch 500 --json
+alone=$("$helper" json norm <out)
+attsvm=$many
+good train p.npz --model p --iters 40 --batch 500 --json
+near norm "$alone" 1e-9
+attsvm=$one
+
+# one exchange a step: exponent and gradient, once for each halving of the ranks
+short=$(sent train p.npz --model p --iters 100)
+long=$(sent train p.npz --model p --iters 300)
+halvings=$(awk -v r="$ranks" 'BEGIN { k = 0; while (r > 1) { r /= 2; k++ } print k }')
+check 'what a step sends' [ $((long - short)) -eq $((200 * 8 * (24 + 1) * halvings)) ]
+
+# ------------------------------------------------------------------------------- svm
+both svm p.npz --problem p --select ids
+both svm p.npz --problem p # no selection by score can be separated: the proof is the same
+both svm w.npz --problem W --select ids
+both svm words.npz --problem v --soft 1
+both svm p.npz --problem joint --select ids
+good svm w.npz --problem W --select ids --norm nuc -o one.npz -q
+attsvm=$many
+good svm w.npz --problem W --select ids --norm nuc -o many.npz -q
+attsvm=$one
+good check w.npz many.npz
+
+# --------------------------------------------------------------------- what goes wrong
+attsvm=$many
+run train nothing.npz --model p
+[ $status -eq 2 ] || problem 'a missing file is not status 2'
+check 'one message' [ "$(grep -c '^attsvm train: ' err)" -eq 1 ]
+run info p.npz
+[ $status -eq 2 ] || problem 'info over ranks is not refused'
+arrays bad.npz X:float64:8,1,2=0,0,0,0,0,0,0,0,0,0,0,0,0,0,nan,0 Y:int8:8=1,1,1,1,1,1,1,1
+run svm bad.npz --problem v
+[ $status -eq 2 ] || problem 'NaN in the share of the last rank is not status 2'
+check 'the message names it' grep -q 'bad.npz: X\[7,0,0\] is NaN' err
+check 'nothing was written' [ ! -e nothing-written.npz ]
+attsvm=$one
+
+# ------------------------------------------------------- a dead rank, and going on after it
+flags='p.npz --model p --iters 2000 --record 500 -q --threads 1'
+good train $flags -o whole.npz
+"$many" train $flags --checkpoint state.npz --every 20 -o dead.npz >out 2>err &
+job=$!
+for _ in $(seq 200); do
+    [ -e state.npz ] && break
+    sleep 0.05
+done
+victim=$(pgrep -f "^$one train p.npz .*dead.npz" | tail -1)
+[ -n "$victim" ] && kill -9 "$victim"
+wait $job
+status=$?
+last='a rank killed'
+check 'the job ends with a failure' [ $status -ne 0 ]
+check 'and says why' grep -qiE 'signal 9|killed' err
+check 'no result of a dead run' [ ! -e dead.npz ]
+good train $flags --checkpoint state.npz --every 1000 --resume -o resumed.npz
+check 'resumed by one process: the same bytes' cmp whole.npz resumed.npz
+finish
