@@ -127,6 +127,11 @@ void data_set_memory(attsvm_data *data, bool mapped, int64_t memory);
  * data_ahead asks for tokens that will be read soon.  Both do nothing unless the data set streams.
  */
 int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi);
+/*
+ * The same for a loop that only goes on: at sequence i, gives back from *first on as soon as that
+ * is a stretch, and moves *first.
+ */
+void data_passed(const attsvm_data *data, int64_t i, int64_t *first);
 void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi);
 void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi);
 

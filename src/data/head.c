@@ -126,10 +126,7 @@ attsvm_status data_select_optimal(const data_terms *terms, const data_head *head
                 best_token(score, data_terms_visible(terms, i, q), label, &tied);
             tied_terms += tied;
         }
-        if (data->streams && data_stretch(data, given, hi) <= i) {
-            data_give_back(data, given, i);
-            given = i;
-        }
+        data_passed(data, i, &given);
     }
     free(score);
     if (data->comm) {

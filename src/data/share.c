@@ -81,6 +81,14 @@ int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi)
     return low;
 }
 
+void data_passed(const attsvm_data *data, int64_t i, int64_t *first)
+{
+    if (!data->streams || data_stretch(data, *first, data->n) > i)
+        return;
+    data_give_back(data, *first, i);
+    *first = i;
+}
+
 /* Whole pages within the tokens of lo..hi-1 (`within`), or all that they touch. */
 static void advise(const attsvm_data *data, int64_t lo, int64_t hi, bool within, int advice)
 {

@@ -229,7 +229,9 @@ void model_softmax(model *m, const double *theta, double *softmax)
     set_logit_map(m, theta);
     double *all = softmax;
     softmax += model_softmax_first(m, m->own_lo);
+    int64_t passed = m->own_lo;
     for (int64_t i = m->own_lo; i < m->own_hi; i++) {
+        data_passed(m->data, i, &passed);
         la_rows keys = model_rows_of(m->data, &m->keys, i);
         const int64_t T = keys.count;
         for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++, softmax += T) {

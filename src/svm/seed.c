@@ -76,6 +76,8 @@ static void guess(svm_run *run, double *theta)
     int64_t d = rows->d;
     double *weight = run->pricing.scratch + 8 * d, *sum = run->pricing.scratch, *z = sum + d;
     double tokens_read = 0;
+    int64_t passed, end;
+    data_own(rows->data, &passed, &end);
     memset(theta, 0, (size_t)rows->size * sizeof *theta);
     for (int64_t g = run->pricing.lo; g < run->pricing.hi; g++) {
         if (!svm_pricing_sampled(&run->pass_settings, g))
@@ -90,6 +92,7 @@ static void guess(svm_run *run, double *theta)
         memset(sum, 0, (size_t)d * sizeof *sum);
         la_rows_sum(&tokens, weight, sum);
         tokens_read += (double)term.visible;
+        data_passed(rows->data, term.i, &passed);
         if (rows->matrix) {
             svm_rows_query(rows, &term, z);
             for (int64_t j = 0; j < d; j++)
