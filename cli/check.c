@@ -21,6 +21,7 @@ static attsvm_status print_json(const attsvm_report *report, attsvm_error *err)
 {
     io_json *json = io_json_object();
     io_json_set(json, "valid", io_json_bool(report->valid));
+    io_json_set(json, "consistent", io_json_bool(report->valid || report->consistent));
     io_json_set(json, "status", io_json_text(cli_outcome_name(report->outcome)));
     io_json_set(json, "min_margin", io_json_number(report->min_margin));
     io_json_set(json, "gap", io_json_number(report->gap));

@@ -464,6 +464,7 @@ ATTSVM_API void attsvm_solution_free(attsvm_solution *solution);
 /* What a check of a claim found, recomputed in double-double from the data and the claim alone. */
 typedef struct attsvm_report {
     bool valid;             /* what the claim says is proved                        */
+    bool consistent;        /* stalled: its lower bound is one                   */
     attsvm_outcome outcome; /* of the claim                                         */
     double norm;            /* |theta|                                              */
     double dual;            /* D of theory 4.1                                      */

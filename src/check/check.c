@@ -235,6 +235,46 @@ static bool prove_bounded(run *r)
     return proved;
 }
 
+/* ---------------------------------------------------------------------------- stalled */
+
+/*
+ * A claim of no proof.  What it holds is verified all the same: is theta feasible, and are the
+ * multipliers a lower bound?  Never valid, but consistent where the second is so.
+ */
+static bool describe(run *r)
+{
+    attsvm_report *report = r->report;
+    bool soft = r->claim->settings.soft > 0;
+    check_size size = { base_dd(0), 0 }, G;
+    check_margins margins;
+    check_dual dual = { 0 };
+    char why[128];
+    bool feasible = theta_is_finite(r) && theta_norm(r, &size) && rows_hold(r, &margins);
+    snprintf(why, sizeof why, "%.127s", report->reason);
+    bool bounded = r->status == ATTSVM_OK && combine(r, &dual, &G);
+    report->consistent = bounded;
+    if (bounded && feasible &&
+        (soft ? soft_gap(r, &size, &margins, &dual, &G) : hard_gap(r, &size, &margins, &dual, &G)))
+        check_reject(report, "claims no proof (stalled), although its gap of %.1e is one",
+                     report->gap);
+    else if (bounded && feasible)
+        check_reject(report,
+                     "claims no proof (stalled); consistent: every row holds, and nothing is below "
+                     "%.10g (gap %.1e)",
+                     report->dual, report->gap);
+    else if (bounded) {
+        double value = base_dd_value(dual.value), norm = base_dd_value(G.value) + G.error;
+        report->dual = soft ? value - norm * norm / 2 : value / fmax(1, norm);
+        check_reject(
+            report,
+            "claims no proof (stalled); consistent: nothing is below %.10g, but theta is not "
+            "feasible: %.110s",
+            report->dual, why);
+    }
+    free(dual.G);
+    return false;
+}
+
 /* ------------------------------------------------------------------------- infeasible */
 
 static bool contradiction(run *r, const check_dual *dual, const check_size *G)
@@ -327,12 +367,7 @@ static bool prove(run *r)
     case ATTSVM_OPTIMAL: return prove_optimal(r);
     case ATTSVM_INFEASIBLE: return prove_infeasible(r);
     case ATTSVM_STATIONARY: return prove_bounded(r);
-    case ATTSVM_STALLED:
-        /* the figures are worth having, but there is no proof in them */
-        if (prove_optimal(r))
-            check_reject(r->report, "claims no proof (stalled), although its gap of %.1e is one",
-                         r->report->gap);
-        return false;
+    case ATTSVM_STALLED: return describe(r);
     case ATTSVM_NOT_RUN: break;
     }
     return check_reject(r->report, "the claim has no outcome");

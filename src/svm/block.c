@@ -260,13 +260,18 @@ static attsvm_status drop_rows(svm_engine *e, const double *x, const int32_t *ne
     return status;
 }
 
+static bool asked_to_stop(const svm_engine *e)
+{
+    return e->poll && e->poll(e->poll_context);
+}
+
 /* Multipliers of S; rows with negative ones leave until there are none.  Value b'l, or -1. */
 static attsvm_status settle(svm_engine *e, double *x, int32_t *negative, double *value,
                             attsvm_error *err)
 {
     svm_pool *pool = e->pool;
     *value = -1;
-    for (int round = 0; round < MOST_DROPS; round++) {
+    for (int round = 0; round < MOST_DROPS && !asked_to_stop(e); round++) {
         int64_t count = 0;
         for (int64_t k = 0; k < e->count; k++)
             e->coef[k] = pool->b[e->active[k]];
@@ -317,7 +322,7 @@ static attsvm_status pivot(svm_engine *e, double *x, int32_t *old, int32_t *ente
     int64_t most = pool->count;
     for (int64_t k = 0; k < e->count; k++)
         value += pool->lambda[e->active[k]] * pool->b[e->active[k]];
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (int round = 0; round < MOST_ROUNDS && !asked_to_stop(e); round++) {
         int64_t before = e->count, room = pool->size - before;
         int64_t limit = pool->rows->matrix ? most : (room / 2 + 1 < most ? room / 2 + 1 : most);
         int64_t count = choose(e, entering, best, limit);

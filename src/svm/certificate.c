@@ -88,8 +88,12 @@ static attsvm_status store(svm_run *run, attsvm_solution *solution, const double
 static void round_multipliers(const svm_run *run, double factor, double *coef)
 {
     const svm_pool *pool = &run->pool;
-    for (int64_t s = 0; s < pool->count; s++)
-        coef[s] = pool->lambda[s] * factor;
+    for (int64_t s = 0; s < pool->count; s++) {
+        double lambda = pool->lambda[s];
+        if (!pool->equality[s]) /* a step that was broken off may leave them outside by rounding */
+            lambda = lambda > pool->upper[s] ? pool->upper[s] : lambda > 0 ? lambda : 0;
+        coef[s] = lambda * factor;
+    }
 }
 
 /* b'lambda + e'mu, and the norm of sum lambda A + sum mu A; hi and lo (size) are scratch. */
@@ -112,6 +116,29 @@ static dd evaluate_dual(svm_run *run, const double *coef, double *hi, double *lo
     svm_pool_combine_exact(pool, slots, packed, NULL, count, hi, lo);
     *norm = norm_exact(hi, lo, pool->size);
     return value;
+}
+
+void svm_choose_bound(svm_run *run)
+{
+    svm_pool *pool = &run->pool;
+    double *lambda = run->packed + pool->count + 1; /* not used by evaluate_dual */
+    double bound[2], norms[2];
+    memcpy(lambda, pool->lambda, (size_t)pool->count * sizeof *lambda);
+    for (int k = 0; k < 2; k++) {
+        dd norm, value;
+        if (k == 1)
+            for (int64_t s = 0; s < pool->count; s++)
+                pool->lambda[s] = s < run->earlier_count ? run->earlier[s] : 0;
+        round_multipliers(run, 1, run->coef);
+        value = evaluate_dual(run, run->coef, run->sum, run->sum_lo, &norm);
+        norms[k] = base_dd_value(norm);
+        bound[k] = pool->soft > 0 ? value.hi - norm.hi * norm.hi / 2
+                                  : (norm.hi > 0 ? value.hi / norm.hi : 0);
+    }
+    bool first = run->earlier_count == 0 || !(bound[1] > bound[0]);
+    if (first)
+        memcpy(pool->lambda, lambda, (size_t)pool->count * sizeof *lambda);
+    run->sum_norm = norms[!first];
 }
 
 /* ----------------------------------------------------------------------- optimal */
@@ -186,17 +213,20 @@ static void scale_theta(const svm_run *run, double *theta)
 }
 
 /*
- * Where rounding theta moves rows by a good part of their right-hand side, the room that
- * scale_theta made is no proof: the rows are looked at again, at the theta that is stored.
+ * Where rounding theta moves rows visibly, the room that scale_theta made is no proof that they
+ * hold, and which rows are tight may change: the rows are looked at again, at the theta that is
+ * stored.  So are those of a soft problem, whose slacks add up what rounding does to each.
  */
 static void look_at_stored(svm_run *run, const double *theta)
 {
     svm_pass_settings settings = run->pass_settings;
     double norm = la_norm(theta, run->pool.size);
-    run->stored = run->pool.soft == 0 && 0x1p-52 * run->pass.largest * norm > 1e-3;
+    run->stored = run->pool.soft > 0 || 0x1p-52 * run->pass.largest * norm > 1e-9;
     if (!run->stored)
         return;
-    settings.all = true;
+    settings.share = UINT64_MAX;
+    settings.near = INFINITY;
+    settings.all = settings.exact = true;
     run->pass = svm_pricing_pass(&run->pricing, theta, run->zero, &settings);
     run->passes += run->pass.visited;
 }
@@ -242,7 +272,8 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
         info->violation = fmax(info->violation, -run->pass.least_zero * scale);
     if (isfinite(run->pass.least))
         info->violation = fmax(info->violation, 1 - run->pass.least * scale);
-    return holds && (!isfinite(run->pass.least) || run->pass.least * scale >= 1 - 1e-15);
+    return holds && run->pass.broken == 0 &&
+           (!isfinite(run->pass.least) || run->pass.least * scale >= 1 - 1e-15);
 }
 
 attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err)
@@ -270,6 +301,8 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     info->floor_decided = *proved && info->gap > run->tol;
     info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = run->pass.tight;
+    if (run->stopped && !holds) /* the best so far is not feasible */
+        info->gap = NAN;
     if (!*proved && !run->stopped)
         return ATTSVM_OK;
     TRY(store(run, solution, coef, 1, err));

@@ -72,15 +72,20 @@ void svm_engine_free(svm_engine *e)
 }
 
 /* At most `size` rows are independent, and none that is not in the pool is active. */
+static attsvm_status reserve_margins(svm_engine *e, attsvm_error *err)
+{
+    svm_pool *pool = e->pool;
+    if (pool->count <= e->residual_capacity)
+        return ATTSVM_OK;
+    free(e->residual);
+    e->residual = NULL;
+    e->residual_capacity = pool->capacity;
+    return base_allocate(&e->residual, (size_t)pool->capacity, sizeof(double), "margins", err);
+}
+
 static attsvm_status reserve(svm_engine *e, attsvm_error *err)
 {
     svm_pool *pool = e->pool;
-    if (pool->count > e->residual_capacity) {
-        free(e->residual);
-        e->residual = NULL;
-        e->residual_capacity = pool->capacity;
-        TRY(base_allocate(&e->residual, (size_t)pool->capacity, sizeof(double), "margins", err));
-    }
     int64_t most = pool->count < pool->size ? pool->count : pool->size;
     if (e->L && most <= e->capacity)
         return ATTSVM_OK;
@@ -89,8 +94,37 @@ static attsvm_status reserve(svm_engine *e, attsvm_error *err)
     return grow_factor(e, capacity < 8 ? 8 : (capacity + 7) / 8 * 8, err);
 }
 
-attsvm_status svm_engine_run(svm_engine *e, svm_engine_end *end, attsvm_error *err)
+/* Many rows: conjugate gradients, with no factor.  Where they fail, the engine takes over for good.
+ */
+static attsvm_status run_gradients(svm_engine *e, bool exact, svm_engine_end *end,
+                                   attsvm_error *err)
 {
+    bool solved;
+    TRY(svm_gradients_solve(e, exact, &solved, err));
+    *end = solved ? SVM_SOLVED : SVM_DOUBT;
+    if (!solved && e->poll && e->poll(e->poll_context))
+        *end = SVM_STOP;
+    if (solved || *end == SVM_STOP)
+        return ATTSVM_OK;
+    e->settled = -1;
+    TRY(reserve(e, err));
+    return svm_engine_restart(e, err);
+}
+
+attsvm_status svm_engine_run(svm_engine *e, bool exact, svm_engine_end *end, attsvm_error *err)
+{
+    TRY(reserve_margins(e, err));
+    if (svm_gradients_apply(e)) {
+        if (e->settled == 0)
+            TRY(svm_engine_restart(e, err));
+        TRY(run_gradients(e, exact, end, err));
+        if (*end != SVM_DOUBT)
+            return ATTSVM_OK;
+    } else if (e->settled > 0) { /* the pool has shrunk below what they are for */
+        e->settled = -1;
+        TRY(reserve(e, err));
+        TRY(svm_engine_restart(e, err));
+    }
     TRY(reserve(e, err));
     e->patience = e->iterations + 40 * (e->pool->count + 50);
     if (!e->extended) {
@@ -115,12 +149,13 @@ attsvm_status svm_engine_restart(svm_engine *e, attsvm_error *err)
     }
     memset(e->theta, 0, (size_t)pool->size * sizeof(double));
     memset(e->theta_lo, 0, (size_t)pool->size * sizeof(double));
-    return grow_factor(e, e->capacity, err);
+    return e->L ? grow_factor(e, e->capacity, err) : ATTSVM_OK;
 }
 
 attsvm_status svm_engine_extend(svm_engine *e, attsvm_error *err)
 {
     e->extended = true;
+    e->settled = -1;
     return svm_engine_restart(e, err);
 }
 
@@ -187,7 +222,7 @@ svm_engine_end svm_engine_refine(svm_engine *e, bool *again)
     svm_pool *pool = e->pool;
     double last = INFINITY;
     *again = false;
-    if (e->extended)
+    if (e->extended || e->settled > 0)
         return SVM_SOLVED;
     bool settled = false; /* the last correction was so small that its error is nothing */
     for (int round = 0; round < ROUNDS; round++) {

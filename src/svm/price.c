@@ -223,7 +223,7 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
         size = row_norm(j, &v->term, t, s);
         report_near(pass, margin, b, size);
     } else if (margin < b) {
-        report_near(pass, margin, b, size);
+        report_near(pass, margin, b, 0);
     }
     double miss = margin - b;
     if (miss >= 0)
@@ -232,6 +232,7 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
     /* rows with b = 0 have no unit but |A||theta| */
     double allowed =
         b == 0 ? ZERO_ROW * size * j->norm : settings->tolerance + settings->floor * size * j->norm;
+    pass->broken += b == 0 && miss < -allowed;
     return is_paid(settings, &v->term, t) || miss >= -allowed ? 0 : miss;
 }
 
@@ -335,6 +336,7 @@ static void add_block(svm_pass *sum, const svm_pass *part)
     sum->slacks += part->slacks;
     sum->violated += part->violated;
     sum->tight += part->tight;
+    sum->broken += part->broken;
     sum->merged += part->merged;
     if (sum->conflict_term < 0) {
         sum->conflict_term = part->conflict_term;

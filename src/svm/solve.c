@@ -43,6 +43,7 @@ static void close_run(svm_run *run)
     svm_engine_free(&run->engine);
     svm_pricing_free(&run->pricing);
     free(run->best);
+    free(run->earlier);
     free(run->coef);
     free(run->candidates);
 }
@@ -53,28 +54,33 @@ static attsvm_status reserve_slots(svm_run *run, attsvm_error *err)
     size_t count = (size_t)run->pool.count + 1;
     free(run->coef);
     run->coef = NULL;
-    TRY(base_allocate(&run->coef, 3 * count, sizeof *run->coef, "multipliers", err));
+    TRY(base_allocate(&run->coef, 4 * count, sizeof *run->coef, "multipliers", err));
     run->packed = run->coef + count;
-    run->slots = (int32_t *)(void *)(run->packed + count);
+    run->slots = (int32_t *)(void *)(run->packed + 2 * count);
     return ATTSVM_OK;
 }
 
 /* ---------------------------------------------------------------------- stopping */
 
+/* How far the observer may be behind while one pool is solved. */
+static const double SECONDS_BETWEEN = 0.1;
+
 /* Tells the observer, and looks at the clock; true: stop. */
 static bool should_stop(svm_run *run)
 {
     const attsvm_svm_settings *settings = &run->problem->settings;
-    double norm = la_norm(run->engine.theta, run->pool.size);
+    double norm = la_norm(run->engine.theta, run->pool.size), now = base_seconds();
     attsvm_svm_progress progress = { .rounds = run->rounds,
                                      .iterations = run->engine.iterations,
-                                     .active = run->engine.count,
+                                     .active = run->engine.count +
+                                               (run->engine.settled > 0 ? run->engine.settled : 0),
                                      .passes = run->passes,
-                                     .seconds = base_seconds() - run->start,
+                                     .seconds = now - run->start,
                                      .dual = norm,
                                      .gap = NAN };
-    if (run->best_margin > 0 && norm > 0)
-        progress.gap = 1 - norm * run->best_margin;
+    run->asked = now;
+    if (run->has_best && run->pool.soft == 0 && norm > 0)
+        progress.gap = 1 - norm * run->best_value;
     if (run->observer && !run->observer(run->context, &progress))
         run->stopped = true;
     if (settings->time_limit > 0 && progress.seconds > settings->time_limit)
@@ -86,43 +92,88 @@ static bool should_stop(svm_run *run)
     return run->stopped;
 }
 
-/* Keeps theta when its smallest margin is the best yet, relative to its norm. */
-static void keep_best(svm_run *run)
+/* The same from inside the engine, where most calls find that it is too early to ask. */
+static bool poll_run(void *context)
 {
-    double norm = la_norm(run->engine.theta, run->pool.size), least = run->pass.least;
-    if (run->pass_settings.share != UINT64_MAX || isfinite(run->pass_settings.near) ||
-        !(norm > 0) || !isfinite(least))
-        return;
-    if (least / norm > run->best_margin) {
-        run->best_margin = least / norm;
-        memcpy(run->best, run->engine.theta, (size_t)run->pool.size * sizeof(double));
+    svm_run *run = context;
+    double now = base_seconds(), limit = run->problem->settings.time_limit;
+    if (!run->stopped &&
+        (now - run->asked > SECONDS_BETWEEN || (limit > 0 && now - run->start > limit)))
+        should_stop(run);
+    return run->stopped;
+}
+
+static void watch(svm_run *run, attsvm_svm_observer *observer, void *context)
+{
+    run->observer = observer;
+    run->context = context;
+    run->asked = run->start;
+    if (observer || run->problem->settings.time_limit > 0) {
+        run->engine.poll = poll_run;
+        run->engine.poll_context = run;
     }
 }
 
-/* After a stop: the best feasible point with the multipliers at hand, evaluated over all rows. */
+/* Keeps theta when it is the best yet: the smallest margin relative to its norm, or the smallest
+   soft objective, over all rows. */
+static void keep_best(svm_run *run)
+{
+    double norm = la_norm(run->engine.theta, run->pool.size), least = run->pass.least;
+    double value = run->pool.soft > 0 ? -(norm * norm / 2 + run->pool.soft * run->pass.slacks)
+                   : norm > 0         ? least / norm
+                                      : 0;
+    bool feasible = run->pool.soft > 0 || (value > 0 && isfinite(value) && run->pass.broken == 0);
+    if (run->pass_settings.share != UINT64_MAX || isfinite(run->pass_settings.near) || !feasible ||
+        (run->has_best && value <= run->best_value))
+        return;
+    run->has_best = true;
+    run->best_value = value;
+    memcpy(run->best, run->engine.theta, (size_t)run->pool.size * sizeof(double));
+}
+
+/*
+ * After a stop: the best theta that a pass has seen and the multipliers with the best bound,
+ * evaluated over all rows.
+ */
 static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
     svm_engine *e = &run->engine;
     bool proved;
     svm_pass_settings settings = run->pass_settings;
     run->stopped = true;
-    run->sum_norm = la_norm(e->theta, run->pool.size);
-    if (run->best_margin > 0 && run->pool.soft == 0) {
+    TRY(reserve_slots(run, err));
+    svm_choose_bound(run);
+    if (run->has_best) {
         memcpy(e->theta, run->best, (size_t)run->pool.size * sizeof(double));
         memset(e->theta_lo, 0, (size_t)run->pool.size * sizeof(double));
     }
     settings.share = UINT64_MAX;
     settings.near = INFINITY;
     settings.all = settings.exact = true;
+    settings.soft = NULL;
+    if (run->pool.soft > 0)
+        settings.soft = &run->pool;
     run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, &settings);
     run->passes += run->pass.visited;
-    TRY(reserve_slots(run, err));
     TRY(svm_certify(run, solution, &proved, err));
     solution->info.outcome = proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     return ATTSVM_OK;
 }
 
 /* ------------------------------------------------------------------------- steps */
+
+/* Starts the engine anew in double-double; its multipliers so far are kept for a bound. */
+static attsvm_status extend(svm_run *run, attsvm_error *err)
+{
+    const svm_pool *pool = &run->pool;
+    free(run->earlier);
+    run->earlier = NULL;
+    run->earlier_count = 0;
+    TRY(base_allocate(&run->earlier, (size_t)pool->count + 1, sizeof(double), "multipliers", err));
+    memcpy(run->earlier, pool->lambda, (size_t)pool->count * sizeof(double));
+    run->earlier_count = pool->count;
+    return svm_engine_extend(&run->engine, err);
+}
 
 /* Solves the pool; in double first, in double-double where that is not enough. */
 static attsvm_status solve_pool(svm_run *run, attsvm_solution *solution, bool refine, bool *done,
@@ -132,7 +183,7 @@ static attsvm_status solve_pool(svm_run *run, attsvm_solution *solution, bool re
     for (int tries = 0;; tries++) {
         svm_engine_end end;
         bool again = false, proved = false;
-        TRY(svm_engine_run(e, &end, err));
+        TRY(svm_engine_run(e, refine, &end, err));
         if (end == SVM_INFEASIBLE) {
             TRY(reserve_slots(run, err));
             TRY(svm_certify_infeasible(run, solution, &proved, err));
@@ -145,12 +196,12 @@ static attsvm_status solve_pool(svm_run *run, attsvm_solution *solution, bool re
             end = svm_engine_refine(e, &again);
         if (end == SVM_SOLVED && !again)
             return ATTSVM_OK;
-        if (end == SVM_LIMIT || (end == SVM_DOUBT && e->extended)) {
+        if (end == SVM_LIMIT || end == SVM_STOP || (end == SVM_DOUBT && e->extended)) {
             *done = true;
             return finish_stopped(run, solution, err);
         }
         if (end == SVM_DOUBT || tries > 20)
-            TRY(svm_engine_extend(e, err));
+            TRY(extend(run, err));
     }
 }
 
@@ -164,14 +215,15 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
         return ATTSVM_OK;
     /* only rows that the engine takes for met: their violation shows in double-double alone */
     if (++*forced_rounds > MOST_FORCED && !e->extended)
-        return svm_engine_extend(e, err);
+        return extend(run, err);
     if (*forced_rounds > 2 * MOST_FORCED)
         run->stopped = true;
-    if (!e->extended && forced >= 0 && run->pool.place[forced] == SVM_AT_ZERO) {
+    if (!e->extended && e->settled <= 0 && forced >= 0 && run->pool.place[forced] == SVM_AT_ZERO) {
         double violation = -run->pricing.slack[run->pool.term[forced]] * run->pool.sigma[forced];
         e->patience = e->iterations + run->pool.count + 50;
-        if (svm_engine_enter_double(e, forced, violation, 1) != SVM_SOLVED)
-            return svm_engine_extend(e, err);
+        svm_engine_end end = svm_engine_enter_double(e, forced, violation, 1);
+        if (end != SVM_SOLVED && end != SVM_STOP)
+            return extend(run, err);
     }
     return ATTSVM_OK;
 }
@@ -185,6 +237,8 @@ static attsvm_status forget_rows(svm_run *run, attsvm_error *err)
     svm_pool *pool = &run->pool;
     int64_t more = svm_most_rows(run->rows);
     int64_t d = run->rows->d, active = run->engine.count;
+    if (run->engine.settled > 0)
+        active = run->engine.settled;
     int64_t most = 3 * d + 64 > more ? active + more : 2 * active + d + 64;
     if (pool->count <= most || run->engine.extended || pool->soft > 0)
         return ATTSVM_OK;
@@ -268,7 +322,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
                 return ATTSVM_OK;
             if (e->extended)
                 return finish_stopped(run, solution, err);
-            TRY(svm_engine_extend(e, err));
+            TRY(extend(run, err));
         }
     }
 }
@@ -393,9 +447,8 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
     attsvm_status status = open_solution(out, problem, err);
     if (status == ATTSVM_OK)
         status = open_run(&run, problem, err);
-    run.observer = observer;
-    run.context = context;
     if (status == ATTSVM_OK) {
+        watch(&run, observer, context);
         choose_sample(&run);
         status = svm_seed(&run, warm, &whole, err);
         if (whole)

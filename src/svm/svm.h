@@ -15,7 +15,6 @@
 
 extern const settings_table svm_table;
 
-/* Range checks, and problems that this build does not solve. */
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err);
 /* Terms of the problem: with the queries of a W problem, without queries otherwise. */
 attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,
@@ -129,7 +128,6 @@ typedef struct svm_pool {
 attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft, int64_t capacity,
                               attsvm_error *err);
 void svm_pool_free(svm_pool *pool);
-/* Slot of a row, or -1. */
 int64_t svm_pool_find(const svm_pool *pool, int64_t term, int64_t token);
 /* Adds a row that svm_rows_resolve found to be one, and is not in the pool; *slot may be NULL. */
 attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, int64_t *slot,
@@ -147,12 +145,10 @@ void svm_pool_margins(svm_pool *pool, const double *theta);
 /* residual (count) = b - sigma <A, theta>, in double-double rounded to double; slots NULL: all. */
 void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
                              const double *lo, double *residual);
-/* margins (count) = sigma <A, theta>, likewise. */
 void svm_pool_margins_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
                             const double *lo, double *margins);
 /* out[k] = <sigma A_p, sigma A_k> */
 void svm_pool_gram(svm_pool *pool, int64_t p, const int32_t *slots, int64_t count, double *out);
-/* One entry in double-double. */
 dd svm_pool_gram_exact(const svm_pool *pool, int64_t p, int64_t r);
 
 /* ------------------------------------------------------------------------ engine */
@@ -161,6 +157,7 @@ typedef enum svm_engine_end {
     SVM_SOLVED,     /* no row of the pool is violated            */
     SVM_INFEASIBLE, /* `entering` and `combination` prove it     */
     SVM_LIMIT,      /* too many changes                          */
+    SVM_STOP,       /* `poll` said so                            */
     SVM_DOUBT       /* rounding decides: go on in double-double  */
 } svm_engine_end;
 
@@ -190,24 +187,30 @@ typedef struct svm_engine {
     void *memory;     /* of L and what goes with it                              */
     double *work;     /* scratch of block pivoting                                   */
     int64_t work_capacity;
+    bool (*poll)(void *context); /* true: stop at once; NULL: nobody to ask       */
+    void *poll_context;
+    int64_t settled;      /* active rows found by conjugate gradients; -1: they failed    */
     int64_t entering;     /* slot whose row cannot be met                        */
     double entering_sign; /* -1: an equality that had to come down               */
 } svm_engine;
 
 attsvm_status svm_engine_create(svm_engine *engine, svm_pool *pool, attsvm_error *err);
 void svm_engine_free(svm_engine *engine);
-/* Until the pool is solved; makes room first. */
-attsvm_status svm_engine_run(svm_engine *engine, svm_engine_end *end, attsvm_error *err);
+/* Until the pool is solved; makes room first.  `exact`: multipliers must be refined, too. */
+attsvm_status svm_engine_run(svm_engine *engine, bool exact, svm_engine_end *end,
+                             attsvm_error *err);
+/* Whether the pool is one for conjugate gradients; solves it with them, `exact` to the last digit.
+ *solved false: it did not settle. */
+bool svm_gradients_apply(const svm_engine *engine);
+attsvm_status svm_gradients_solve(svm_engine *engine, bool exact, bool *solved, attsvm_error *err);
 /* Block pivoting towards the solution of the pool, before a run. */
 attsvm_status svm_engine_block(svm_engine *engine, attsvm_error *err);
-/* Starts again from theta = 0. */
+/* Starts again from theta = 0; the second in double-double. */
 attsvm_status svm_engine_restart(svm_engine *engine, attsvm_error *err);
-/* Starts again, in double-double. */
 attsvm_status svm_engine_extend(svm_engine *engine, attsvm_error *err);
 /* Multipliers and theta of S to double-double accuracy.  *again: a multiplier turned out negative
    and its row left S, so the engine has to run again. */
 svm_engine_end svm_engine_refine(svm_engine *engine, bool *again);
-/* Follows svm_pool_shrink. */
 void svm_engine_move(svm_engine *engine, const int32_t *moved);
 
 svm_engine_end svm_engine_run_double(svm_engine *engine);
@@ -217,7 +220,6 @@ svm_engine_end svm_engine_enter_double(svm_engine *e, int64_t p, double violatio
 /* Row p joins S, unless its pivot is below `clear` relative to |A|^2. */
 void svm_engine_append_double(svm_engine *engine, int64_t p, double clear);
 void svm_engine_leave_double(svm_engine *engine, int64_t k);
-/* G x = rhs over S. */
 void svm_engine_solve_double(svm_engine *engine, const double *rhs, double *x);
 
 /* ----------------------------------------------------------------------- pricing */
@@ -231,6 +233,7 @@ typedef struct svm_pass {
     double slacks;     /* sum of max(0, b - <A, theta>), of a soft problem              */
     int64_t violated;  /* terms with a violated row                                     */
     int64_t tight, merged;
+    int64_t broken; /* rows with b = 0 that do not hold                              */
     int64_t conflict_term, conflict_token; /* A = 0 and b = 1; -1: none                    */
 } svm_pass;
 
@@ -275,7 +278,6 @@ svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *
                           const svm_pass_settings *settings);
 /* A slack that about a tenth of the terms had at most, when last read. */
 double svm_pricing_tenth(const svm_pricing *pricing);
-/* Whether the sample contains the term. */
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
 
 /* ------------------------------------------------------------------------- solve */
@@ -307,8 +309,12 @@ typedef struct svm_run {
     svm_pass_settings pass_settings;
     int64_t rounds;
     double tol, start, passes;
-    double *best;                /* (size) best feasible direction so far         */
-    double best_margin;          /* its smallest margin / norm; 0: none           */
+    double *best;      /* (size) best feasible direction so far         */
+    double best_value; /* its smallest margin / norm (soft: -objective) */
+    bool has_best;
+    double *earlier; /* multipliers before the change to double-double */
+    int64_t earlier_count;
+    double asked;                /* when the observer was last called             */
     double *sum, *sum_lo, *zero; /* (size) scratch; all zeros             */
     double *coef, *packed;       /* by slot: scratch                      */
     int32_t *slots;
@@ -331,18 +337,18 @@ attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome
 
 /* Rows to start with: all of a small problem, otherwise some from a sample (theta still 0). */
 attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err);
-/* How many rows to add at a time. */
 int64_t svm_most_rows(const svm_rows *rows);
 /* Adds the worst rows of the last pass; *forced: the worst one that the pool had, or -1. */
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
                           attsvm_error *err);
 
+/* The multipliers at hand or those before the change to double-double: the better lower bound. */
+void svm_choose_bound(svm_run *run);
 /* The optimal certificate from the last, exact pass; false where its gap is too large. */
 attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err);
 /* The certificate of infeasibility from the engine; false where its residual is too large. */
 attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
                                      attsvm_error *err);
-/* Of one row with A = 0 and b = 1. */
 attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, int64_t term,
                                    int64_t token, attsvm_error *err);
 /* Other norms: gathered rows, the cores, and constraint generation around them. */

@@ -1,5 +1,6 @@
 /* Larger problems: constraint generation, warm starts, observers, batches, threads. */
 #include "solved.h"
+#include "svm/svm.h"
 
 static attsvm_data *generated(attsvm_generate_kind kind, int64_t n, int64_t T, int64_t d,
                               int64_t queries, int64_t *alpha)
@@ -126,6 +127,107 @@ static void stopping_returns_the_best_so_far(void **state)
     attsvm_data_free(data);
 }
 
+/* A solve that is broken off inside a pool holds a lower bound, and says whether theta is feasible.
+ */
+static void stopped_anywhere(attsvm_data *data, attsvm_svm_settings settings, const int64_t *alpha)
+{
+    attsvm_error err;
+    attsvm_selection selection = { .alpha = alpha };
+    attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *part;
+    double least = attsvm_solution_info(whole).objective;
+    int64_t last = attsvm_solution_info(whole).iterations, feasible = 0;
+    for (int64_t k = 0; k <= last; k += 1 + last / 40) {
+        attsvm_problem *problem;
+        settings.max_iter = k + 1;
+        settings.time_limit = k == 0 ? 1e-9 : 0; /* over before the first change */
+        assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+        assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &part, &err), err);
+        attsvm_svm_info info = attsvm_solution_info(part);
+        attsvm_claim claim = attsvm_solution_claim(part);
+        attsvm_report report = verdict(data, &claim);
+        assert_true(report.consistent || (report.valid && info.outcome == ATTSVM_OPTIMAL));
+        assert_true(info.dual <= least * (1 + 1e-12));
+        assert_near(report.dual, info.dual, 1e-9 * least);
+        if (!isnan(info.gap)) {
+            assert_true(info.objective >= least * (1 - 1e-12));
+            assert_near(report.gap, info.gap, 1e-9);
+            feasible++;
+        }
+        attsvm_solution_free(part);
+        attsvm_problem_free(problem);
+    }
+    assert_true(feasible > 0);
+    attsvm_solution_free(whole);
+}
+
+static void stopping_inside_a_pool(void **state)
+{
+    (void)state;
+    static int64_t alpha[MOST];
+    attsvm_data *data = generated(ATTSVM_PLANTED_P, 2500, 6, 12, 0, alpha);
+    stopped_anywhere(data, settings_for(ATTSVM_PROBLEM_P), alpha);
+    attsvm_svm_settings soft = settings_for(ATTSVM_PROBLEM_P);
+    soft.soft = 0.01;
+    stopped_anywhere(data, soft, alpha);
+    attsvm_data_free(data);
+    data = generated(ATTSVM_PLANTED_W, 60, 8, 8, 1, alpha);
+    stopped_anywhere(data, settings_for(ATTSVM_PROBLEM_W), alpha);
+    attsvm_data_free(data);
+}
+
+/* A pool with all rows of the problem. */
+static void open_pool(svm_pool *pool, const svm_rows *rows)
+{
+    attsvm_error err;
+    assert_ok(svm_pool_create(pool, rows, 0, 64, &err), err);
+    for (int64_t g = 0; g < rows->terms.count; g++) {
+        svm_term term = svm_rows_term(rows, g);
+        for (int64_t t = 0; t < term.visible; t++)
+            if (svm_rows_resolve(rows, &term, t) == SVM_AT_LEAST)
+                assert_ok(svm_pool_add(pool, &term, t, NULL, &err), err);
+    }
+}
+
+/* The same multipliers without a factor as with one. */
+static void conjugate_gradients(void **state)
+{
+    (void)state;
+    static int64_t alpha[MOST];
+    attsvm_error err;
+    attsvm_data *data = generated(ATTSVM_PLANTED_W, 60, 8, 12, 1, alpha);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    attsvm_problem *problem;
+    assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
+                                    &settings, &err),
+              err);
+    svm_pool pools[2];
+    svm_engine engines[2];
+    svm_engine_end end;
+    bool solved_it, again;
+    for (int k = 0; k < 2; k++) {
+        open_pool(&pools[k], &problem->rows);
+        assert_ok(svm_engine_create(&engines[k], &pools[k], &err), err);
+        engines[k].max_iterations = 100000;
+        assert_ok(svm_engine_run(&engines[k], true, &end, &err), err); /* makes room, too */
+        assert_int_equal(end, SVM_SOLVED);
+        assert_int_equal(svm_engine_refine(&engines[k], &again), SVM_SOLVED);
+    }
+    assert_ok(svm_engine_restart(&engines[1], &err), err);
+    assert_ok(svm_gradients_solve(&engines[1], true, &solved_it, &err), err);
+    assert_true(solved_it);
+    assert_int_equal(engines[1].settled, engines[0].count);
+    for (int64_t s = 0; s < pools[0].count; s++)
+        assert_near(pools[1].lambda[s], pools[0].lambda[s], 1e-12 * (1 + pools[0].lambda[s]));
+    for (int64_t j = 0; j < pools[0].size; j++)
+        assert_near(engines[1].theta[j], engines[0].theta[j], 1e-13);
+    for (int k = 0; k < 2; k++) {
+        svm_engine_free(&engines[k]);
+        svm_pool_free(&pools[k]);
+    }
+    attsvm_problem_free(problem);
+    attsvm_data_free(data);
+}
+
 static void batches_are_single_solves(void **state)
 {
     (void)state;
@@ -201,6 +303,8 @@ int main(void)
         cmocka_unit_test(large_problems_are_proved),
         cmocka_unit_test(warm_starts_reach_the_same_point),
         cmocka_unit_test(stopping_returns_the_best_so_far),
+        cmocka_unit_test(stopping_inside_a_pool),
+        cmocka_unit_test(conjugate_gradients),
         cmocka_unit_test(batches_are_single_solves),
         cmocka_unit_test(soft_margins_of_random_data),
     };
