@@ -138,6 +138,15 @@ void svm_symmetrise(int64_t n, double *M)
             M[i * n + j] = M[j * n + i] = 0.5 * (M[i * n + j] + M[j * n + i]);
 }
 
+double svm_ray_step(const svm_part *part, const double *x, const double *dx)
+{
+    double step = 1;
+    for (int64_t r = 0; r < part->rows; r++)
+        if (!part->equal[r] && dx[r] < 0)
+            step = fmin(step, -x[r] / dx[r]);
+    return step;
+}
+
 double svm_cone_step(int64_t n, const double *L, const double *dM, double *scratch, double *eig)
 {
     memcpy(scratch, dM, (size_t)(n * n) * sizeof *dM);
@@ -226,4 +235,47 @@ void svm_schur_form(const svm_schur *work, const svm_part *part, const double *F
             }
         }
     }
+}
+
+void svm_orthonormal(int64_t rows, int64_t n, double *Q)
+{
+    for (int64_t e = 0; e < rows; e++)
+        for (int64_t twice = 0; twice < 2; twice++) { /* once loses digits */
+            double *x = Q + e * n;
+            for (int64_t f = 0; f < e; f++)
+                la_axpy(-la_dot(Q + f * n, x, n), Q + f * n, x, n);
+            double length = la_norm(x, n);
+            for (int64_t j = 0; j < n; j++)
+                x[j] /= length;
+        }
+}
+
+void svm_project_vector(int64_t n, double *x, int64_t rows, const double *Q)
+{
+    for (int64_t e = 0; e < rows; e++)
+        la_axpy(-la_dot(Q + e * n, x, n), Q + e * n, x, n);
+}
+
+/* With R = QK - (QK Q')Q/2, P K P = K - Q'R - R'Q; kappa Q'Q is taken along in R. */
+void svm_project_matrix(int64_t n, double *K, int64_t rows, const double *Q, double *QK,
+                        double *scratch)
+{
+    double kappa = 0;
+    if (rows == 0)
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        kappa += K[i * n + i] / (double)n;
+        for (int64_t j = 0; j < i; j++)
+            K[j * n + i] = K[i * n + j];
+    }
+    la_gemm(false, false, rows, n, n, 1, Q, n, K, n, 0, QK, n);
+    for (int64_t e = 0; e < rows; e++) {
+        double *row = QK + e * n;
+        la_gemv(false, rows, n, 0.5, Q, n, row, 0, scratch);
+        for (int64_t f = 0; f < rows; f++)
+            la_axpy(-scratch[f], Q + f * n, row, n);
+        la_axpy(-0.5 * kappa, Q + e * n, row, n);
+    }
+    la_gemm(true, false, n, n, rows, -1, Q, n, QK, n, 1, K, n);
+    la_gemm(true, false, n, n, rows, -1, QK, n, Q, n, 1, K, n);
 }

@@ -203,7 +203,8 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     bool hold;
     svm_pass pass;
     memcpy(theta, run->theta, (size_t)rows->size * sizeof *theta);
-    if (settings->norm == ATTSVM_NORM_NUC && settings->rank == 0)
+    bool singular = settings->norm == ATTSVM_NORM_NUC || settings->norm == ATTSVM_NORM_SPECTRAL;
+    if (singular && settings->rank == 0)
         TRY(svm_norm_settle(run, theta, err));
     TRY(scale_theta(run, theta, &pass, &info->merged, err));
     TRY(svm_norm_of(settings, false, theta, lines, rows->d, &info->norm, err));

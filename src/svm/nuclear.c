@@ -188,15 +188,6 @@ static attsvm_status start(interior *s, const double *W, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-static double ray_step(const svm_part *part, const double *x, const double *dx)
-{
-    double step = 1;
-    for (int64_t r = 0; r < part->rows; r++)
-        if (!part->equal[r] && dx[r] < 0)
-            step = fmin(step, -x[r] / dx[r]);
-    return step;
-}
-
 /*
  * Solves for one direction.  `target` is sigma mu; with `corrector` the second order terms of the
  * predictor (dXa, dZa, dlambda_a, dw_a) are taken off.
@@ -264,9 +255,10 @@ static bool step_once(interior *s)
     memcpy(Lx, s->X, (size_t)square * sizeof *Lx);
     if (la_cholesky(N, Lx, N) != 0 || la_cholesky(N, Lz, N) != 0)
         return false;
-    double ap = fmin(svm_cone_step(N, Lx, s->dXa, s->T1, s->eig), ray_step(part, s->w, s->dw_a));
-    double ad =
-        fmin(svm_cone_step(N, Lz, s->dZa, s->T1, s->eig), ray_step(part, s->lambda, s->dlambda_a));
+    double ap =
+        fmin(svm_cone_step(N, Lx, s->dXa, s->T1, s->eig), svm_ray_step(part, s->w, s->dw_a));
+    double ad = fmin(svm_cone_step(N, Lz, s->dZa, s->T1, s->eig),
+                     svm_ray_step(part, s->lambda, s->dlambda_a));
     double sum = 0;
     for (int64_t i = 0; i < square; i++)
         sum += (s->X[i] + ap * s->dXa[i]) * (s->Z[i] + ad * s->dZa[i]);
@@ -281,9 +273,9 @@ static bool step_once(interior *s)
     if (la_cholesky(N, s->T2, N) != 0)
         return false;
     ap = STEP_BACK *
-         fmin(svm_cone_step(N, s->T2, s->dX, s->T1, s->eig), ray_step(part, s->w, s->dw));
-    ad = STEP_BACK *
-         fmin(svm_cone_step(N, Lz, s->dZ, s->T1, s->eig), ray_step(part, s->lambda, s->dlambda));
+         fmin(svm_cone_step(N, s->T2, s->dX, s->T1, s->eig), svm_ray_step(part, s->w, s->dw));
+    ad = STEP_BACK * fmin(svm_cone_step(N, Lz, s->dZ, s->T1, s->eig),
+                          svm_ray_step(part, s->lambda, s->dlambda));
     la_axpy(ap, s->dX, s->X, square);
     la_axpy(ad, s->dZ, s->Z, square);
     la_axpy(ap, s->dw, s->w, rows);

@@ -11,7 +11,9 @@
  *   [ tr(Z^-1 X)  2 sym(Z^-1 X)_12' ] [ dt ]   [ sigma mu tr Z^-1 - tr E - 1                ]
  *   [     .             K_WW        ] [ dW ] = [ 2 (sigma mu Z^-1 - E)_12 + A'(sigma mu - c)/w ]
  *
- * of order p q + 1.  Equalities add their multipliers on the right and are eliminated.
+ * of order p q + 1.  Steps stay on the equalities: with P the projector onto the null space of
+ * A_e, and Q'Q = I - P, the matrix is P K P + kappa Q'Q.  Multipliers mu are fitted to the last
+ * equation of the dual where a bound is computed.
  */
 #include "svm/svm.h"
 
@@ -19,12 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPECTRAL_STEPS = 80, SPECTRAL_IDLE = 8, SPECTRAL_REFINE = 4 };
-static const double SPECTRAL_BACK = 0.97;  /* of the step to the boundary       */
-static const double SPECTRAL_PUSH = 1.1;   /* scale of the point that starts    */
-static const double SPECTRAL_ABOVE = 1.3;  /* t over its norm                   */
-static const double SPECTRAL_LEAST = 1e-4; /* slack at the start, scaled rows  */
-static const double SPECTRAL_CLOSE = 1e-8; /* mu below which idle steps count  */
+enum { SPECTRAL_STEPS = 150, SPECTRAL_IDLE = 8, SPECTRAL_REFINE = 4 };
+static const double SPECTRAL_BACK = 0.75;   /* of the step to the boundary       */
+static const double SPECTRAL_PUSH = 1.1;    /* scale of the point that starts    */
+static const double SPECTRAL_ABOVE = 1.3;   /* t over its norm                   */
+static const double SPECTRAL_LEAST = 1e-4;  /* slack at the start, scaled rows  */
+static const double SPECTRAL_INSIDE = 0.05; /* ... at most that much of the largest b */
+static const double SPECTRAL_CLOSE = 1e-8;  /* mu below which idle steps count  */
 
 typedef struct spectral {
     const svm_part *part;
@@ -36,10 +39,10 @@ typedef struct spectral {
     double *A;              /* rows x size: A_r / |A_r| as a vector */
     double *W, *w, *lambda; /* size; rows; rows (multipliers of equalities too)   */
     double *X, *Z, *Zinv, *dX, *dZ, *dXa, *dZa, *Lx, *Lz, *T1, *T2, *eig; /* N x N      */
-    double *K, *border, *small; /* (size+1)^2; equals x (size+1); equals^2            */
-    double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *norms, *ones, *nu;
-    double *diagonal, *rhs, *rest, *target, *rest_nu, *fix,
-        *fix_nu; /* K's diagonal; right sides, residuals */
+    double *K;                  /* (size+1)^2                                         */
+    double *Q, *QK, *gram, *nu; /* equals x (size+1) twice; equals^2; equals          */
+    double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *norms, *ones;
+    double *diagonal, *rhs, *rest, *fix; /* K's diagonal; right sides, residuals */
     double *best_W, *best_lambda;
     int64_t *equal_row;
     svm_schur schur;
@@ -67,14 +70,12 @@ static void layout(spectral *s, arena *a)
     s->diagonal = take(a, size + 1);
     s->rhs = take(a, size + 1);
     s->rest = take(a, size + 1);
-    s->target = take(a, equals);
-    s->rest_nu = take(a, equals);
     s->fix = take(a, size + 1);
-    s->fix_nu = take(a, equals);
     s->eig = take(a, N);
     s->K = take(a, (size + 1) * (size + 1));
-    s->border = take(a, equals * (size + 1));
-    s->small = take(a, equals * equals);
+    s->Q = take(a, equals * (size + 1));
+    s->QK = take(a, equals * (size + 1));
+    s->gram = take(a, equals * equals);
     s->nu = take(a, equals);
     s->equal_row = take_int64(a, equals);
     s->scaled.b = take(a, m);
@@ -162,6 +163,23 @@ static void scale_problem(spectral *s, const double *W0)
     }
 }
 
+/* Q: orthonormal rows (t last, W in the order of the unit rows), and the factor of A_e A_e'. */
+static bool prepare_equalities(spectral *s)
+{
+    int64_t size = s->size, order = size + 1, p = s->p, q = s->q;
+    for (int64_t e = 0; e < s->equals; e++) {
+        const double *A = s->A + s->equal_row[e] * size;
+        for (int64_t i = 0; i < p; i++)
+            for (int64_t j = 0; j < q; j++)
+                s->Q[e * order + j * p + i] = A[i * q + j];
+    }
+    la_syrk(false, s->equals, order, 1, s->Q, order, 0, s->gram, s->equals);
+    if (s->equals > 0 && !svm_cholesky_shifted(s->equals, s->gram, s->nu))
+        return false;
+    svm_orthonormal(s->equals, order, s->Q);
+    return true;
+}
+
 static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
 {
     const svm_part *part = s->part;
@@ -172,11 +190,17 @@ static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
     layout(s, &a);
     prepare_units(s);
     scale_problem(s, W0);
+    if (!prepare_equalities(s))
+        return fail(err, ATTSVM_E_ARG, "spectral norm: the equalities depend on each other");
     /* inside: W pushed out where scaling keeps the equalities, t above its norm, X = I/N, and
        w lambda = t/N, the product of X and Z */
     bool homogeneous = true;
-    for (int64_t r = 0; r < s->rows; r++)
+    double largest = 0;
+    for (int64_t r = 0; r < s->rows; r++) {
         homogeneous = homogeneous && !(part->equal[r] && part->b[r] != 0);
+        largest = fmax(largest, s->scaled.b[r]);
+    }
+    double least = fmin(SPECTRAL_LEAST, largest > 0 ? SPECTRAL_INSIDE * largest : INFINITY);
     for (int64_t k = 0; k < s->size; k++)
         s->W[k] = (homogeneous ? SPECTRAL_PUSH : 1) * W0[k] / s->scale;
     s->t = SPECTRAL_ABOVE * SPECTRAL_PUSH;
@@ -185,7 +209,7 @@ static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
     for (int64_t i = 0; i < s->N; i++)
         s->X[i * s->N + i] = 1 / (double)s->N;
     for (int64_t r = 0; r < s->rows; r++) {
-        s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - s->scaled.b[r], SPECTRAL_LEAST);
+        s->w[r] = part->equal[r] ? 0 : fmax(s->w[r] - s->scaled.b[r], least);
         s->lambda[r] = part->equal[r] ? 0 : s->t / (double)s->N / s->w[r];
     }
     s->mu = complementarity(s);
@@ -236,85 +260,48 @@ static bool factor(spectral *s)
         for (int64_t j = 0; j < q; j++)
             s->K[size * order + j * p + i] = 2 * s->T1[i * N + p + j];
     s->K[size * order + size] = trace(s->T1, N);
-    if (!svm_cholesky_shifted(order, s->K, s->diagonal))
-        return false;
-    /* border = L^-1 A_e', small = border' border */
-    for (int64_t e = 0; e < s->equals; e++) {
-        double *x = s->border + e * order;
-        for (int64_t i = 0; i < p; i++)
-            for (int64_t j = 0; j < q; j++)
-                x[j * p + i] = s->A[s->equal_row[e] * size + i * q + j];
-        x[size] = 0;
-        la_trsv(false, order, s->K, order, x);
-    }
-    la_syrk(false, s->equals, order, 1, s->border, order, 0, s->small, s->equals);
-    return s->equals == 0 || svm_cholesky_shifted(s->equals, s->small, s->nu);
+    svm_project_matrix(order, s->K, s->equals, s->Q, s->QK, s->nu);
+    return svm_cholesky_shifted(order, s->K, s->diagonal);
 }
 
-/*
- * [K -A_e'; A_e 0] [x; nu] = [x; nu] given, in place: with border = L^-1 A_e', small its Gram
- * matrix, small nu = nu - border x, x = K^-1 (x + A_e' nu).
- */
-static void solve_bordered(spectral *s, double *x, double *nu)
+/* rest -= K x; K is above the diagonal of its factor. */
+static void take_residual(spectral *s, const double *x)
 {
     int64_t order = s->size + 1;
-    la_trsv(false, order, s->K, order, x);
-    for (int64_t e = 0; e < s->equals; e++)
-        nu[e] -= la_dot(s->border + e * order, x, order);
-    la_trsv(false, s->equals, s->small, s->equals, nu);
-    la_trsv(true, s->equals, s->small, s->equals, nu);
-    for (int64_t e = 0; e < s->equals; e++)
-        la_axpy(nu[e], s->border + e * order, x, order);
-    la_trsv(true, order, s->K, order, x);
-}
-
-/* rest -= K x - A_e' nu, rest_nu -= A_e x; K is above the diagonal of its factor. */
-static void take_residual(spectral *s, const double *x, const double *nu)
-{
-    int64_t size = s->size, order = size + 1, p = s->p, q = s->q;
     for (int64_t i = 0; i < order; i++) {
         const double *row = s->K + i * order + i + 1;
         s->rest[i] -= s->diagonal[i] * x[i] + la_dot(row, x + i + 1, order - i - 1);
         la_axpy(-x[i], row, s->rest + i + 1, order - i - 1);
     }
-    for (int64_t e = 0; e < s->equals; e++) {
-        const double *A = s->A + s->equal_row[e] * size;
-        for (int64_t i = 0; i < p; i++)
-            for (int64_t j = 0; j < q; j++) {
-                s->rest[j * p + i] += nu[e] * A[i * q + j];
-                s->rest_nu[e] -= A[i * q + j] * x[j * p + i];
-            }
-    }
 }
 
-/* dy and nu from the right sides in them, with refinement: K is ill-conditioned near the end. */
+/* dy from the right side in it, with refinement: K is ill-conditioned near the end. */
 static void solve_refined(spectral *s)
 {
     int64_t order = s->size + 1;
-    size_t bytes = (size_t)order * sizeof(double), bytes_nu = (size_t)s->equals * sizeof(double);
+    size_t bytes = (size_t)order * sizeof(double);
+    svm_project_vector(order, s->dy, s->equals, s->Q);
     memcpy(s->rhs, s->dy, bytes);
-    memcpy(s->target, s->nu, bytes_nu);
-    solve_bordered(s, s->dy, s->nu);
+    la_trsv(false, order, s->K, order, s->dy);
+    la_trsv(true, order, s->K, order, s->dy);
     double last = INFINITY;
     for (int round = 0; round <= SPECTRAL_REFINE; round++) {
         memcpy(s->rest, s->rhs, bytes);
-        memcpy(s->rest_nu, s->target, bytes_nu);
-        take_residual(s, s->dy, s->nu);
+        take_residual(s, s->dy);
         double size = la_norm(s->rest, order);
         if (!(size < last)) { /* the correction made it worse: K is not what was factored */
             la_axpy(-1, s->fix, s->dy, order);
-            la_axpy(-1, s->fix_nu, s->nu, s->equals);
-            return;
+            break;
         }
         if (round == SPECTRAL_REFINE)
-            return;
+            break;
         last = size;
-        solve_bordered(s, s->rest, s->rest_nu);
+        la_trsv(false, order, s->K, order, s->rest);
+        la_trsv(true, order, s->K, order, s->rest);
         memcpy(s->fix, s->rest, bytes);
-        memcpy(s->fix_nu, s->rest_nu, bytes_nu);
         la_axpy(1, s->fix, s->dy, order);
-        la_axpy(1, s->fix_nu, s->nu, s->equals);
     }
+    svm_project_vector(order, s->dy, s->equals, s->Q);
 }
 
 /* Direction for the target sigma mu; dW into T2's place s->dy (t last), multipliers into dlambda.
@@ -342,10 +329,6 @@ static double direction(spectral *s, double target, bool corrector, double *dX, 
         for (int64_t j = 0; j < q; j++)
             s->dy[j * p + i] = s->S[i * q + j];
     s->dy[size] = trace(base, N) - 1;
-    for (int64_t e = 0; e < s->equals; e++) {
-        int64_t r = s->equal_row[e];
-        s->nu[e] = s->scaled.b[r] - la_dot(s->A + r * size, s->W, size);
-    }
     solve_refined(s);
     for (int64_t i = 0; i < p; i++)
         for (int64_t j = 0; j < q; j++)
@@ -356,8 +339,6 @@ static double direction(spectral *s, double target, bool corrector, double *dX, 
     for (int64_t r = 0; r < s->rows; r++)
         dlambda[r] =
             part->equal[r] ? 0 : dlambda[r] - s->lambda[r] - s->lambda[r] / s->w[r] * dw[r];
-    for (int64_t e = 0; e < s->equals; e++)
-        dlambda[s->equal_row[e]] = s->nu[e] - s->lambda[s->equal_row[e]];
     la_gemm(false, false, N, N, N, 1, dZ, N, s->X, N, 0, s->T1, N);
     la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, dX, N);
     svm_symmetrise(N, dX);
@@ -366,24 +347,16 @@ static double direction(spectral *s, double target, bool corrector, double *dX, 
     return dt;
 }
 
-static double ray(const svm_part *part, const double *x, const double *dx)
-{
-    double step = 1;
-    for (int64_t r = 0; r < part->rows; r++)
-        if (!part->equal[r] && dx[r] < 0)
-            step = fmin(step, -x[r] / dx[r]);
-    return step;
-}
-
 static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
 {
     int64_t N = s->N, square = N * N;
     if (!factor(s))
         return false;
     direction(s, 0, false, s->dXa, s->dZa, s->dw_a, s->dlambda_a);
-    double ay = fmin(svm_cone_step(N, s->Lz, s->dZa, s->T1, s->eig), ray(s->part, s->w, s->dw_a));
-    double ax =
-        fmin(svm_cone_step(N, s->Lx, s->dXa, s->T1, s->eig), ray(s->part, s->lambda, s->dlambda_a));
+    double ay =
+        fmin(svm_cone_step(N, s->Lz, s->dZa, s->T1, s->eig), svm_ray_step(s->part, s->w, s->dw_a));
+    double ax = fmin(svm_cone_step(N, s->Lx, s->dXa, s->T1, s->eig),
+                     svm_ray_step(s->part, s->lambda, s->dlambda_a));
     double sum = 0;
     for (int64_t k = 0; k < square; k++)
         sum += (s->X[k] + ax * s->dXa[k]) * (s->Z[k] + ay * s->dZa[k]);
@@ -394,9 +367,9 @@ static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
     double sigma = fmin(1, fmax(ratio * ratio * ratio, 1e-6));
     double dt = direction(s, sigma * s->mu, true, s->dX, s->dZ, s->dw, s->dlambda);
     ay = SPECTRAL_BACK *
-         fmin(svm_cone_step(N, s->Lz, s->dZ, s->T1, s->eig), ray(s->part, s->w, s->dw));
-    ax = SPECTRAL_BACK *
-         fmin(svm_cone_step(N, s->Lx, s->dX, s->T1, s->eig), ray(s->part, s->lambda, s->dlambda));
+         fmin(svm_cone_step(N, s->Lz, s->dZ, s->T1, s->eig), svm_ray_step(s->part, s->w, s->dw));
+    ax = SPECTRAL_BACK * fmin(svm_cone_step(N, s->Lx, s->dX, s->T1, s->eig),
+                              svm_ray_step(s->part, s->lambda, s->dlambda));
     s->t += ay * dt;
     la_axpy(ay, s->S, s->W, s->size); /* S still holds dW */
     *status = svm_part_settle(s->part, s->scale, s->W, err);
@@ -409,6 +382,24 @@ static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
     la_axpy(ax, s->dlambda, s->lambda, s->rows);
     s->mu = complementarity(s);
     return ax > 1e-8 || ay > 1e-8;
+}
+
+/* Multipliers of the equalities: A_e A_e' mu = A_e (-2 X_12 - sum_I lambda A). */
+static void fit_equalities(spectral *s)
+{
+    int64_t size = s->size, equals = s->equals;
+    if (equals == 0)
+        return;
+    for (int64_t e = 0; e < equals; e++)
+        s->lambda[s->equal_row[e]] = 0;
+    corner(s, s->X, s->S);
+    la_gemv(true, s->rows, size, -1, s->A, size, s->lambda, -1, s->S);
+    for (int64_t e = 0; e < equals; e++)
+        s->nu[e] = la_dot(s->A + s->equal_row[e] * size, s->S, size);
+    la_trsv(false, equals, s->gram, equals, s->nu);
+    la_trsv(true, equals, s->gram, equals, s->nu);
+    for (int64_t e = 0; e < equals; e++)
+        s->lambda[s->equal_row[e]] = s->nu[e];
 }
 
 /* The relative gap that W and lambda prove after scaling; keeps the best. */
@@ -481,6 +472,7 @@ attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double t
     for (bool going = true; status == ATTSVM_OK && going && k < SPECTRAL_STEPS; k++) {
         double before = s.best, now;
         going = step_once(&s, &status, err);
+        fit_equalities(&s);
         if (status == ATTSVM_OK)
             status = certify(&s, &now, err);
         idle = s.best < 0.7 * before || s.mu > SPECTRAL_CLOSE ? 0 : idle + 1;

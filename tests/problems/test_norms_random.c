@@ -156,7 +156,9 @@ static void campaign(attsvm_problem_kind problem, shape kind, const char *name)
         print_message("%s, %s, %s: %d optimal, %d infeasible, %d stalled, gap at most %.1e\n", name,
                       shape_names[kind], norms[k], (int)sum.optimal, (int)sum.infeasible,
                       (int)sum.stalled, sum.gap);
-        assert_true(sum.stalled <= 1 + count / 100);
+        /* the spectral norm stalls now and then where equalities leave little room */
+        bool hard = !strcmp(norms[k], "spectral");
+        assert_true(sum.stalled <= (hard ? 1 + count / 50 : count / 300));
         /* the nuclear norm is solved to rounding, but for data that depend on each other */
         if (k == 0 && kind != ONE_HOT && problem >= ATTSVM_PROBLEM_W)
             assert_true(sum.above <= count / 300);
