@@ -6,6 +6,7 @@
 #include "data/data.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -50,14 +51,34 @@ static int64_t limit_in(const char *path)
     return found == 1 && value > 0 ? (int64_t)value : INT64_MAX;
 }
 
+/* The limit of the control group of this process, of either kind ("0::/a", "4:memory:/a"). */
+static int64_t group_limit(void)
+{
+    char line[512], path[640];
+    int64_t least = INT64_MAX;
+    FILE *groups = fopen("/proc/self/cgroup", "r");
+    while (groups && fgets(line, sizeof line, groups)) {
+        line[strcspn(line, "\n")] = '\0';
+        const char *older = strstr(line, ":memory:");
+        if (strncmp(line, "0::", 3) == 0)
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+        else if (older)
+            snprintf(path, sizeof path, "/sys/fs/cgroup/memory%s/memory.limit_in_bytes", older + 8);
+        else
+            continue;
+        int64_t limit = limit_in(path);
+        least = limit < least ? limit : least;
+    }
+    if (groups)
+        fclose(groups);
+    return least;
+}
+
 int64_t data_memory_limit(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    int64_t most = pages > 0 && page > 0 ? pages * page : INT64_MAX;
-    int64_t group = limit_in("/sys/fs/cgroup/memory.max");
-    int64_t older = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    most = group < most ? group : most;
-    return (older < most ? older : most) / 2;
+    int64_t most = pages > 0 && page > 0 ? pages * page : INT64_MAX, group = group_limit();
+    return (group < most ? group : most) / 2;
 }
 
 void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)

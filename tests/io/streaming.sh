@@ -1,0 +1,73 @@
+# A file eight times larger than the memory allowed: streaming.sh ATTSVM
+#
+# The process runs in a control group of that memory where one can be made (as root, version 1 or 2);
+# otherwise it is told the limit, and its resident memory must stay below it.  Prints the speed.
+set -eu
+attsvm=$1
+dir=$(mktemp -d)
+group=
+cleanup() {
+    rm -rf "$dir"
+    [ -z "$group" ] || rmdir "$group" 2>/dev/null || true
+}
+trap cleanup EXIT
+cd "$dir"
+
+limit=$((128 << 20))
+room=$(df -Pk . | awk 'NR == 2 { print $4 }')
+if [ "$room" -lt $((2 << 20)) ]; then
+    echo "skipped: less than 2 GB of disk are free"
+    exit 77
+fi
+"$attsvm" generate --kind planted-p --n 16384 --T 16 --d 1024 --dtype float32 -o large.npz -q
+size=$(stat -c %s large.npz)
+[ "$size" -ge $((8 * limit)) ]
+
+# run NAME COMMAND...: within the limit; NAME.seconds and NAME.peak (kB)
+if mkdir /sys/fs/cgroup/memory/attsvm-$$ 2>/dev/null; then
+    group=/sys/fs/cgroup/memory/attsvm-$$
+    limit_file=$group/memory.limit_in_bytes
+elif [ -e /sys/fs/cgroup/cgroup.controllers ] && mkdir /sys/fs/cgroup/attsvm-$$ 2>/dev/null; then
+    group=/sys/fs/cgroup/attsvm-$$
+    limit_file=$group/memory.max
+fi
+if [ -n "$group" ] && ! echo $limit >"$limit_file" 2>/dev/null; then
+    rmdir "$group"
+    group=
+fi
+flags=
+if [ -z "$group" ]; then
+    echo "no control group can be made; the limit is given by --memory"
+    flags="--memory $((limit / 2))"
+fi
+run() {
+    name=$1
+    shift
+    start=$(date +%s.%N)
+    if [ -n "$group" ]; then
+        sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+    else
+        "$@"
+    fi
+    awk -v name="$name" -v bytes="$size" -v a="$start" -v b="$(date +%s.%N)" \
+        'BEGIN { printf "%-6s %6.2f s, %.2f s for a read at its speed\n", name, b - a, bytes / 1e9 }'
+}
+
+run read dd if=large.npz of=/dev/null bs=1M status=none
+run train "$attsvm" train large.npz --model p --iters 3 --threads 2 $flags -q -o trained.npz
+run svm "$attsvm" svm large.npz --problem p --select ids --threads 2 $flags -q -o solved.npz
+if [ -n "$group" ]; then
+    ! grep -q 'oom_kill [1-9]' "$group"/memory.oom_control "$group"/memory.events 2>/dev/null
+else
+    # the highest resident memory, as the system saw it
+    peak=$( (ulimit -v unlimited; /usr/bin/env sh -c '"$@" & pid=$!; while kill -0 $pid 2>/dev/null; do
+        sed -n "s/VmHWM:[^0-9]*\([0-9]*\).*/\1/p" /proc/$pid/status 2>/dev/null; sleep 0.05; done' \
+        sh "$attsvm" svm large.npz --problem p --select ids $flags -q) | sort -n | tail -1)
+    echo "resident at most: $peak kB"
+    [ "$peak" -lt $((limit / 1024)) ]
+fi
+# the same bytes as with all the memory
+"$attsvm" train large.npz --model p --iters 3 --threads 2 -q -o all.npz
+cmp trained.npz all.npz
+"$attsvm" check large.npz solved.npz -q
+echo "file $((size >> 20)) MB, memory $((limit >> 20)) MB${group:+, control group}"
