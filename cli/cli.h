@@ -51,8 +51,8 @@ extern const cli_verb cli_verbs[]; /* ends with name == NULL */
 /* An unknown name is an error that suggests the nearest verb. */
 attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err);
 
-cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_graph,
-    cli_reproduce, cli_help, cli_completion, cli_version;
+cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_verify,
+    cli_graph, cli_reproduce, cli_help, cli_completion, cli_version;
 extern const settings_table cli_generate_table, cli_svm_table, cli_path_table, cli_tokens_table,
     cli_check_table, cli_graph_table, cli_help_table;
 
@@ -208,5 +208,28 @@ typedef struct cli_solved {
     int64_t ties;
 } cli_solved;
 void cli_solved_print(const cli_solved *solved, const char *output);
+
+/* ---------------------------------------------------------------------------- verify */
+
+/* What attsvm verify finds. */
+typedef struct cli_verified {
+    const char *file;
+    attsvm_train_settings settings;
+    attsvm_train *run;
+    attsvm_verdict verdict;
+    attsvm_solution *solution;
+    attsvm_conditions conditions;
+    bool joint; /* the next two are there */
+    attsvm_joint found;
+    attsvm_solution *joint_solution;
+} cli_verified;
+
+/* "l2", "lq:3": the norm of an SVM as its flag. */
+const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t size);
+/* What theory says must happen with these data: "global", "local" or "none". */
+const char *cli_verified_must(const cli_verified *v);
+/* The same as a sentence, with what it rests on. */
+void cli_verified_statement(const cli_verified *v, char *out, size_t size);
+void cli_verified_print(const cli_verified *v);
 
 #endif

@@ -69,6 +69,19 @@ const cli_verb cli_verbs[] = {
       "locally_optimal, globally_optimal, status, geometry, norm, margin, gap, merged, against, "
       "missed, advantage, tie, tied_optimal, tied_support, unique; with --enumerate selections, "
       "exhaustive, selections_norm, selections_global, product, judged, pruned, stalled." },
+    { "verify", "train, and judge the result by the theory", "FILE",
+      TABLES(&train_table, &theory_joint_table, NULL),
+      "attsvm verify planted.npz --model p --iters 5000", cli_verify,
+      "Trains as attsvm train does, takes the tokens that the model attends to, solves the "
+      "max-margin problem of these tokens in the norm that the step rule leads to, and classifies: "
+      "unsaturated, infeasible, global, local or not_local. Says which conditions of the theorems "
+      "hold for these data and what therefore must happen. Models vp and vpW are also compared "
+      "with the v-SVM and the relaxed p-SVM, and Assumption B is put to a search. Exit status 1 "
+      "where the kind is neither global nor local. With -o: what train writes, svm_theta, and "
+      "svm_joint and svm_v of joint models. JSON keys: kind, correlation, angle, efficiency, "
+      "margin, gap, selected, conditions (equal_scores, unique_optimal, wide, feasible, queries, "
+      "tokens, optimal_norm, nu, must, statement), status, geometry, claimed, norm, softmax_min, "
+      "locally_optimal, globally_optimal, support, against, missed, tie, unique, seconds, joint." },
     { "reproduce", "run published experiments by name", "[ID...]", TABLES(&experiments_table, NULL),
       "attsvm reproduce mm-single-local --check -o figures", cli_reproduce,
       "Runs the named experiments (all of them with --all; without a name it lists them) and "

@@ -747,6 +747,70 @@ ATTSVM_API attsvm_status attsvm_train_predict(const attsvm_train_settings *train
                                               attsvm_svm_settings *out, bool *claimed,
                                               attsvm_error *err);
 
+/* Which conditions of the theorems the data meet (theory 4.2 and 6). */
+typedef struct attsvm_conditions {
+    bool equal_scores;   /* in every term all tokens but the optimal ones share one score       */
+    bool unique_optimal; /* in no term two tokens, not copies, share the best score             */
+    bool wide;           /* W: d >= max(tokens - 1, queries); p: key differences are independent */
+    bool feasible;       /* something separates the optimal tokens                              */
+    char reserved[4];
+    int64_t queries; /* different ones; 1 for the prompt problems                           */
+    int64_t tokens;  /* of the longest sequence                                             */
+    double norm;     /* of the SVM of the optimal tokens, NAN: infeasible                   */
+} attsvm_conditions;
+
+/* `scores` and `svm` (problem P, JOINT or W) are of the same terms. */
+ATTSVM_API attsvm_status attsvm_conditions_of(attsvm_conditions *out, const attsvm_scores *scores,
+                                              const attsvm_svm_settings *svm, attsvm_error *err);
+
+/* The same for a run that is over: its terms, its head as trained, the norm that it leads to. */
+ATTSVM_API attsvm_status attsvm_conditions_of_run(attsvm_conditions *out, const attsvm_train *run,
+                                                  attsvm_error *err);
+
+/*
+ * Joint training of head and prompt (models vp and vpW; theory 6.8).  Gamma is the margin of the
+ * v-SVM of the selected tokens, Gamma(p) that of the tokens as p pools them, and
+ *
+ *   nu(p) = (Gamma - Gamma(p)) / max_i (1 - s_i,alpha).
+ *
+ * Assumption B asks for nu(p) >= nu > 0 at every p; the search tries to refute it.
+ */
+typedef struct attsvm_joint_settings {
+    int64_t samples; /* random directions, each at the norms 1, 3, 10 and 30            */
+    int64_t descent; /* steps of local descent from the smallest nu found               */
+    int64_t seed;    /* of both                                                         */
+    int64_t threads; /* 0: all cores; the result does not depend on it                  */
+} attsvm_joint_settings;
+
+ATTSVM_API void attsvm_joint_settings_init(attsvm_joint_settings *settings);
+
+typedef struct attsvm_joint {
+    attsvm_outcome outcome; /* of the v-SVM; the rest is NAN where it is not optimal         */
+    bool all_tight;         /* every sequence is: what Assumption B is about                 */
+    char reserved[3];
+    int64_t tight;              /* sequences at the margin of the v-SVM                          */
+    int64_t tried;              /* points p of the search                                        */
+    double margin;              /* Gamma                                                         */
+    double label_margin;        /* Gamma(p) at the end of the run; 0: labels are not separated   */
+    double nu;                  /* smallest found                                                */
+    double nu_norm;             /* |p| there                                                     */
+    double relaxed, unrelaxed;  /* norms of the joint problem and of problem P                   */
+    double correlation_v;       /* of the trained head to the v-SVM                              */
+    double correlation_relaxed; /* of the trained theta to each                                  */
+    double correlation_unrelaxed;
+    double ratio;        /* |v| / |theta| at the end                                      */
+    double ratio_needed; /* the least ratio for which a path leads to the relaxed one     */
+} attsvm_joint;
+
+/*
+ * `run` is over and its model is vp or vpW with a linear head.  With a record its iterates are
+ * searched too.  `solution` (may be NULL) gets the joint problem's, whose claim.head is the v-SVM;
+ * NULL where the v-SVM has none.
+ */
+ATTSVM_API attsvm_status attsvm_joint_of(attsvm_joint *out, const attsvm_train *run,
+                                         const attsvm_joint_settings *settings,
+                                         attsvm_solution **solution, attsvm_error *err);
+
 /* What a trained model is, in this order. */
 typedef enum attsvm_verdict_kind {
     ATTSVM_VERDICT_NONE = 0,

@@ -271,4 +271,32 @@ attsvm_status theory_path_factor(attsvm_path *path, const double *W, double *the
 /* Correlations and efficiency at every point; the case of a joint path. */
 attsvm_status theory_path_compare(attsvm_path *path, attsvm_error *err);
 
+/* ------------------------------------------------------------------ joint training */
+
+extern const settings_table theory_joint_table;
+
+/* Solves one problem over a selection. */
+attsvm_status theory_solve(const attsvm_data *data, const int64_t *alpha,
+                           const attsvm_svm_settings *settings, attsvm_solution **out,
+                           attsvm_error *err);
+
+/* Points of the search for a small nu. */
+typedef struct theory_label {
+    const attsvm_data *data;
+    const int64_t *alpha; /* (n)                             */
+    double margin;        /* Gamma                           */
+    int threads;
+} theory_label;
+
+/*
+ * Gamma(p) of the pooled tokens X' softmax(X u) and m = max_i (1 - s_i,alpha), copies of alpha
+ * counted with it; u (d) is p, or W'p where keys are W x.
+ */
+attsvm_status theory_label_margin(const theory_label *label, const double *u, double *margin,
+                                  double *miss, attsvm_error *err);
+/* The smallest nu over iterates (count, d), random directions and descent; u_best (d). */
+attsvm_status theory_search_nu(const theory_label *label, const attsvm_joint_settings *settings,
+                               const double *iterates, int64_t count, double *nu, double *nu_norm,
+                               int64_t *tried, attsvm_error *err);
+
 #endif

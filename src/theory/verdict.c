@@ -50,18 +50,6 @@ static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const d
     return status;
 }
 
-static attsvm_status solve(const attsvm_data *data, const int64_t *alpha,
-                           const attsvm_svm_settings *settings, attsvm_solution **out,
-                           attsvm_error *err)
-{
-    attsvm_problem *problem;
-    attsvm_selection selection = { .alpha = alpha };
-    TRY(attsvm_problem_create(&problem, data, &selection, settings, err));
-    attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, out, err);
-    attsvm_problem_free(problem);
-    return status;
-}
-
 /* No head separates the selected tokens by label: there is no joint problem, but that of p. */
 static bool has_no_head(const attsvm_solution *solution)
 {
@@ -74,12 +62,12 @@ static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_sc
 {
     const int64_t *alpha = run->m->selected;
     int64_t count;
-    TRY(solve(scores->data, alpha, &v->svm, solution, err));
+    TRY(theory_solve(scores->data, alpha, &v->svm, solution, err));
     if (has_no_head(*solution)) {
         attsvm_solution_free(*solution);
         *solution = NULL;
         v->svm.problem = ATTSVM_PROBLEM_P;
-        TRY(solve(scores->data, alpha, &v->svm, solution, err));
+        TRY(theory_solve(scores->data, alpha, &v->svm, solution, err));
     }
     attsvm_svm_info info = attsvm_solution_info(*solution);
     attsvm_claim claim = attsvm_solution_claim(*solution);

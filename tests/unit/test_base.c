@@ -95,6 +95,7 @@ static void every_field_has_a_default(void **state)
         { &svm_table, sizeof((attsvm_svm_settings *)0)->reserved },
         { &train_table, sizeof((attsvm_train_settings *)0)->reserved },
         { &theory_enumerate_table, 0 },
+        { &theory_joint_table, 0 },
         { &experiments_table, sizeof((experiments_settings *)0)->reserved },
         { &theory_path_table, sizeof((attsvm_path_settings *)0)->reserved },
     };

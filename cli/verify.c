@@ -1,0 +1,167 @@
+/* attsvm verify: train, and say what the result is beside the max-margin solution. */
+#include "cli.h"
+#include "theory/theory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool observe(void *context, const attsvm_train_info *info)
+{
+    char text[128];
+    snprintf(text, sizeof text, "step %" PRId64 ", loss %.6g, norm %.4g, attention %.4f",
+             info->iters, info->loss, info->norm, info->softmax_min);
+    cli_progress_line(context, text);
+    return true;
+}
+
+static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_data *data,
+                            attsvm_error *err)
+{
+    TRY(attsvm_train_create(&v->run, data, &v->settings, NULL, NULL, err));
+    const model *m = v->run->m;
+    cli_progress progress = cli_progress_start(call, "verify");
+    attsvm_status status = attsvm_train_run(v->run, observe, &progress, err);
+    cli_progress_end(&progress);
+    if (status != ATTSVM_OK)
+        return status;
+    TRY(attsvm_verdict_of(&v->verdict, v->run, NULL, &v->solution, err));
+    TRY(attsvm_conditions_of_run(&v->conditions, v->run, err));
+    v->joint = m->prompt && m->trains_v && m->head.kind == &model_head_linear;
+    if (!v->joint)
+        return ATTSVM_OK;
+    return attsvm_joint_of(&v->found, v->run, cli_settings(call, &theory_joint_table),
+                           &v->joint_solution, err);
+}
+
+/* ----------------------------------------------------------------------------- JSON */
+
+static io_json *conditions_json(const cli_verified *v)
+{
+    const attsvm_conditions *c = &v->conditions;
+    char text[768];
+    io_json *json = io_json_object();
+    cli_verified_statement(v, text, sizeof text);
+    io_json_set(json, "equal_scores", io_json_bool(c->equal_scores));
+    io_json_set(json, "unique_optimal", io_json_bool(c->unique_optimal));
+    io_json_set(json, "wide", io_json_bool(c->wide));
+    io_json_set(json, "feasible", io_json_bool(c->feasible));
+    io_json_set(json, "queries", io_json_integer(c->queries));
+    io_json_set(json, "tokens", io_json_integer(c->tokens));
+    io_json_set(json, "optimal_norm", io_json_number(c->norm));
+    io_json_set(json, "nu", io_json_number(v->joint ? v->found.nu : (double)NAN));
+    io_json_set(json, "must", io_json_text(cli_verified_must(v)));
+    io_json_set(json, "statement", io_json_text(text));
+    return json;
+}
+
+static io_json *joint_json(const attsvm_joint *j)
+{
+    io_json *json = io_json_object();
+    io_json_set(json, "status", io_json_text(cli_outcome_name(j->outcome)));
+    io_json_set(json, "head_margin", io_json_number(j->margin));
+    io_json_set(json, "tight", io_json_integer(j->tight));
+    io_json_set(json, "all_tight", io_json_bool(j->all_tight));
+    io_json_set(json, "label_margin", io_json_number(j->label_margin));
+    io_json_set(json, "nu", io_json_number(j->nu));
+    io_json_set(json, "nu_norm", io_json_number(j->nu_norm));
+    io_json_set(json, "tried", io_json_integer(j->tried));
+    io_json_set(json, "relaxed_norm", io_json_number(j->relaxed));
+    io_json_set(json, "unrelaxed_norm", io_json_number(j->unrelaxed));
+    io_json_set(json, "correlation_v", io_json_number(j->correlation_v));
+    io_json_set(json, "correlation_relaxed", io_json_number(j->correlation_relaxed));
+    io_json_set(json, "correlation_unrelaxed", io_json_number(j->correlation_unrelaxed));
+    io_json_set(json, "ratio", io_json_number(j->ratio));
+    io_json_set(json, "ratio_needed", io_json_number(j->ratio_needed));
+    return json;
+}
+
+static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
+{
+    const attsvm_verdict *d = &v->verdict;
+    char norm[32];
+    io_json *json = io_json_object();
+    io_json_set(json, "kind", io_json_text(attsvm_verdict_name(d->kind)));
+    io_json_set(json, "correlation", io_json_number(d->correlation));
+    io_json_set(json, "angle", io_json_number(d->angle));
+    io_json_set(json, "efficiency", io_json_number(d->efficiency));
+    io_json_set(json, "margin", io_json_number(d->margin));
+    io_json_set(json, "gap", io_json_number(d->gap));
+    io_json_set(json, "selected", io_json_integers(v->run->m->selected, d->terms));
+    io_json_set(json, "conditions", conditions_json(v));
+    io_json_set(json, "status", io_json_text(cli_outcome_name(d->outcome)));
+    io_json_set(json, "geometry", io_json_text(cli_verified_norm(&d->svm, norm, sizeof norm)));
+    io_json_set(json, "claimed", io_json_bool(d->claimed));
+    io_json_set(json, "norm", io_json_number(d->norm));
+    io_json_set(json, "softmax_min", io_json_number(d->attention));
+    io_json_set(json, "locally_optimal", io_json_bool(d->optimality.local));
+    io_json_set(json, "globally_optimal", io_json_bool(d->optimality.global));
+    io_json_set(json, "support", io_json_integer(d->optimality.support));
+    io_json_set(json, "against", io_json_integer(d->optimality.against));
+    io_json_set(json, "missed", io_json_integer(d->optimality.missed));
+    io_json_set(json, "tie", io_json_bool(d->optimality.tie));
+    io_json_set(json, "unique", io_json_bool(d->optimality.unique));
+    io_json_set(json, "seconds", io_json_number(attsvm_train_describe(v->run).seconds));
+    if (v->joint)
+        io_json_set(json, "joint", joint_json(&v->found));
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* --------------------------------------------------------------------------- arrays */
+
+/* theta as (d) or (d,d). */
+static attsvm_named_array theta_array(const char *name, const attsvm_claim *claim, int64_t d)
+{
+    bool matrix = claim->theta_count != d;
+    return (attsvm_named_array){
+        name, { claim->theta, { d, matrix ? d : 0 }, matrix ? 2 : 1, ATTSVM_F64 }
+    };
+}
+
+static attsvm_status write_arrays(const cli_verified *v, const char *path, attsvm_error *err)
+{
+    attsvm_named_array arrays[TRAIN_MOST_ARRAYS + 3];
+    attsvm_claim claim = attsvm_solution_claim(v->solution);
+    int64_t count = attsvm_train_count(v->run), d = v->run->m->d;
+    for (int64_t k = 0; k < count; k++)
+        arrays[k] = *attsvm_train_array(v->run, k);
+    arrays[count++] = theta_array("svm_theta", &claim, d);
+    if (v->joint && v->found.outcome == ATTSVM_OPTIMAL) {
+        attsvm_claim joint = attsvm_solution_claim(v->joint_solution);
+        arrays[count++] = theta_array("svm_joint", &joint, d);
+        arrays[count++] = theta_array("svm_v", joint.head, d);
+    }
+    return attsvm_archive_write(path, arrays, count, err);
+}
+
+/* ------------------------------------------------------------------------- the verb */
+
+attsvm_status cli_verify(cli_call *call, attsvm_error *err)
+{
+    attsvm_read_settings reading;
+    attsvm_data *data;
+    cli_verified v = { .file = call->arguments[0] };
+    memcpy(&v.settings, cli_settings(call, &train_table), sizeof v.settings);
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    TRY(attsvm_data_read(&data, v.file, &reading, err));
+    attsvm_status status = verify(&v, call, data, err);
+    if (status == ATTSVM_E_DATA)
+        base_fail_in(err, status, v.file);
+    if (status == ATTSVM_OK && call->common->output)
+        status = write_arrays(&v, call->common->output, err);
+    if (status == ATTSVM_OK) {
+        call->negative =
+            v.verdict.kind != ATTSVM_VERDICT_GLOBAL && v.verdict.kind != ATTSVM_VERDICT_LOCAL;
+        if (call->common->json)
+            status = print_json(&v, err);
+        else if (!call->common->quiet)
+            cli_verified_print(&v);
+    }
+    attsvm_solution_free(v.joint_solution);
+    attsvm_solution_free(v.solution);
+    attsvm_train_free(v.run);
+    attsvm_data_free(data);
+    return status;
+}
