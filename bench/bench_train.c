@@ -2,7 +2,8 @@
  * What a training step costs.  Small problems beside PyTorch; large data beside reading them once
  * from memory, and for the matrix models beside the matrix products of the same size.
  *
- *     bench_train [--json] [--cpu] [--n N] [--rounds R] [tiny] [large]
+ *     bench_train [--json] [--cpu] [--n N] [--T T] [--d D] [--ragged] [--only p] [--rounds R]
+ *                 [tiny] [large]
  */
 #include "train/train.h"
 
@@ -14,7 +15,9 @@
 
 static bool json, cpu;
 static int lines, rounds = 9;
-static int64_t large_n = 60000;
+static int64_t large_n = 60000, large_T = 32, large_d = 64;
+static bool ragged;
+static const char *only = "";
 static volatile double sink;
 
 /* With --cpu the time that the process was at work: for one thread on a busy machine. */
@@ -55,6 +58,7 @@ static attsvm_data *generate(int32_t kind, int64_t n, int64_t T, int64_t d, atts
     settings.n = n;
     settings.T = T;
     settings.d = d;
+    settings.T_min = ragged ? T / 2 : T;
     settings.queries = 1;
     settings.dtype = (int32_t)dtype;
     check(attsvm_data_generate(&data, &settings, &err), &err);
@@ -250,10 +254,10 @@ static void bench_large(void)
 {
     static const attsvm_dtype dtypes[] = { ATTSVM_F64, ATTSVM_F32 };
     for (int k = 0; k < 2; k++) {
-        attsvm_data *data = generate(ATTSVM_GAUSS, large_n, 32, 64, dtypes[k]);
+        attsvm_data *data = generate(ATTSVM_GAUSS, large_n, large_T, large_d, dtypes[k]);
         for (int threads = 1; threads <= (cpu ? 1 : 2); threads++)
             bench_model(data, ATTSVM_MODEL_P, "p", threads);
-        for (int threads = 1; threads <= (cpu ? 1 : 2); threads++) {
+        for (int threads = 1; threads <= (cpu || strcmp(only, "p") == 0 ? 0 : 2); threads++) {
             bench_model(data, ATTSVM_MODEL_W, "W", threads);
             bench_model(data, ATTSVM_MODEL_KQ, "KQ", threads);
         }
@@ -273,13 +277,22 @@ int main(int argc, char **argv)
             large_n = atoll(argv[++k]);
         else if (strcmp(argv[k], "--rounds") == 0 && k + 1 < argc)
             rounds = atoi(argv[++k]);
+        else if (strcmp(argv[k], "--T") == 0 && k + 1 < argc)
+            large_T = atoll(argv[++k]);
+        else if (strcmp(argv[k], "--d") == 0 && k + 1 < argc)
+            large_d = atoll(argv[++k]);
+        else if (strcmp(argv[k], "--only") == 0 && k + 1 < argc)
+            only = argv[++k];
+        else if (strcmp(argv[k], "--ragged") == 0)
+            ragged = true;
         else if (strcmp(argv[k], "tiny") == 0)
             tiny = true;
         else if (strcmp(argv[k], "large") == 0)
             large = true;
         else {
             fprintf(stderr,
-                    "usage: bench_train [--json] [--cpu] [--n N] [--rounds R] [tiny] [large]\n");
+                    "usage: bench_train [--json] [--cpu] [--n N] [--T T] [--d D] [--ragged]\n"
+                    "                   [--only p] [--rounds R] [tiny] [large]\n");
             return 2;
         }
     }

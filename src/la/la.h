@@ -59,6 +59,25 @@ typedef struct la_weighed {
     double M, Z, output;
 } la_weighed;
 
+/* A softmax problem among many: logits, scores, and where its weights go (T each). */
+typedef struct la_softmax {
+    int64_t T;
+    const double *a, *score;
+    double *w;
+} la_softmax;
+
+/* Between weigh_forward and weigh_backward; lanes: 4 times the tokens of all problems. */
+typedef struct la_lane_work {
+    double *lanes, *shift, *pull; /* shift, pull: one a problem */
+} la_lane_work;
+
+/* Rows that follow each other, and a number for each (count). */
+typedef struct la_run {
+    const void *rows;
+    int64_t count;
+    double *value;
+} la_run;
+
 /* ------------------------------------------------- kernels by instruction set */
 
 typedef struct la_kernels {
@@ -99,10 +118,17 @@ typedef struct la_kernels {
     /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false (and a as
        it was) where T = 1 or another token has the score of the selected one */
     bool (*weigh)(int64_t T, double *a, const double *score, double Y, double *w, la_weighed *out);
-    /* rows_dot(next, p, y) and rows_sum(before, w, sum), in turns: what is read hides what is
-       computed.  Rows of the same type and d, without index. */
-    void (*rows_turns)(const la_rows *next, const double *p, double *y, const la_rows *before,
-                       const double *w, double *sum);
+    /* `weigh` with Y = 1 for many problems, without the weights; M is NaN where it would be false,
+       and where neighbours are few or of very different length.  Then the weights of the others,
+       times the factor of their problem */
+    void (*weigh_forward)(int64_t count, const la_softmax *problem, la_lane_work *work,
+                          la_weighed *out);
+    void (*weigh_backward)(int64_t count, const la_softmax *problem, const la_lane_work *work,
+                           const la_weighed *out, const double *factor);
+    /* Logits x_t' p of the runs in `next`, while sum += value[t] x_t over those in `before`: what
+       is read from memory hides what is computed */
+    void (*rows_turns)(attsvm_dtype dtype, int64_t d, const la_run next[4], const double *p,
+                       const la_run before[4], double *sum);
 } la_kernels;
 
 extern const la_kernels la_baseline;

@@ -301,6 +301,11 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->group_M = take(a, group);
     w->group_Z = take(a, group);
     w->group_output = take(a, group);
+    w->group_problem = base_take(a, group, sizeof *w->group_problem);
+    w->group_out = base_take(a, group, sizeof *w->group_out);
+    w->group_work.lanes = take(a, 4 * group);
+    w->group_work.shift = take(a, group);
+    w->group_work.pull = take(a, group);
 }
 
 static void layout(model *m, arena *a)

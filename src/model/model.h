@@ -148,6 +148,9 @@ typedef struct model_worker {
     double *head;                  /* scratch of the head                                     */
     double *group_a, *group_w;     /* rows of a group: logits, weights                        */
     double *group_M, *group_Z, *group_output; /* sequences of a group                         */
+    la_softmax *group_problem;
+    la_weighed *group_out;
+    la_lane_work group_work;
 } model_worker;
 
 /* Sums over one block of sequences, in units of exp(log). */
