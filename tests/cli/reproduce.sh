@@ -1,0 +1,81 @@
+# attsvm reproduce: files, checks, redrawing, and what goes wrong.
+. "$(dirname "$0")/lib.sh" "$@"
+command -v gnuplot >/dev/null || { echo 'gnuplot is not installed'; exit 77; }
+
+# ------------------------------------------------------------------------------ the list
+good reproduce
+says 'mm-single-local'
+good reproduce --json
+json ids.0 '"mm-single-global"'
+
+# --------------------------------------------------------------------- every file is there
+good reproduce mm-single-local rates --runs 3 --png -o first
+says 'first/index.html'
+for file in mm-single-local.npz mm-single-local.json mm-single-local.svg mm-single-local.png \
+    rates.npz rates.json rates.svg rates.png index.html; do
+    check "first/$file is there" test -s first/$file
+done
+check 'nothing else is written' test "$(ls -A first | wc -l)" -eq 9
+check 'the page holds the figures' sh -c "test \$(grep -c '<svg' first/index.html) -eq 2"
+check 'the page is complete in itself' sh -c "! grep -E '(src|href)=\"[^#]' first/index.html"
+
+# -------------------------------------- same seed, same arrays; for any number of threads
+good reproduce mm-single-local rates --runs 3 --threads 1 -o second -q
+for id in mm-single-local rates; do
+    check "$id: same arrays" cmp first/$id.npz second/$id.npz
+    check "$id: same figure" cmp first/$id.svg second/$id.svg
+    for directory in first second; do
+        sed 's/"seconds": [^,]*,//' $directory/$id.json >$directory.json
+    done
+    check "$id: same numbers" cmp first.json second.json
+done
+good reproduce rates --runs 3 --seed 1 -o other
+check 'another seed, other arrays' sh -c '! cmp -s first/rates.npz other/rates.npz'
+
+# ----------------------------------------------------------------------------- redrawing
+cp -r first again
+rm again/*.svg again/*.png again/index.html
+good reproduce mm-single-local rates --redraw --png -o again
+for file in mm-single-local.svg mm-single-local.png rates.svg rates.json index.html; do
+    check "$file is drawn as before" cmp first/$file again/$file
+done
+bad 2 'mm-multi.npz' reproduce mm-multi --redraw -o again
+cp again/rates.npz again/mm-single-local.npz
+bad 2 'is not what' reproduce mm-single-local --redraw -o again
+"$helper" write again/rates.npz X:float64:1,2=1,0
+bad 2 'was not written by attsvm reproduce' reproduce rates --redraw -o again
+
+# ------------------------------------------------------------------- checks of key numbers
+good reproduce --all --runs 5 --check -q -o all
+good reproduce mm-single-local --check --json -o all
+json mm-single-local.failed 0
+json mm-single-local.numbers.second_token 2.0
+check 'the page has all of them' sh -c \
+    "test \$(grep -c '<section' all/index.html) -eq \$('$attsvm' reproduce --json | tr ',' '\n' | wc -l)"
+
+# --------------------------------------------------------------------- data of the caller
+good generate --kind planted-p --n 20 --T 5 --T-min 1 --d 4 --seed 2 -o data.npz
+good reproduce mm-attention --data data.npz --check -o own
+says '0 key numbers'
+bad 2 'missing.npz' reproduce mm-attention --data missing.npz -o own
+bad 2 '--data: rates has data of its own' reproduce rates --data data.npz -o own
+arrays unlabelled.npz X:float64:1,2,2=1,0,0,0
+bad 2 'unlabelled.npz' reproduce mm-attention --data unlabelled.npz -o own
+
+# ---------------------------------------------------------------------------- bad usage
+bad 2 'mm-nothing is no experiment; there are mm-single-global' reproduce mm-nothing -o never
+bad 2 '--all and mm-multi' reproduce mm-multi --all -o never
+bad 2 '--runs -1' reproduce mm-multi --runs=-1 -o never
+check 'nothing was made' test ! -e never
+touch file
+bad 2 'file: cannot write into such a directory' reproduce mm-multi -o file
+bad 2 'no/such: cannot write into such a directory' reproduce mm-multi -o no/such
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked && chmod 500 locked
+    bad 2 'locked: cannot write' reproduce mm-multi -o locked
+fi
+mkdir empty
+PATH=$work/empty run reproduce mm-multi -o never
+check 'without gnuplot it says so' sh -c "test $status -eq 2 && grep -q 'gnuplot is not installed' err"
+check 'and makes nothing' test ! -e never
+finish
