@@ -16,7 +16,8 @@
     X(ts_multitoken)    \
     X(ts_global)        \
     X(saturation)       \
-    X(rates)
+    X(rates)            \
+    X(regularisation_path)
 /* clang-format on */
 
 #define DECLARE(name) extern const experiment name;
