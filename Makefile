@@ -25,14 +25,15 @@ all: ## build everything into build/ (the command is build/attsvm)
 	@$(ninja) build
 
 test: ## all builds, tests and checks; ends with "N passed, N failed"
-	$(call setup,build test demo mpi)
+	$(call setup,build test docs mpi)
 	@JOBS=$(JOBS) tools/test
 
-demo: ## train, solve, check, compare and draw; ends with a verdict and a picture
-	$(call setup,build demo)
+demo: ## two hundred reviews, and which words decide; ends with a verdict and a picture
+	$(call setup,build)
 	$(call build,release,build)
-	@$(ninja) build attsvm example_direction
-	@tools/demo build/demo
+	@$(ninja) build attsvm
+	@mkdir -p build/demo
+	@build/attsvm demo -o build/demo/index.html
 
 mpi: ## build the variant that runs over several machines into build-mpi/
 	$(call setup,build mpi)
@@ -62,7 +63,7 @@ lint: ## clang-format, clang-tidy, cppcheck and the order of folders, without ch
 	@JOBS=$(JOBS) tools/lint
 
 docs: all ## make the generated parts of docs/ anew
-	$(call setup,demo)
+	$(call setup,docs)
 	@tools/docs
 
 coverage: ## run the tests and show covered lines by folder

@@ -52,7 +52,7 @@ extern const cli_verb cli_verbs[]; /* ends with name == NULL */
 attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err);
 
 cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_verify,
-    cli_graph, cli_reproduce, cli_help, cli_completion, cli_version;
+    cli_graph, cli_demo_run, cli_reproduce, cli_help, cli_completion, cli_version;
 extern const settings_table cli_generate_table, cli_svm_table, cli_path_table, cli_tokens_table,
     cli_check_table, cli_graph_table, cli_help_table;
 
@@ -231,5 +231,47 @@ const char *cli_verified_must(const cli_verified *v);
 /* The same as a sentence, with what it rests on. */
 void cli_verified_statement(const cli_verified *v, char *out, size_t size);
 void cli_verified_print(const cli_verified *v);
+
+/* ------------------------------------------------------------------------------- demo */
+
+/* Reviews, the layer that was trained on them, and what was found out about it. */
+typedef struct cli_demo {
+    int64_t n, words, tokens;
+    char *text;          /* of the reviews, cut into words              */
+    const char **word;   /* (words)                                     */
+    int32_t *token;      /* (tokens) places in `word`                   */
+    int64_t *offsets;    /* (n+1)                                       */
+    int8_t *Y;           /* (n)                                         */
+    float *E;            /* (words,words) unit vectors                  */
+    double *correlation; /* (records) of p with the max-margin direction */
+    attsvm_data *data;
+    attsvm_train *train;
+    attsvm_train_info info;
+    attsvm_solution *solution;
+    attsvm_claim claim;
+    attsvm_svm_info svm;
+    attsvm_verdict verdict;
+    attsvm_report report;
+    const char *page;
+    void *memory;
+} cli_demo;
+
+/* The recorded iterations; attention of the words of review i with the p of record k into s (T). */
+int64_t cli_demo_records(const cli_demo *demo, const int64_t **iter);
+void cli_demo_attention(const cli_demo *demo, int64_t k, int64_t i, double *s);
+
+/* A word with a number, for lists in order. */
+typedef struct cli_demo_rank {
+    int64_t word;
+    double weight;
+} cli_demo_rank;
+/* Words by how many reviews of label Y pick them; by the multipliers of rivals (Y = 0).  out
+   (words); returns how many have a weight. */
+int64_t cli_demo_order(const cli_demo *demo, int Y, cli_demo_rank *out);
+/* The verdict in a sentence or two. */
+const char *cli_demo_verdict(const cli_demo *demo);
+
+void cli_demo_print(const cli_demo *demo, bool colour);
+cli_printer cli_demo_page; /* of a cli_demo */
 
 #endif

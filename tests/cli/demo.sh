@@ -1,0 +1,31 @@
+# attsvm demo: from the built-in reviews to a verdict and a page, anywhere.
+. "$(dirname "$0")/lib.sh" "$@"
+
+good demo
+says '200 short reviews, half good, half bad'
+says '[stale 100%]'
+says 'An independent'
+says 'global: In every review'
+says 'Picture: attsvm-demo.html'
+check 'plain when not a terminal' sh -c "! grep -q '$(printf '\033')' out"
+check 'the page is whole' grep -q '^</html>' attsvm-demo.html
+check 'the page has its picture' grep -q '^</svg>' attsvm-demo.html
+check 'the page needs nothing else' sh -c "! grep -Eq 'src=|href=|@import' attsvm-demo.html"
+
+good demo --json --threads 1 -o page.html
+json kind '"global"'
+json checked true
+json reviews 200
+json accuracy 1.0
+json page '"page.html"'
+near correlation 0.99 0.01
+near gap 0 1e-12
+check 'the same page for any number of threads' cmp page.html attsvm-demo.html
+bad 2 'nowhere/page.html' demo -q -o nowhere/page.html
+
+# Half good, half bad, and no line that is neither.
+reviews=$source/examples/reviews.txt
+check '100 good' test "$(grep -c '^+1	' "$reviews")" -eq 100
+check '100 bad' test "$(grep -c '^-1	' "$reviews")" -eq 100
+check 'no review twice' test -z "$(sort "$reviews" | uniq -d)"
+finish
