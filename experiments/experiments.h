@@ -86,6 +86,9 @@ attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settin
                                 const int64_t *alpha, double *theta, int64_t count,
                                 attsvm_svm_info *info, attsvm_error *err);
 
+/* How many records a log-spaced trace of so many steps has. */
+int64_t experiments_log_records(int64_t steps);
+
 /* Correlation <a,b>/(|a||b|); NAN where one is zero. */
 double experiments_correlation(const double *a, const double *b, int64_t count);
 

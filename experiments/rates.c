@@ -67,18 +67,9 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
     return status;
 }
 
-/* How many records a log-spaced trace has. */
-static int64_t count_records(void)
-{
-    int64_t count = 1; /* the start */
-    for (int64_t iter = 1; iter <= STEPS; iter++)
-        count += iter == STEPS || train_trace_wanted(&(train_trace){ .every = -1 }, iter);
-    return count;
-}
-
 static attsvm_status run(const experiments_setup *setup, experiments_arrays *out, attsvm_error *err)
 {
-    job j = { .setup = setup, .records = count_records() };
+    job j = { .setup = setup, .records = experiments_log_records(STEPS) };
     TRY(experiments_add(out, &j.iter, "steps", SHAPE(j.records), err));
     TRY(experiments_add(out, &j.distance, "distance", SHAPE(RULES, setup->runs, j.records), err));
     return experiments_parallel(setup, RULES * setup->runs, 0, 1, run_one, &j, err);

@@ -17,7 +17,8 @@
     X(ts_global)        \
     X(saturation)       \
     X(rates)            \
-    X(regularisation_path)
+    X(regularisation_path) \
+    X(ntp)
 /* clang-format on */
 
 #define DECLARE(name) extern const experiment name;

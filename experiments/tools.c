@@ -103,6 +103,14 @@ attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settin
     return status;
 }
 
+int64_t experiments_log_records(int64_t steps)
+{
+    int64_t count = 1; /* the start */
+    for (int64_t iter = 1; iter <= steps; iter++)
+        count += iter == steps || train_trace_wanted(&(train_trace){ .every = -1 }, iter);
+    return count;
+}
+
 double experiments_correlation(const double *a, const double *b, int64_t count)
 {
     double ab = 0, aa = 0, bb = 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SAMPLE = 24, GAP = 5, BETWEEN = 14, ROW = 16 };
+enum { SAMPLE = 28, GAP = 5, BETWEEN = 14, ROW = 16 };
 static const double FONT = 11, LETTER = 0.6; /* points; width of a letter in units of the font */
 
 /* Markup does not count, nor do the later bytes of a UTF-8 letter. */
