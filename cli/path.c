@@ -83,6 +83,10 @@ static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
         io_json_set(json, "case", io_json_text(case_names[info.joint]));
         io_json_set(json, "least_ratio", io_json_number(info.least_ratio));
     }
+    if (info.kept >= 0) {
+        io_json_set(json, "kept", io_json_integer(info.kept));
+        io_json_set(json, "idle", cli_count_json(info.idle));
+    }
     io_json_set(json, "solves", io_json_integer(info.solves));
     io_json_set(json, "evaluations", io_json_integer(info.evaluations));
     io_json_set(json, "seconds", io_json_number(info.seconds));
@@ -182,19 +186,22 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
     if (is_joint)
         print_case(&info, s);
     else if (info.svm == ATTSVM_OPTIMAL)
-        printf("The %s has norm %.8g (gap %.1e).\n",
-               sets ? "SVM of the kept tokens" : "SVM of the target tokens", info.svm_norm,
-               info.svm_gap);
+        printf("The SVM of the %s tokens has norm %.8g.\n", sets ? "kept" : "target",
+               info.svm_norm);
     else
         printf("The SVM to compare with is %s: no direction separates the target tokens.\n",
                cli_outcome_name(info.svm));
+    if (info.idle > 0)
+        printf("The head is flat for %" PRId64 " of the other tokens: they do not bind the path, "
+               "which then need not agree with this SVM.\n",
+               info.idle);
     if (s->cone > 0)
         printf("Local path: the least loss with cosine %g or more to the SVM direction.\n",
                1 - s->cone);
     else
-        printf("The best of %" PRId64 " local minima, from random directions, from the point "
-               "before, and from the SVM direction: a search, not a proof.\n",
-               info.solves);
+        printf(
+            "The best local minima that were found from random directions, from the point before "
+            "and from the SVM direction: a search, not a proof.\n");
     if (call->common->output)
         printf("Wrote %s.\n", call->common->output);
 }

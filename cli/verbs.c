@@ -98,14 +98,16 @@ const cli_verb cli_verbs[] = {
       "and "
       "compares their direction with the max-margin problem that it must converge to: of p in l2, "
       "W in the Frobenius norm, K Q' in the nuclear norm; of v and p together the v-SVM with the "
-      "relaxed or the unrelaxed p-SVM, whichever the ratio of the radii leads to. The loss is not "
+      "relaxed or the unrelaxed p-SVM, whichever the ratio of the radii leads to; of W under a "
+      "nonlinear head the multi-token SVM of the kept tokens. The loss is not "
       "convex: the minimum is searched from random directions, from the minima of the radius "
       "before and from the SVM direction, on the scale of log(L - L*), so that radii of 1e4 and "
       "more are no difficulty. With --cone the path is the local one around the SVM direction of "
       "--select. JSON keys, lists with an entry for each point: radius, correlation, loss_excess, "
       "selected, log_excess, loss, efficiency, attention, margin; ridge; of vp radius_v, "
       "correlation_relaxed, correlation_unrelaxed, correlation_v; and file, model, svm, svm_norm, "
-      "svm_gap, solves, evaluations, seconds; of vp case, least_ratio." },
+      "svm_gap, solves, evaluations, seconds; of vp case, least_ratio; with a nonlinear head "
+      "predictivity (1 - correlation to W_fin + R W_svm), kept, idle." },
     { "graph", "what next-token prediction learns", "FILE", TABLES(&cli_graph_table, NULL),
       "attsvm graph contexts.npz --svg contexts.svg -o result.npz", cli_graph,
       "FILE holds contexts (E, tokens, offsets) with labels, the words that follow. For each last "

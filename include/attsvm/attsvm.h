@@ -940,6 +940,7 @@ typedef struct attsvm_path_info {
     int64_t solves;      /* local minimisations                                         */
     int64_t evaluations; /* of loss and gradient                                        */
     int64_t kept;        /* tokens that keep attention at the last point, over all terms */
+    int64_t idle;        /* nonlinear heads: other tokens, which the loss does not feel at all */
     double seconds;
 } attsvm_path_info;
 

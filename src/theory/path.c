@@ -56,15 +56,19 @@ static attsvm_status check(const attsvm_path *path, attsvm_error *err)
 }
 
 /* After the model is there. */
-static attsvm_status check_head(const attsvm_path *path, attsvm_error *err)
+static attsvm_status check_head(const attsvm_path *path, const int64_t *alpha, attsvm_error *err)
 {
     const attsvm_path_settings *s = &path->settings;
-    if (!path->linear && (path->m->prompt || s->cone > 0 || path->by_ridge))
+    if (path->linear)
+        return ATTSVM_OK;
+    if (s->model != ATTSVM_MODEL_W || s->cone > 0 || path->by_ridge)
         return fail(err, ATTSVM_E_ARG,
-                    "head = %s: paths of nonlinear heads are those of W and KQ, by radii", s->head);
-    if (!path->linear && path->m->terms != path->m->n)
-        return fail(err, ATTSVM_E_ARG,
-                    "head = %s: sets of tokens are kept for one query a sequence", s->head);
+                    "head = %s: the path of a nonlinear head is that of W, by radii", s->head);
+    if (alpha)
+        return fail(
+            err, ATTSVM_E_ARG,
+            "head = %s: attention chooses the sets of tokens to compare with, not the caller",
+            s->head);
     return ATTSVM_OK;
 }
 
@@ -112,7 +116,7 @@ static attsvm_status build(attsvm_path *path, const int64_t *alpha, attsvm_error
     TRY(check(path, err));
     TRY(model_create(&path->m, path->data, &options, err));
     path->linear = path->m->head.kind->linear;
-    TRY(check_head(path, err));
+    TRY(check_head(path, alpha, err));
     TRY(theory_objective_create(&path->objective, path->m, err));
     if (path->by_ridge)
         TRY(theory_path_points("ridge_path", s->ridge_path, &path->point, &path->points, err));
@@ -258,19 +262,33 @@ static attsvm_status follow_selection(attsvm_path *path, int64_t k, attsvm_error
     return theory_path_target(path, err);
 }
 
+/*
+ * Nonlinear heads are minimised on the scale of L itself, which is flat where attention has
+ * saturated on the wrong tokens: their minima are followed through radii that grow by small steps.
+ */
+static void approach(attsvm_path *path, int64_t k)
+{
+    const double step = 1.8;
+    double from = k > 0 ? path->point[k - 1] : 4 / path->objective.key_spread;
+    for (double radius = from; radius < path->point[k]; radius *= step)
+        theory_path_solve(path, radius);
+}
+
 static attsvm_status follow(attsvm_path *path, attsvm_path_observer *observer, void *context,
                             attsvm_error *err)
 {
     double start = base_seconds();
     for (int64_t k = 0; k < path->points; k++) {
         TRY(theory_path_starts(path, k, err));
-        theory_path_solve(path, k);
+        if (!path->linear)
+            approach(path, k);
+        theory_path_solve(path, path->point[k]);
         record(path, k);
         TRY(follow_selection(path, k, err));
         if (observer && !observer(context, k + 1, path->points))
             path->points = k + 1;
     }
-    TRY(theory_path_compare(path, err));
+    TRY(path->linear ? theory_path_compare(path, err) : theory_path_several(path, err));
     path->info.points = path->points;
     path->info.terms = path->m->terms;
     path->info.seconds = base_seconds() - start;

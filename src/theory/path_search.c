@@ -239,12 +239,11 @@ static bool is_known(const attsvm_path *path, int64_t a, int64_t count)
     return false;
 }
 
-void theory_path_solve(attsvm_path *path, int64_t k)
+void theory_path_solve(attsvm_path *path, double point)
 {
     const int64_t size = path->m->size;
     for (int64_t a = 0; a < path->count; a++)
-        path->value[a] =
-            solve_one(path, path->point[k], path->candidate + a * size, &path->inside[a]);
+        path->value[a] = solve_one(path, point, path->candidate + a * size, &path->inside[a]);
     int64_t kept = 0;
     for (int64_t a = 0; a < path->count; a++) {
         int64_t best = a;

@@ -253,7 +253,7 @@ struct attsvm_path {
 
 /* The candidates of the next point, then their local minima, sorted. */
 attsvm_status theory_path_starts(attsvm_path *path, int64_t k, attsvm_error *err);
-void theory_path_solve(attsvm_path *path, int64_t k);
+void theory_path_solve(attsvm_path *path, double point);
 /* Minimises over the varied part of the objective in the ball of that radius, from x on; with
  *inside first without its sphere. */
 theory_end theory_path_ball(attsvm_path *path, double radius, double *x, bool *inside);
@@ -270,6 +270,8 @@ attsvm_status theory_path_factor(attsvm_path *path, const double *W, double *the
                                  attsvm_error *err);
 /* Correlations and efficiency at every point; the case of a joint path. */
 attsvm_status theory_path_compare(attsvm_path *path, attsvm_error *err);
+/* The same for a nonlinear head: the sets kept at every point, W_fin + R W_svm. */
+attsvm_status theory_path_several(attsvm_path *path, attsvm_error *err);
 
 /* ------------------------------------------------------------------ joint training */
 

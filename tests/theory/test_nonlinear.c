@@ -75,9 +75,54 @@ static void theory_6_9_finite_and_svm_parts_as_in_the_reference(void **state)
     attsvm_archive_free(archive);
 }
 
+/* Concave heads keep several tokens; W's direction goes to the multi-token SVM, and W itself to
+   W_fin + R W_svm sooner. */
+static void theory_6_9_path_agrees_with_the_multi_token_svm(void **state)
+{
+    (void)state;
+    for (int64_t seed = 1; seed <= 5; seed++) {
+        attsvm_generate_settings g;
+        attsvm_path_settings s;
+        attsvm_data *data;
+        attsvm_path *path;
+        attsvm_error err;
+        attsvm_generate_settings_init(&g);
+        g.kind = ATTSVM_SPHERE;
+        g.n = 4;
+        g.T = 6;
+        g.d = 8;
+        g.queries = 1;
+        g.seed = seed;
+        g.dtype = ATTSVM_F64;
+        assert_ok(attsvm_data_generate(&data, &g, &err), err);
+        attsvm_path_settings_init(&s);
+        s.model = ATTSVM_MODEL_W;
+        s.head = "concave:1";
+        s.radii = "1:10000:9";
+        s.threads = 1;
+        assert_ok(attsvm_path_follow(&path, data, &s, NULL, NULL, NULL, &err), err);
+        attsvm_path_info info = attsvm_path_describe(path);
+        const double *correlation = attsvm_path_find(path, "correlation")->data;
+        const double *predictivity = attsvm_path_find(path, "predictivity")->data;
+        print_message("seed %d: %d of 24 tokens kept, 1 - correlation %.1e at 1000, %.1e at "
+                      "10 000, predictivity %.1e\n",
+                      (int)seed, (int)info.kept, 1 - correlation[6], 1 - correlation[8],
+                      predictivity[6]);
+        assert_int_equal(info.svm, ATTSVM_OPTIMAL);
+        assert_true(info.kept > 4 && info.kept < 24);
+        assert_int_equal(info.idle, 0);
+        assert_true(correlation[6] > 1 - 1e-3);
+        assert_true(correlation[8] > 1 - 1e-5);
+        assert_true(predictivity[6] <= 1 - correlation[6] + 1e-9);
+        attsvm_path_free(path);
+        attsvm_data_free(data);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(theory_6_9_path_agrees_with_the_multi_token_svm),
         cmocka_unit_test(theory_6_9_finite_and_svm_parts_as_in_the_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
