@@ -177,6 +177,25 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 
 /* -------------------------------------------------------------------------- figure */
 
+/* The same of logarithms; the deviation is a factor.  Of the correlation its distance to 1. */
+static double geometric_mean(const experiments_view *curves, int curve, int64_t record,
+                             double *factor)
+{
+    int64_t runs = curves->shape[1], records = curves->shape[2];
+    double sum = 0, squares = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t k = 0; k < runs; k++) {
+            double x = curves->x[(curve * runs + k) * records + record];
+            double value = log(fmax(curve == CORRELATION ? 1 - x : x, 1e-16));
+            if (pass == 0)
+                sum += value / (double)runs;
+            else
+                squares += (value - sum) * (value - sum);
+        }
+    *factor = exp(runs > 1 ? sqrt(squares / (double)(runs - 1)) : 0);
+    return exp(sum);
+}
+
 /* One curve, of the correlation its distance to 1, with its deviation. */
 static attsvm_status draw_curve(report_figure *f, const experiments_view *steps,
                                 const experiments_view *curves, int curve, bool log_axis,
@@ -187,11 +206,12 @@ static attsvm_status draw_curve(report_figure *f, const experiments_view *steps,
     TRY(base_allocate(&y, (size_t)(3 * count), sizeof *y, "figure", err));
     for (int64_t k = 0; k < count; k++) {
         double deviation, mean = mean_at(curves, curve, k, &deviation);
-        mean = curve == CORRELATION ? 1 - mean : mean;
-        bool shown = steps->x[k] > 0 && (!log_axis || mean > 0);
+        if (log_axis)
+            mean = geometric_mean(curves, curve, k, &deviation);
+        bool shown = steps->x[k] > 0;
         y[k] = shown ? mean : NAN;
-        y[count + k] = shown && (!log_axis || mean > deviation) ? mean - deviation : y[k];
-        y[2 * count + k] = shown ? mean + deviation : NAN;
+        y[count + k] = !shown ? NAN : log_axis ? mean / deviation : mean - deviation;
+        y[2 * count + k] = !shown ? NAN : log_axis ? mean * deviation : mean + deviation;
     }
     report_add_series(f, &(report_series){ .kind = REPORT_BAND,
                                            .colour = colour,

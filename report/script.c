@@ -279,6 +279,16 @@ static void write_log_tics(char name, const range *r, FILE *out)
     double decades = log10(r->high / r->low);
     fprintf(out, "set logscale %c\nset format %c \"%s\"\n", name, name,
             decades > 2.5 || r->low < 1e-3 ? "10^{%L}" : "%g");
+    if (decades < 1.5) { /* 1, 2, 5: whole powers would be one or none */
+        fprintf(out, "set %ctics (", name);
+        bool first = true;
+        for (int k = (int)floor(log10(r->low)); k <= (int)ceil(log10(r->high)); k++)
+            for (int digit = 1; digit <= 5; digit += digit == 1 ? 1 : 3) {
+                fprintf(out, "%s%.9g", first ? "" : ", ", digit * pow(10, k));
+                first = false;
+            }
+        fprintf(out, ")\nset format %c \"%%g\"\n", name);
+    }
     if (decades > 8) /* some whole powers of ten only */
         fprintf(out, "set %ctics 1e%d\nset m%ctics 1\n", name, (int)ceil(decades / 6), name);
 }
