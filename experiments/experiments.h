@@ -147,6 +147,13 @@ void experiments_sample_free(experiments_sample *u);
 attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model kind,
                                        const char *step, bool published, const char *record,
                                        int64_t iters, attsvm_train **out, attsvm_error *err);
+/*
+ * Runs on, from where the run is, to `first` steps and then by doublings until the margin
+ * efficiency in `norm` changes by less than 1e-3 over one, at the latest to `cap` steps.  The run
+ * must not be recorded; *efficiency is that at its end.
+ */
+attsvm_status experiments_settle(const experiments_sample *s, attsvm_train *run, const char *norm,
+                                 int64_t first, int64_t cap, double *efficiency, attsvm_error *err);
 /* The W-SVM of alpha (n) in a norm ("fro", "lq:3") into theta (d x d); info may be NULL. */
 attsvm_status experiments_sample_solve(const experiments_sample *u, const char *norm,
                                        const int64_t *alpha, double *theta, attsvm_svm_info *info,

@@ -15,6 +15,8 @@
     X(ts_rank)          \
     X(ts_multitoken)    \
     X(ts_global)        \
+    X(md_path)          \
+    X(md_corr)          \
     X(saturation)       \
     X(rates)            \
     X(regularisation_path) \

@@ -95,3 +95,40 @@ attsvm_status experiments_sample_solve(const experiments_sample *u, const char *
     TRY(attsvm_svm_settings_set(&s, "norm", norm, err));
     return experiments_solve(u->data, &s, alpha, theta, u->d * u->d, info, err);
 }
+
+/* Margin efficiency (theory 3) of the run's present state: (least margin/|W|) |W_svm|. */
+static attsvm_status efficiency_of(const experiments_sample *s, const attsvm_train *run,
+                                   const char *norm, double *out, attsvm_error *err)
+{
+    const int64_t d = s->d;
+    double *theta, size;
+    attsvm_svm_settings settings;
+    attsvm_svm_info info;
+    attsvm_svm_settings_init(&settings);
+    TRY(attsvm_svm_settings_set(&settings, "norm", norm, err));
+    TRY(base_allocate(&theta, (size_t)(d * d), sizeof *theta, "SVM solution", err));
+    attsvm_status status = experiments_sample_solve(s, norm, run->m->selected, theta, &info, err);
+    if (status == ATTSVM_OK)
+        status = svm_norm_of(&settings, false, model_matrix(run->m, run->theta), d, d, &size, err);
+    if (status == ATTSVM_OK)
+        *out = run->info.margin / size * info.norm;
+    free(theta);
+    return status;
+}
+
+attsvm_status experiments_settle(const experiments_sample *s, attsvm_train *run, const char *norm,
+                                 int64_t first, int64_t cap, double *efficiency, attsvm_error *err)
+{
+    const double settled = 1e-3;
+    double before = NAN;
+    if (run->iter == 0)
+        train_start(run);
+    for (int64_t steps = first;; steps *= 2) {
+        run->settings.iters = steps < cap ? steps : cap;
+        TRY(train_go_on(run, NULL, NULL, err));
+        TRY(efficiency_of(s, run, norm, efficiency, err));
+        if (fabs(*efficiency - before) < settled || steps >= cap)
+            return ATTSVM_OK;
+        before = *efficiency;
+    }
+}

@@ -235,13 +235,14 @@ static void draw_curve(report_figure *f, const views *v, const experiments_view 
 }
 
 static void draw_panel(report_figure *f, const views *v, bool nuclear, const int *list,
-                       const char *const *labels, const char *title)
+                       const char *const *labels, const char *title, double highest)
 {
     static const report_colour colours[] = { REPORT_BLUE, REPORT_VERMILION, REPORT_GREEN };
     static const report_mark marks[] = { REPORT_DISC, REPORT_SQUARE, REPORT_TRIANGLE };
-    report_add_panel(f, &(report_panel){ .title = title,
-                                         .x = { .label = "dimension d" },
-                                         .y = { .label = "mean rank", .low = 0, .high = 15.5 } });
+    report_add_panel(f,
+                     &(report_panel){ .title = title,
+                                      .x = { .label = "dimension d" },
+                                      .y = { .label = "mean rank", .low = 0, .high = highest } });
     for (int c = 0; c < 3; c++)
         draw_curve(f, v, nuclear ? &v->nuc : &v->fro, list[c], labels[c], colours[c], marks[c]);
 }
@@ -277,11 +278,11 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     views v;
     TRY(read(r, &v, err));
     *out = report_figure_create(3, 960, 720);
-    draw_panel(*out, &v, false, by_n, n_labels, "Frobenius, T = 5");
-    draw_panel(*out, &v, true, by_n, n_labels, "Nuclear, T = 5");
+    draw_panel(*out, &v, false, by_n, n_labels, "Frobenius, T = 5", 16);
+    draw_panel(*out, &v, true, by_n, n_labels, "Nuclear, T = 5", 16);
     draw_shares(*out, &v);
-    draw_panel(*out, &v, false, by_T, T_labels, "Frobenius, n = 5");
-    draw_panel(*out, &v, true, by_T, T_labels, "Nuclear, n = 5");
+    draw_panel(*out, &v, false, by_T, T_labels, "Frobenius, n = 5", 6);
+    draw_panel(*out, &v, true, by_T, T_labels, "Nuclear, n = 5", 6);
     return ATTSVM_OK;
 }
 

@@ -397,7 +397,8 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
         borders(s);
         TRY(solve(s, &solved, err));
         /* a system that is singular to rounding may give anything */
-        if (!solved || la_active()->first_nonfinite(ATTSVM_F64, s->lambda, part->rows) >= 0)
+        if (!solved || la_active()->first_nonfinite(ATTSVM_F64, s->lambda, part->rows) >= 0 ||
+            la_active()->first_nonfinite(ATTSVM_F64, s->K, s->rank * s->rank) >= 0)
             return ATTSVM_OK;
         if (drop_rows(s)) {
             repairs++;

@@ -24,7 +24,11 @@ static void start(const train_step *s)
 static void follow(const train_step *s, double rate)
 {
     const double exponent = 1 / (s->parameter - 1);
-    for (int64_t j = 0; j < s->count; j++) {
+    for (int64_t j = 0; j < s->count && exponent == 0.5; j++) { /* a loop that makes vectors */
+        double u = s->state[j] -= rate * s->g[j];
+        s->theta[j] = copysign(sqrt(fabs(u)), u);
+    }
+    for (int64_t j = 0; j < s->count && exponent != 0.5; j++) {
         s->state[j] -= rate * s->g[j];
         s->theta[j] = power(s->state[j], exponent);
     }
@@ -46,7 +50,11 @@ static double norm_of(const double *g, int64_t count, double q)
         largest = fmax(largest, fabs(g[j]));
     if (q == 2 || largest == 0)
         return largest == 0 ? 0 : train_norm(g, count);
-    for (int64_t j = 0; j < count; j++)
+    for (int64_t j = 0; j < count && q == 1.5; j++) { /* of nmd:3, without a power */
+        double x = fabs(g[j]) / largest;
+        sum += x * sqrt(x);
+    }
+    for (int64_t j = 0; j < count && q != 1.5; j++)
         sum += g[j] == 0 ? 0 : pow(fabs(g[j]) / largest, q);
     return largest * pow(sum, 1 / q);
 }
