@@ -135,6 +135,9 @@ typedef struct experiments_sample {
     double *X, *Z, *Y, *v, *V;
     int64_t seed; /* of the start values                                       */
     attsvm_data *data;
+    struct experiments_known *known; /* norms of the SVM solutions so far      */
+    int64_t known_count;
+    size_t known_room;
     void *memory;
 } experiments_sample;
 
@@ -152,8 +155,11 @@ attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model
  * efficiency in `norm` changes by less than 1e-3 over one, at the latest to `cap` steps.  The run
  * must not be recorded; *efficiency is that at its end.
  */
-attsvm_status experiments_settle(const experiments_sample *s, attsvm_train *run, const char *norm,
+attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const char *norm,
                                  int64_t first, int64_t cap, double *efficiency, attsvm_error *err);
+/* Margin efficiency (theory 3) of the run's end in a norm, by the SVM of the tokens it selects. */
+attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *run,
+                                     const char *norm, double *out, attsvm_error *err);
 /* The W-SVM of alpha (n) in a norm ("fro", "lq:3") into theta (d x d); info may be NULL. */
 attsvm_status experiments_sample_solve(const experiments_sample *u, const char *norm,
                                        const int64_t *alpha, double *theta, attsvm_svm_info *info,

@@ -38,7 +38,7 @@ typedef struct job {
     double *W, *correlation, *efficiency, *steps;
 } job;
 
-static attsvm_status run_rule(const job *j, const experiments_sample *s, int64_t k, int rule,
+static attsvm_status run_rule(const job *j, experiments_sample *s, int64_t k, int rule,
                               attsvm_error *err)
 {
     attsvm_train *train;

@@ -2,25 +2,26 @@
 #include "experiments/experiments.h"
 
 /* clang-format off */
-#define EXPERIMENTS(X)  \
-    X(mm_single_global) \
-    X(mm_single_local)  \
-    X(mm_multi)         \
-    X(mm_joint_tight)   \
-    X(mm_joint_slack)   \
-    X(mm_loss)          \
-    X(mm_attention)     \
-    X(ts_path)          \
-    X(ts_local)         \
-    X(ts_rank)          \
-    X(ts_multitoken)    \
-    X(ts_global)        \
-    X(md_path)          \
-    X(md_corr)          \
-    X(saturation)       \
-    X(rates)            \
-    X(regularisation_path) \
-    X(ntp)
+#define EXPERIMENTS(X)     \
+    X(mm_single_global)    \
+    X(mm_single_local)     \
+    X(mm_multi)            \
+    X(mm_joint_tight)      \
+    X(mm_joint_slack)      \
+    X(mm_loss)             \
+    X(mm_attention)        \
+    X(ts_path)             \
+    X(ts_local)            \
+    X(ts_rank)             \
+    X(ts_multitoken)       \
+    X(ts_global)           \
+    X(md_path)             \
+    X(md_corr)             \
+    X(geometry)            \
+    X(saturation)          \
+    X(rates)               \
+    X(ntp)                 \
+    X(regularisation_path)
 /* clang-format on */
 
 #define DECLARE(name) extern const experiment name;

@@ -57,6 +57,7 @@ attsvm_status experiments_sample_create(experiments_sample *u, int64_t n, int64_
 void experiments_sample_free(experiments_sample *u)
 {
     attsvm_data_free(u->data);
+    free(u->known);
     free(u->memory);
     *u = (experiments_sample){ 0 };
 }
@@ -96,27 +97,60 @@ attsvm_status experiments_sample_solve(const experiments_sample *u, const char *
     return experiments_solve(u->data, &s, alpha, theta, u->d * u->d, info, err);
 }
 
-/* Margin efficiency (theory 3) of the run's present state: (least margin/|W|) |W_svm|. */
-static attsvm_status efficiency_of(const experiments_sample *s, const attsvm_train *run,
-                                   const char *norm, double *out, attsvm_error *err)
+/* ---------------------------------------------------------------------- efficiency */
+
+enum { MOST_N = 16 };
+
+struct experiments_known {
+    const char *norm; /* of the caller, compared by its text */
+    int64_t alpha[MOST_N];
+    double size;
+};
+
+/* |W_svm| of alpha in a norm; solved once. */
+static attsvm_status svm_size(experiments_sample *s, const char *norm, const int64_t *alpha,
+                              double *size, attsvm_error *err)
 {
-    const int64_t d = s->d;
-    double *theta, size;
-    attsvm_svm_settings settings;
+    const size_t bytes = (size_t)s->n * sizeof *alpha;
+    for (int64_t k = 0; k < s->known_count; k++)
+        if (strcmp(s->known[k].norm, norm) == 0 && memcmp(s->known[k].alpha, alpha, bytes) == 0) {
+            *size = s->known[k].size;
+            return ATTSVM_OK;
+        }
+    double *theta;
     attsvm_svm_info info;
-    attsvm_svm_settings_init(&settings);
-    TRY(attsvm_svm_settings_set(&settings, "norm", norm, err));
-    TRY(base_allocate(&theta, (size_t)(d * d), sizeof *theta, "SVM solution", err));
-    attsvm_status status = experiments_sample_solve(s, norm, run->m->selected, theta, &info, err);
-    if (status == ATTSVM_OK)
-        status = svm_norm_of(&settings, false, model_matrix(run->m, run->theta), d, d, &size, err);
-    if (status == ATTSVM_OK)
-        *out = run->info.margin / size * info.norm;
+    if (s->n > MOST_N)
+        return fail(err, ATTSVM_E_ARG, "%" PRId64 " sequences, at most %d", s->n, MOST_N);
+    TRY(base_allocate(&theta, (size_t)(s->d * s->d), sizeof *theta, "SVM solution", err));
+    attsvm_status status = experiments_sample_solve(s, norm, alpha, theta, &info, err);
     free(theta);
-    return status;
+    TRY(status);
+    struct experiments_known *known =
+        io_grow(s->known, (size_t)s->known_count, 1, &s->known_room, sizeof *known, err);
+    if (!known)
+        return ATTSVM_E_MEMORY;
+    s->known = known;
+    known[s->known_count] = (struct experiments_known){ .norm = norm, .size = info.norm };
+    memcpy(known[s->known_count++].alpha, alpha, bytes);
+    *size = info.norm;
+    return ATTSVM_OK;
 }
 
-attsvm_status experiments_settle(const experiments_sample *s, attsvm_train *run, const char *norm,
+/* (least margin / |W|) |W_svm| */
+attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *run,
+                                     const char *norm, double *out, attsvm_error *err)
+{
+    double own, svm;
+    attsvm_svm_settings settings;
+    attsvm_svm_settings_init(&settings);
+    TRY(attsvm_svm_settings_set(&settings, "norm", norm, err));
+    TRY(svm_size(s, norm, run->m->selected, &svm, err));
+    TRY(svm_norm_of(&settings, false, model_matrix(run->m, run->theta), s->d, s->d, &own, err));
+    *out = run->info.margin / own * svm;
+    return ATTSVM_OK;
+}
+
+attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const char *norm,
                                  int64_t first, int64_t cap, double *efficiency, attsvm_error *err)
 {
     const double settled = 1e-3;
@@ -126,7 +160,7 @@ attsvm_status experiments_settle(const experiments_sample *s, attsvm_train *run,
     for (int64_t steps = first;; steps *= 2) {
         run->settings.iters = steps < cap ? steps : cap;
         TRY(train_go_on(run, NULL, NULL, err));
-        TRY(efficiency_of(s, run, norm, efficiency, err));
+        TRY(experiments_efficiency(s, run, norm, efficiency, err));
         if (fabs(*efficiency - before) < settled || steps >= cap)
             return ATTSVM_OK;
         before = *efficiency;
