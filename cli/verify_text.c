@@ -73,7 +73,10 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
         snprintf(out, size,
                  "In every sequence one token is best and all others share one score, and the best "
                  "tokens can be separated: descent has nowhere else to go than to the best tokens, "
-                 "from any start (%s).",
+                 "from any start%s (%s).",
+                 v->verdict.terms > 1 ? ", unless one that is far out already holds a sequence on "
+                                        "a wrong token"
+                                      : "",
                  is_proved_rule(v) ? "proved for small steps"
                                    : "proved for plain gradient descent with small steps, observed "
                                      "for this rule");
