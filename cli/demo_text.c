@@ -103,9 +103,10 @@ static void print_certificate(const cli_demo *d, bool colour)
     snprintf(
         text, sizeof text,
         "The longer it trains, the longer p gets; it never arrives. But its direction does: it "
-        "must approach the shortest p for which the picked word of every review beats all its "
-        "rivals by a fixed margin. That is a support vector machine, and it can be solved "
-        "without any training. Solved: margin %.6g. An independent checker went through all "
+        "must approach the shortest p for which the picked word stands above its rivals by a "
+        "fixed margin (where v has room to spare, above is enough). That is a support vector "
+        "machine, and it can be solved without any training. Solved: margin %.6g. An independent "
+        "checker went through all "
         "rows of it: %s (relative gap at most %.0e).",
         d->svm.margin, d->report.valid ? "proved" : d->report.reason, fmax(d->report.gap, 1e-12));
     say(text);
