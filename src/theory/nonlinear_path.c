@@ -298,6 +298,7 @@ static attsvm_status refine(split *s, const attsvm_svm_settings *svm, const atts
             continue;
         memcpy(point, W, (size_t)m->size * sizeof *W);
         path->loss[k] = path->objective.value.loss;
+        memcpy(path->selected + k * m->terms, m->selected, (size_t)m->terms * sizeof(int64_t));
         path->radius[k] = la_norm(W, m->size);
         path->within[k] = false; /* outwards eps falls for ever, whatever L can show */
         path->attention[k] = path->objective.value.attention_min;
