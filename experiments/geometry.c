@@ -33,6 +33,12 @@ static const char *const norms[NORMS] = {
 static const char *const norm_names[NORMS + 1] = { "l_1",     "l_{1.75}", "l_2",     "l_3",
                                                    "l_{inf}", "spectral", "nuclear", NULL };
 
+/* From below, as the figure has them. */
+static const char *const rule_names[RULES + 1] = { "adam",   "momentum", "md:3",       "gd",
+                                                   "KQ ngd", "spectral", "coordinate", "sign",
+                                                   "nmd:3",  "nmd:2",    "nmd:1.75",   "rescale",
+                                                   "polyak", "ngd",      NULL };
+
 typedef struct job {
     const experiments_setup *setup;
     double *efficiency, *steps; /* (runs, RULES, NORMS), (runs, RULES) */
@@ -172,11 +178,9 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
 {
     experiments_view e;
-    const char *names[RULES + 1] = { NULL };
     double x[RULES * NORMS], y[RULES * NORMS], value[RULES * NORMS];
     TRY(experiments_get(r, "efficiency", &e, err));
     for (int rule = 0; rule < RULES; rule++) {
-        names[RULES - 1 - rule] = rules[rule].name;
         for (int norm = 0; norm < NORMS; norm++) {
             int at = rule * NORMS + norm;
             x[at] = norm;
@@ -187,7 +191,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     *out = report_figure_create(1, 960, 640);
     report_add_panel(*out, &(report_panel){ .title = "Mean margin efficiency",
                                             .x = { .label = "norm", .names = norm_names },
-                                            .y = { .label = "step rule", .names = names } });
+                                            .y = { .label = "step rule", .names = rule_names } });
     report_add_series(*out, &(report_series){ .kind = REPORT_CELLS,
                                               .colour = REPORT_BLUE,
                                               .count = RULES * NORMS,

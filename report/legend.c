@@ -1,6 +1,7 @@
 /* The legend of a panel: samples and labels in centred rows between its title and its frame. */
 #include "report/report.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SAMPLE = 28, GAP = 5, BETWEEN = 14, ROW = 16 };
@@ -105,6 +106,16 @@ int report_legend(const report_figure *f, int panel, double left, double right, 
 }
 
 /* Room for tics and labels around the frame, in points. */
+/* Room for the names at the left axis, beyond that of numbers. */
+static double names_room(const report_axis *axis)
+{
+    enum { FREE = 34 }; /* what numbers have */
+    double widest = 0;
+    for (int k = 0; axis->names && axis->names[k]; k++)
+        widest = fmax(widest, report_text_width(axis->names[k], FONT));
+    return fmax(0, widest - FREE);
+}
+
 report_box report_panel_box(const report_figure *f, int panel, double *legend_top)
 {
     enum { LEFT = 64, RIGHT = 14, BOTTOM = 46, TITLE = 26, NO_TITLE = 8 };
@@ -114,6 +125,7 @@ report_box report_panel_box(const report_figure *f, int panel, double *legend_to
     double top = f->height - height * (panel / f->columns); /* rows count from the top */
     report_box box = { left + LEFT, left + width - RIGHT, top - height + BOTTOM, top };
     box.top -= f->texts[panel][0][0] ? TITLE : NO_TITLE;
+    box.left += names_room(&f->panels[panel].y);
     *legend_top = box.top;
     box.top -= ROW * report_legend(f, panel, left + 4, left + width - 4, 0, NULL);
     box.top -= 4;

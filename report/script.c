@@ -79,18 +79,26 @@ static void stretch_item(const report_item *item, range *x, range *y)
     }
 }
 
+static bool has_cells(const report_figure *f, int panel)
+{
+    bool cells = false;
+    for (int k = 0; k < f->item_count; k++)
+        cells |= f->items[k].panel == panel && !f->items[k].is_text &&
+                 f->items[k].style.kind == REPORT_CELLS;
+    return cells;
+}
+
 static void panel_ranges(const report_figure *f, int panel, const report_box *box, range *x,
                          range *y)
 {
     const report_panel *p = &f->panels[panel];
-    bool cells = false;
+    const bool cells = has_cells(f, panel);
     *x = (range){ NAN, NAN, p->x.log };
     *y = (range){ NAN, NAN, p->y.log };
     for (int k = 0; k < f->item_count; k++) {
         if (f->items[k].panel != panel)
             continue;
         stretch_item(&f->items[k], x, y);
-        cells = cells || f->items[k].style.kind == REPORT_CELLS;
     }
     *x = settle(&p->x, *x, cells ? 0 : 0.03);
     *y = settle(&p->y, *y, cells ? 0 : 0.05);
@@ -331,6 +339,9 @@ static void write_frame(const report_figure *f, int panel, const report_box *box
             "unset label\nunset arrow\nunset object\nset lmargin at screen %.5f\n"
             "set rmargin at screen %.5f\nset bmargin at screen %.5f\nset tmargin at screen %.5f\n",
             box->left / W, box->right / W, box->bottom / H, box->top / H);
+    fputs(has_cells(f, panel) ? "unset grid\n"
+                              : "set grid linecolor rgb \"#e4e4e4\" linewidth 0.6 linetype 1\n",
+          out);
     double cell = W / f->columns, left = cell * (panel % f->columns);
     if (*title)
         fprintf(out, "set label \"%s\" at screen %.5f,%.5f center font \",13\" front\n", title,
@@ -385,7 +396,6 @@ void report_script(const report_figure *f, bool png, FILE *out)
                 "background \"#ffffff\"\n",
                 f->width, f->height);
     fputs("set key off\nset clip two\nset border 3 linecolor rgb \"#555555\"\n"
-          "set grid linecolor rgb \"#e4e4e4\" linewidth 0.6 linetype 1\n"
           "set tics nomirror textcolor rgb \"#222222\" font \",11\"\nset tics scale 0.6\n"
           "set multiplot\n",
           out);
