@@ -222,6 +222,8 @@ typedef struct cli_verified {
     bool joint; /* the next two are there */
     attsvm_joint found;
     attsvm_solution *joint_solution;
+    bool several; /* a W under a nonlinear head: the next is there */
+    attsvm_kept kept;
 } cli_verified;
 
 /* "l2", "lq:3": the norm of an SVM as its flag. */

@@ -81,7 +81,11 @@ const cli_verb cli_verbs[] = {
       "svm_joint and svm_v of joint models. JSON keys: kind, correlation, angle, efficiency, "
       "margin, gap, selected, conditions (equal_scores, unique_optimal, wide, feasible, queries, "
       "tokens, optimal_norm, nu, must, statement), status, geometry, claimed, norm, softmax_min, "
-      "locally_optimal, globally_optimal, support, against, missed, tie, unique, seconds, joint." },
+      "locally_optimal, globally_optimal, support, against, missed, tie, unique, seconds, joint, "
+      "several (of W under a "
+      "nonlinear head: status, kept, several, least_kept, most_masked, R, predictivity, "
+      "correlation, "
+      "correlation_svm, correlation_single)." },
     { "reproduce", "run published experiments by name", "[ID...]", TABLES(&experiments_table, NULL),
       "attsvm reproduce mm-single-local --check -o figures", cli_reproduce,
       "Runs the named experiments (all of them with --all; without a name it lists them) and "

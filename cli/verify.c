@@ -14,6 +14,20 @@ static bool observe(void *context, const attsvm_train_info *info)
     return true;
 }
 
+/* Attention may keep several tokens under a nonlinear head: W beside W_fin + R W_svm. */
+static attsvm_status compare_kept(cli_verified *v, const attsvm_data *data, attsvm_error *err)
+{
+    attsvm_svm_settings svm;
+    int64_t count;
+    v->several = true;
+    attsvm_svm_settings_init(&svm);
+    svm.threads = v->settings.threads;
+    if (*v->settings.query)
+        TRY(attsvm_svm_settings_set(&svm, "query", v->settings.query, err));
+    const double *W = theory_theta(v->run, &count);
+    return attsvm_kept_predict(&v->kept, data, W, &svm, NULL, NULL, NULL, err);
+}
+
 static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_data *data,
                             attsvm_error *err)
 {
@@ -26,6 +40,8 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
         return status;
     TRY(attsvm_verdict_of(&v->verdict, v->run, NULL, &v->solution, err));
     TRY(attsvm_conditions_of_run(&v->conditions, v->run, err));
+    if (!m->prompt && !m->head.kind->linear)
+        TRY(compare_kept(v, data, err));
     v->joint = m->prompt && m->trains_v && m->head.kind == &model_head_linear;
     if (!v->joint)
         return ATTSVM_OK;
@@ -75,6 +91,22 @@ static io_json *joint_json(const attsvm_joint *j)
     return json;
 }
 
+static io_json *kept_json(const attsvm_kept *k)
+{
+    io_json *json = io_json_object();
+    io_json_set(json, "status", io_json_text(cli_outcome_name(k->svm)));
+    io_json_set(json, "kept", io_json_integer(k->kept));
+    io_json_set(json, "several", io_json_integer(k->several));
+    io_json_set(json, "least_kept", io_json_number(k->least_kept));
+    io_json_set(json, "most_masked", io_json_number(k->most_masked));
+    io_json_set(json, "R", io_json_number(k->R));
+    io_json_set(json, "predictivity", io_json_number(1 - k->correlation));
+    io_json_set(json, "correlation", io_json_number(k->correlation));
+    io_json_set(json, "correlation_svm", io_json_number(k->correlation_svm));
+    io_json_set(json, "correlation_single", io_json_number(k->correlation_single));
+    return json;
+}
+
 static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
 {
     const attsvm_verdict *d = &v->verdict;
@@ -103,6 +135,8 @@ static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
     io_json_set(json, "seconds", io_json_number(attsvm_train_describe(v->run).seconds));
     if (v->joint)
         io_json_set(json, "joint", joint_json(&v->found));
+    if (v->several)
+        io_json_set(json, "several", kept_json(&v->kept));
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
     return status;

@@ -196,6 +196,13 @@ void cli_verified_print(const cli_verified *v)
     printf("%s\n", d->terms > MOST_SHOWN ? " ..." : "");
     if (v->joint)
         print_joint(v);
+    if (v->several) {
+        printf("  %-12s %-14" PRId64 " tokens, several in %" PRId64 " of %" PRId64 " terms\n",
+               "kept", v->kept.kept, v->kept.several, d->terms);
+        print_line("predictivity", "%.3e", 1 - v->kept.correlation,
+                   "1 - correlation with W_fin + R W_svm of the kept tokens");
+        print_line("", "%.8f", v->kept.correlation_svm, "correlation with W_svm alone");
+    }
     putchar('\n');
     cli_verified_statement(v, text, sizeof text);
     say(text);

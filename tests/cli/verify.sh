@@ -64,6 +64,13 @@ json conditions.must '"none"'
 good verify small.npz --model W --step nmd:3 --iters 40000 --json
 json geometry '"lq:3"'
 
+# attention that keeps several tokens is compared with W_fin + R W_svm
+good generate --kind sphere --n 3 --T 4 --d 6 --queries 1 --seed 2 -o several.npz -q
+run verify several.npz --model W --head concave:1 --lr 0.01 --iters 20000 --json
+json several.status '"optimal"'
+json several.kept 5
+near several.predictivity 0 0.05
+
 bad 2 'step' verify small.npz --model W --step nowhere
 bad 2 'nothing.npz' verify nothing.npz
 finish
