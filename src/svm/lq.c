@@ -35,6 +35,8 @@ static const double LQ_SMALL = 1e-3;     /* eps of the start where there is none
 static const double LQ_LEAST = 1e-12;    /* of E, over its largest entry            */
 static const double LQ_SETTLED = 1e-10;  /* residual of an equality that is mended later */
 static const double LQ_ENOUGH = 1e-10;   /* gap that needs no second way          */
+static const double LQ_BEHIND = 1e-3;    /* least mu over the residual, in a second try */
+static const double LQ_SHORT = 0.2;      /* step after which one only centres      */
 static const double LQ_BACK = 0.99;      /* of the step to the boundary            */
 static const double LQ_EPS = 1e-15;      /* relative change of the norm by eps     */
 static const double LQ_SHRINK = 0.2;     /* of eps after a full step               */
@@ -43,7 +45,9 @@ typedef struct lq_state {
     const svm_part *part;
     int64_t rows, size; /* size = p q */
     bool by_S;          /* which way is linearised */
+    bool short_step;    /* the last step was one, and none to centre */
     double q, eps, eps_end, mu, scale;
+    double behind;          /* times the residual: mu does not fall below     */
     double *scaled, *H;     /* vectors: rows x size; rows x rows              */
     double *weighted, *mix; /* matrices: p x q, terms x p                     */
     double *sums;           /* terms x p                                      */
@@ -127,8 +131,7 @@ static double residuals(lq_state *s)
     svm_part_sum(s->part, s->lambda, s->S, s->sums);
     for (int64_t j = 0; j < s->size; j++) {
         double S = s->S[j], x = s->theta[j];
-        double off =
-            s->q <= 2 ? S * pow(fabs(S), s->q / (s->q - 1) - 2) - x : S - slope(x, s->eps, s->q);
+        double off = s->by_S ? slope(S, s->eps, s->q / (s->q - 1)) - x : S - slope(x, s->eps, s->q);
         size = fmax(size, fabs(off));
     }
     svm_part_apply(s->part, s->theta, s->part->q, s->rp, s->sums);
@@ -291,11 +294,14 @@ static double step_once(lq_state *s, double residual)
         }
     double ratio = pairs > 0 && s->mu > 0 ? sum / pairs / s->mu : 0;
     double sigma = fmin(1, ratio * ratio * ratio), mu = s->mu;
-    direction(s, sigma * mu, true, s->dlambda, s->dw);
+    double target = fmax(sigma * mu, fmin(mu, s->behind * residual));
+    /* after a short step the pairs are uneven: bring them together first */
+    direction(s, s->short_step ? mu : target, !s->short_step, s->dlambda, s->dw);
     step = LQ_BACK * boundary(s, s->dw, s->dlambda);
     if (pairs == 0)
         step = 1;
     double length = step;
+    s->short_step = !s->short_step && step < LQ_SHORT;
     move(s, length);
     /* what ties theta to S is not linear: halve while it gets worse */
     for (int64_t tries = 0; tries < 30; tries++) {
@@ -367,6 +373,7 @@ static void start(lq_state *s, double q, bool by_S, const double *theta0)
     bool smooth = by_S && q <= 2;
     double power = by_S ? q / (q - 1) : q;
     s->by_S = by_S;
+    s->short_step = false;
     s->eps = smooth ? 0 : 0.1;
     s->eps_end = smooth ? 0 : fmin(LQ_EPS_MOST, pow(LQ_EPS / (double)s->size, 1 / power));
     s->best = INFINITY;
@@ -390,14 +397,16 @@ static void start(lq_state *s, double q, bool by_S, const double *theta0)
 static int64_t run_stage(lq_state *s, double tol, double *theta)
 {
     int64_t k = 0, idle = 0;
-    double residual = residuals(s);
+    double residual = residuals(s), mark = INFINITY; /* the gap that was last halved */
     for (; k < LQ_STEPS && idle < LQ_IDLE; k++) {
         double step = step_once(s, residual);
         (void)residuals(s);
-        double before = s->best, gap = certify(s);
+        double gap = certify(s);
         if (gap <= tol || step <= 0)
             break;
-        idle = isfinite(before) && s->eps <= s->eps_end && !(gap < 0.5 * before) ? idle + 1 : 0;
+        bool halved = gap < 0.5 * mark;
+        mark = halved ? gap : mark;
+        idle = isfinite(mark) && s->eps <= s->eps_end && !halved ? idle + 1 : 0;
         if (step > 0.3)
             s->eps = fmax(s->eps_end, s->eps * fmax(LQ_SHRINK, 1 - step));
         residual = residuals(s);
@@ -432,11 +441,17 @@ attsvm_status svm_lq_core(const svm_part *part, double q, const double *theta0, 
         status = base_allocate(&other, (size_t)(s.size + s.rows), sizeof *other, "theta", err);
     if (status != ATTSVM_OK)
         goto done;
-    double gap = run_stages(&s, q, q <= 2, theta0, tol, theta, iterations);
-    memcpy(lambda, isfinite(gap) ? s.best_lambda : s.lambda, (size_t)s.rows * sizeof *lambda);
-    if (!(gap <= LQ_ENOUGH) && run_stages(&s, q, q > 2, theta0, tol, other, iterations) < gap) {
+    /* The smooth way; then with pairs that do not shrink ahead of the residuals, which leaves room
+       to reduce those; then the other way. */
+    double gap = INFINITY;
+    for (int try = 0; try < 3 && !(gap <= LQ_ENOUGH); try++) {
+        s.behind = try == 1 ? LQ_BEHIND : 0;
+        double now = run_stages(&s, q, (q <= 2) == (try < 2), theta0, tol, other, iterations);
+        if (try > 0 && !(now < gap))
+            continue;
+        gap = now;
         memcpy(theta, other, (size_t)s.size * sizeof *theta);
-        memcpy(lambda, s.best_lambda, (size_t)s.rows * sizeof *lambda);
+        memcpy(lambda, isfinite(gap) ? s.best_lambda : s.lambda, (size_t)s.rows * sizeof *lambda);
     }
     /* lambda so that |A'lambda|_q' = 1 */
     svm_part_sum(part, lambda, s.S, s.sums);

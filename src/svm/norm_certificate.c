@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MEND_TIMES = 2 };
 static const double FARKAS = 1e-12; /* largest residual of a proof, relative to its terms */
 
 /* --------------------------------------------------------------------------- norms */
@@ -205,10 +206,15 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     memcpy(theta, run->theta, (size_t)rows->size * sizeof *theta);
     bool singular = settings->norm == ATTSVM_NORM_NUC || settings->norm == ATTSVM_NORM_SPECTRAL;
     if (singular && settings->rank == 0)
-        TRY(svm_norm_settle(run, theta, err));
-    TRY(scale_theta(run, theta, &pass, &info->merged, err));
-    TRY(svm_norm_of(settings, false, theta, lines, rows->d, &info->norm, err));
-    TRY(svm_norm_rows_hold(run, theta, info->norm, &info->violation, &hold, err));
+        TRY(svm_norm_settle(run, false, theta, err));
+    for (int tries = 0;; tries++) {
+        TRY(scale_theta(run, theta, &pass, &info->merged, err));
+        TRY(svm_norm_of(settings, false, theta, lines, rows->d, &info->norm, err));
+        TRY(svm_norm_rows_hold(run, theta, info->norm, &info->violation, &hold, err));
+        if (hold || tries == MEND_TIMES)
+            break;
+        TRY(svm_norm_settle(run, true, theta, err));
+    }
     totals sum;
     TRY(totals_create(&sum, rows, err));
     for (int64_t k = 0; k < run->count; k++) {

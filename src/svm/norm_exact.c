@@ -15,6 +15,7 @@ enum { SETTLE_TIMES = 2 };
 static const double EQUALITY = 1e-12;      /* of |e| + |A| |theta|: an equality holds        */
 static const double ZERO_ROW = 1e-13;      /* of |A| |theta|: a row with b = 0 holds         */
 static const double SETTLE_NEAR = 0x1p-47; /* of |A| |theta|: a row that misses b by rounding */
+static const double MEND_NEAR = 1e-9;      /* ... or by what a core leaves                   */
 static const double SETTLE_FROM = 1e-14;   /* rounding of a row, |A| |theta| 2^-53, that matters */
 static const double SETTLE_PIVOT = 1e-13;  /* relative pivot below which rows are dependent  */
 
@@ -39,6 +40,8 @@ static void row_load(row_work *w, const svm_rows *rows, const svm_gathered *g)
 {
     svm_term term = svm_rows_term(rows, g->term);
     svm_rows_delta(rows, &term, g->token, w->delta, w->lo, w->lo + rows->d);
+    memset(w->z, 0, (size_t)rows->d * sizeof *w->z);
+    w->z[0] = 1; /* a vector's row is delta times 1 */
     if (rows->matrix)
         svm_rows_query(rows, &term, w->z);
 }
@@ -121,24 +124,27 @@ static void correct(settling *s, const svm_rows *rows, int64_t rank, row_work *w
     memset(sum, 0, (size_t)rows->size * sizeof *sum);
     for (int64_t i = 0; i < rank; i++) {
         const double *delta = s->delta + s->order[i] * d, *z = s->z + s->order[i] * d;
-        for (int64_t k = 0; k < d; k++)
+        if (!rows->matrix)
+            la_axpy(s->x[i], delta, sum, d);
+        for (int64_t k = 0; k < d && rows->matrix; k++)
             la_axpy(s->x[i] * delta[k], z, sum + k * d, d);
     }
     la_axpy(1, sum, theta, rows->size);
 }
 
-/* The rows with a multiplier that theta meets up to rounding. */
-static void choose(settling *s, const svm_norm_run *run, row_work *w, const double *theta)
+/* The rows with a multiplier that theta meets up to `within`, and those with b = 0 if `zero`. */
+static void choose(settling *s, const svm_norm_run *run, row_work *w, const double *theta,
+                   double within, bool zero)
 {
     int64_t d = s->d;
     double size = la_norm(theta, run->rows->size);
     s->count = 0;
     for (int64_t k = 0; k < run->count; k++) {
         const svm_gathered *g = &run->list[k];
-        if (g->dependent || (!g->equal && g->lambda <= 0))
+        if (g->dependent || (!g->equal && g->lambda <= 0 && !(zero && g->b == 0)))
             continue;
         row_load(w, run->rows, g);
-        double near = SETTLE_NEAR * size * la_norm(w->delta, d) * la_norm(w->z, d);
+        double near = within * size * la_norm(w->delta, d) * la_norm(w->z, d);
         if (!g->equal && fabs(row_value(w, run->rows, theta) - g->b) > near)
             continue;
         memcpy(s->delta + s->count * d, w->delta, (size_t)d * sizeof *w->delta);
@@ -159,7 +165,7 @@ static void layout(settling *s, arena *a, int64_t most, int64_t size)
     s->g = base_take(a, m, sizeof *s->g);
 }
 
-attsvm_status svm_norm_settle(svm_norm_run *run, double *theta, attsvm_error *err)
+attsvm_status svm_norm_settle(svm_norm_run *run, bool mend, double *theta, attsvm_error *err)
 {
     const svm_rows *rows = run->rows;
     settling s = { .d = rows->d };
@@ -168,21 +174,21 @@ attsvm_status svm_norm_settle(svm_norm_run *run, double *theta, attsvm_error *er
     row_work w;
     TRY(row_create(&w, rows->d, err));
     for (int64_t k = 0; k < run->count; k++)
-        if (run->list[k].equal || run->list[k].lambda > 0) {
+        if (run->list[k].equal || run->list[k].lambda > 0 || (mend && run->list[k].b == 0)) {
             row_load(&w, rows, &run->list[k]);
             largest = fmax(largest, la_norm(w.delta, rows->d) * la_norm(w.z, rows->d));
             most++;
         }
     attsvm_status status = ATTSVM_OK;
     arena a = { 0 };
-    if (0x1p-53 * largest * la_norm(theta, rows->size) < SETTLE_FROM)
+    if (!mend && 0x1p-53 * largest * la_norm(theta, rows->size) < SETTLE_FROM)
         goto done;
     layout(&s, &a, most, rows->size);
     status = base_arena_allocate(&a, "rows in play", err);
     if (status != ATTSVM_OK)
         goto done;
     layout(&s, &a, most, rows->size);
-    choose(&s, run, &w, theta);
+    choose(&s, run, &w, theta, mend ? MEND_NEAR : SETTLE_NEAR, mend);
     status = gram(&s, &rank, err);
     for (int k = 0; k < SETTLE_TIMES && status == ATTSVM_OK; k++)
         correct(&s, rows, rank, &w, theta);
