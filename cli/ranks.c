@@ -26,7 +26,7 @@ void cli_ranks_print(const cli_call *call)
 /* The verbs that work over several processes. */
 static bool is_shared(const cli_verb *verb)
 {
-    static cli_run *const shared[] = { cli_train, cli_svm };
+    static cli_run *const shared[] = { cli_train, cli_svm, cli_verify };
     for (size_t k = 0; k < sizeof shared / sizeof *shared; k++)
         if (verb->run == shared[k])
             return true;

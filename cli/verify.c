@@ -173,13 +173,10 @@ static attsvm_status write_arrays(const cli_verified *v, const char *path, attsv
 
 attsvm_status cli_verify(cli_call *call, attsvm_error *err)
 {
-    attsvm_read_settings reading;
     attsvm_data *data;
     cli_verified v = { .file = call->arguments[0] };
     memcpy(&v.settings, cli_settings(call, &train_table), sizeof v.settings);
-    attsvm_read_settings_init(&reading);
-    reading.threads = call->common->threads;
-    TRY(attsvm_data_read(&data, v.file, &reading, err));
+    TRY(cli_data_read(call, v.file, &data, err));
     attsvm_status status = verify(&v, call, data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, v.file);

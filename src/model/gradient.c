@@ -7,6 +7,7 @@
 #include "model/model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const model_block *find_block(const model *m, char name)
@@ -220,6 +221,21 @@ int64_t model_softmax_first(const model *m, int64_t i)
     for (int64_t k = 0; k < i; k++)
         count += data_length(m->data, k) * data_length(m->data, k);
     return count;
+}
+
+attsvm_status model_gather_tokens(const model *m, double *x, attsvm_error *err)
+{
+    dist_comm *comm = m->data->comm;
+    int64_t *first, hi;
+    TRY(base_allocate(&first, (size_t)dist_size(comm) + 1, sizeof *first, "shares", err));
+    for (int rank = 0; rank < dist_size(comm); rank++) {
+        dist_share(comm, m->parts, rank, &first[rank], &hi);
+        first[rank] = data_first(m->data, data_block_first(m->data, m->parts, first[rank]));
+    }
+    first[dist_size(comm)] = m->data->tokens;
+    dist_gather(comm, x, sizeof *x, first);
+    free(first);
+    return ATTSVM_OK;
 }
 
 void model_softmax(model *m, const double *theta, double *softmax)

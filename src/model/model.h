@@ -308,6 +308,9 @@ double model_join(double *sum, int64_t count, double *sum_log, double log);
 /* |l'| at u (count), as value and log. */
 void model_slopes(const model *m, const double *u, double *value, double *log, int64_t count);
 
+/* With ranks: x (tokens), of which each rank has those of its sequences, on every rank. */
+attsvm_status model_gather_tokens(const model *m, double *x, attsvm_error *err);
+
 /* Softmax of every term, rows of length T_i one after another (hidden tokens 0). */
 void model_softmax(model *m, const double *theta, double *softmax);
 /* Where sequence i begins in it; of i = n, how many entries there are. */

@@ -128,6 +128,8 @@ attsvm_status theory_scores_of_model(attsvm_scores **out, const attsvm_train *ru
     bool fixed_map = m->prompt && !m->trains_W;
     if (m->scores) {
         memcpy(s->value, m->scores, (size_t)data->tokens * sizeof *s->value);
+        if (data->comm)
+            status = model_gather_tokens(m, s->value, err);
     } else {
         double *memory;
         status = base_allocate(&memory, (size_t)(m->d + m->head.size), sizeof *memory, "head", err);

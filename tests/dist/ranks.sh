@@ -65,6 +65,10 @@ good svm w.npz --problem W --select ids --norm nuc -o many.npz -q
 attsvm=$one
 good check w.npz many.npz
 
+both verify p.npz --model p --iters 300
+both verify w.npz --model W --iters 200
+both verify words.npz --model vp --iters 100 --samples 20 --descent 10
+
 # --------------------------------------------------------------------- what goes wrong
 attsvm=$many
 run train nothing.npz --model p
