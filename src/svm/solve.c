@@ -108,7 +108,9 @@ static void watch(svm_run *run, attsvm_svm_observer *observer, void *context)
     run->observer = observer;
     run->context = context;
     run->asked = run->start;
-    if (observer || run->problem->settings.time_limit > 0) {
+    /* ranks ask together, which they can only between pools: their clocks differ */
+    bool alone = !run->rows->data->comm;
+    if (alone && (observer || run->problem->settings.time_limit > 0)) {
         run->engine.poll = poll_run;
         run->engine.poll_context = run;
     }
