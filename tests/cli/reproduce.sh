@@ -32,6 +32,17 @@ done
 good reproduce rates --runs 3 --seed 1 -o other
 check 'another seed, other arrays' sh -c '! cmp -s first/rates.npz other/rates.npz'
 
+# the runs that are done side by side, too
+random='ts-local ts-rank ts-multitoken ts-global md-corr'
+for threads in 1 2 3; do
+    good reproduce $random --runs 2 --threads $threads -o threads-$threads -q
+done
+for id in $random; do
+    for threads in 2 3; do
+        check "$id: same arrays with $threads threads" cmp threads-1/$id.npz threads-$threads/$id.npz
+    done
+done
+
 # ----------------------------------------------------------------------------- redrawing
 cp -r first again
 rm again/*.svg again/*.png again/index.html
