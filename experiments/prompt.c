@@ -67,7 +67,7 @@ attsvm_status experiments_prompt_svm(const experiments_prompt *q, attsvm_problem
     attsvm_data *data;
     attsvm_svm_settings s;
     attsvm_svm_settings_init(&s);
-    s.problem = kind;
+    s.problem = (int32_t)kind;
     s.norm = ATTSVM_NORM_L2;
     s.threads = 1;
     TRY(create_data(&data, q, err));

@@ -79,7 +79,7 @@ static double share(const experiments_view *kind, int64_t point, attsvm_verdict_
     const int64_t runs = kind->shape[1];
     double count = 0;
     for (int64_t i = 0; i < runs; i++)
-        count += kind->x[point * runs + i] == wanted;
+        count += kind->x[point * runs + i] == (double)wanted;
     return count / (double)runs;
 }
 

@@ -23,7 +23,7 @@ static attsvm_status train(const attsvm_data *data, attsvm_model kind, attsvm_tr
 {
     attsvm_train_settings s;
     attsvm_train_settings_init(&s);
-    s.model = kind;
+    s.model = (int32_t)kind;
     s.init = "file";
     s.record = "1";
     s.iters = STEPS;
@@ -60,7 +60,7 @@ static attsvm_status solve(const attsvm_data *data, attsvm_norm norm, double *W,
     int64_t alpha[N];
     attsvm_svm_settings_init(&s);
     s.problem = ATTSVM_PROBLEM_W;
-    s.norm = norm;
+    s.norm = (int32_t)norm;
     s.threads = 1;
     TRY(attsvm_select_optimal(data, &s, alpha, NULL, err));
     return experiments_solve(data, &s, alpha, W, DD, NULL, err);
