@@ -568,7 +568,7 @@ typedef struct attsvm_train_info {
     double effective_tokens; /* exp(entropy), mean                                             */
     double accuracy;         /* share of terms with Y f > 0                                    */
     double margin;           /* smallest logit distance of the selected token to another       */
-    double nuclear;          /* nuclear norm of W (models with a matrix)                       */
+    double nuclear;          /* nuclear norm of W (models with a matrix), at records, the end  */
     double effective_rank;   /* exp of the entropy of its singular values                      */
     double direction_change; /* of theta/|theta| over the last 100 steps                       */
 } attsvm_train_info;
@@ -595,7 +595,11 @@ ATTSVM_API attsvm_train_info attsvm_train_describe(const attsvm_train *train);
 
 /*
  * Results: number k has a name and an array, borrowed from the run: the trained p, W, K, Q, v;
- * ids, softmax; and with `record` trace_iter, trace_p, ..., trace_loss, trace_norm, trace_softmax.
+ * ids, softmax; and with `record`, one entry a record, trace_iter, trace_p (W, K, Q, v), trace_ids
+ * and trace_softmax (the selected tokens and their attention), and of attsvm_train_info trace_loss,
+ * trace_excess, trace_log_excess, trace_norm, trace_grad_log_scale, trace_softmax_min,
+ * trace_softmax_mean, trace_entropy, trace_effective_tokens, trace_accuracy, trace_margin; of
+ * models with a matrix trace_nuclear and trace_rank (its effective rank).
  */
 ATTSVM_API int64_t attsvm_train_count(const attsvm_train *train);
 ATTSVM_API const attsvm_named_array *attsvm_train_array(const attsvm_train *train, int64_t k);

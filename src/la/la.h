@@ -230,6 +230,9 @@ attsvm_status la_row_space(int64_t m, int64_t n, double *A, int64_t lda, double 
                            int64_t *rank, attsvm_error *err);
 /* Symmetric eigenproblem: A (lower read, overwritten by eigenvectors in columns), w ascending. */
 attsvm_status la_eigen(int64_t n, double *A, int64_t lda, double *w, attsvm_error *err);
+/* Singular values of A (m x n, lost), descending: s (min(m,n)). */
+attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, double *s,
+                                 attsvm_error *err);
 /* Thin SVD A = U diag(s) Vt, A m x n overwritten, r = min(m,n): U m x r, Vt r x n, s descending. */
 attsvm_status la_svd(int64_t m, int64_t n, double *A, int64_t lda, double *s, double *U,
                      int64_t ldu, double *Vt, int64_t ldvt, attsvm_error *err);

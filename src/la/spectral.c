@@ -60,6 +60,18 @@ attsvm_status la_svd(int64_t m, int64_t n, double *A, int64_t lda, double *s, do
     return report("singular values", info, m, n, err);
 }
 
+attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, double *s,
+                                 attsvm_error *err)
+{
+    double none[1];
+    if (m <= 0 || n <= 0)
+        return ATTSVM_OK;
+    TRY(check("singular values", m, n, A, lda, false, err));
+    int info =
+        LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', (int)n, (int)m, A, (int)lda, s, none, 1, none, 1);
+    return report("singular values", info, m, n, err);
+}
+
 /* Only OpenBLAS has it; with another BLAS the address is NULL. */
 extern char *openblas_get_config(void) __attribute__((weak));
 

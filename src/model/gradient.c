@@ -283,6 +283,11 @@ const double *model_logit_map(model *m, const double *theta)
     return m->logit_map;
 }
 
+bool model_has_matrix(const model *m)
+{
+    return !m->prompt || m->trains_W;
+}
+
 const double *model_matrix(model *m, const double *theta)
 {
     if (m->prompt)

@@ -320,7 +320,10 @@ int64_t model_softmax_first(const model *m, int64_t i);
 double model_norm(model *m, const double *theta);
 /* What the logits see (part_size): W of X W z, q = W'p of X q; p where keys are W x. */
 const double *model_logit_map(model *m, const double *theta);
-/* W of the logits: W, K Q'; NULL for prompts.  Valid until the next call with this model. */
+/* Whether W, or K and Q, are trained. */
+bool model_has_matrix(const model *m);
+/* W of the logits: W, K Q'; NULL where there is none.  Valid until the next call with this model.
+ */
 const double *model_matrix(model *m, const double *theta);
 
 #endif

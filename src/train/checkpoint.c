@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMAT = 1, FINGERPRINT = 1024, MOST = 24, SAMPLED_TOKENS = 256 };
+enum { FORMAT = 2, FINGERPRINT = 1024, MOST = 32, SAMPLED_TOKENS = 256 };
 
 /* Of some tokens spread over the data set: enough to tell data sets apart. */
 static double data_sum(const attsvm_train *t)
@@ -67,13 +67,9 @@ static int pieces_of(attsvm_train *t, int64_t *numbers, double *reals, piece *ou
     for (int b = 0; b < m->blocks; b++)
         out[n++] = (piece){ names[b], r->theta[b], k * m->block[b].count, ATTSVM_F64 };
     out[n++] = (piece){ "trace_iter", r->iter, k, ATTSVM_I64 };
-    out[n++] = (piece){ "trace_loss", r->loss, k, ATTSVM_F64 };
-    out[n++] = (piece){ "trace_excess", r->excess, k, ATTSVM_F64 };
-    out[n++] = (piece){ "trace_log_excess", r->log_excess, k, ATTSVM_F64 };
-    out[n++] = (piece){ "trace_norm", r->norm, k, ATTSVM_F64 };
-    out[n++] = (piece){ "trace_grad", r->grad_log_scale, k, ATTSVM_F64 };
-    out[n++] = (piece){ "trace_entropy", r->entropy, k, ATTSVM_F64 };
-    out[n++] = (piece){ "trace_accuracy", r->accuracy, k, ATTSVM_F64 };
+    for (int j = 0; j < TRAIN_NUMBERS; j++)
+        if (train_has_number(m, j))
+            out[n++] = (piece){ train_numbers[j].name, r->number[j], k, ATTSVM_F64 };
     out[n++] = (piece){ "trace_softmax", r->softmax, k * m->terms, ATTSVM_F64 };
     out[n++] = (piece){ "trace_ids", r->ids, k * m->terms, ATTSVM_I64 };
     return n;

@@ -3,10 +3,37 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LOG_SPACED = -1, PER_DECADE = 10 };
+
+#define NUMBER(name, field, matrix)                                                                \
+    {                                                                                              \
+        name, offsetof(attsvm_train_info, field), matrix                                           \
+    }
+const train_number train_numbers[TRAIN_NUMBERS] = {
+    NUMBER("trace_loss", loss, false),
+    NUMBER("trace_excess", loss_excess, false),
+    NUMBER("trace_log_excess", log_excess, false),
+    NUMBER("trace_norm", norm, false),
+    NUMBER("trace_grad_log_scale", grad_log_scale, false),
+    NUMBER("trace_softmax_min", softmax_min, false),
+    NUMBER("trace_softmax_mean", softmax_mean, false),
+    NUMBER("trace_entropy", entropy, false),
+    NUMBER("trace_effective_tokens", effective_tokens, false),
+    NUMBER("trace_accuracy", accuracy, false),
+    NUMBER("trace_margin", margin, false),
+    NUMBER("trace_nuclear", nuclear, true),
+    NUMBER("trace_rank", effective_rank, true),
+};
+#undef NUMBER
+
+bool train_has_number(const model *m, int k)
+{
+    return !train_numbers[k].matrix || model_has_matrix(m);
+}
 
 static attsvm_status read_spacing(const char *text, int64_t *every, attsvm_error *err)
 {
@@ -56,13 +83,8 @@ static void layout(train_trace *trace, const model *m, arena *a)
     if (!base_multiply(count, (size_t)m->terms, &per_term))
         a->overflow = true;
     trace->iter = take_int64(a, count);
-    trace->loss = take(a, count);
-    trace->excess = take(a, count);
-    trace->log_excess = take(a, count);
-    trace->norm = take(a, count);
-    trace->grad_log_scale = take(a, count);
-    trace->entropy = take(a, count);
-    trace->accuracy = take(a, count);
+    for (int k = 0; k < TRAIN_NUMBERS; k++)
+        trace->number[k] = train_has_number(m, k) ? take(a, count) : NULL;
     trace->softmax = take(a, per_term);
     trace->ids = take_int64(a, per_term);
     for (int b = 0; b < m->blocks; b++) {
@@ -95,13 +117,10 @@ void train_trace_add(attsvm_train *t, const attsvm_train_info *info)
     int64_t k = trace->count++;
     size_t terms = (size_t)m->terms;
     trace->iter[k] = t->iter;
-    trace->loss[k] = info->loss;
-    trace->excess[k] = info->loss_excess;
-    trace->log_excess[k] = info->log_excess;
-    trace->norm[k] = info->norm;
-    trace->grad_log_scale[k] = info->grad_log_scale;
-    trace->entropy[k] = info->entropy;
-    trace->accuracy[k] = info->accuracy;
+    for (int j = 0; j < TRAIN_NUMBERS; j++)
+        if (train_has_number(m, j))
+            memcpy(&trace->number[j][k], (const char *)info + train_numbers[j].offset,
+                   sizeof(double));
     memcpy(trace->softmax + k * m->terms, m->attention, terms * sizeof(double));
     memcpy(trace->ids + k * m->terms, m->selected, terms * sizeof(int64_t));
     for (int b = 0; b < m->blocks; b++)
@@ -175,13 +194,9 @@ static void put_trace(attsvm_train *t)
         const char *which = strchr(letters, m->block[b].name[0]);
         put_block(t, names[which - letters], trace->theta[b], k, &m->block[b]);
     }
-    put(t, "trace_loss", trace->loss, ATTSVM_F64, 1, &k);
-    put(t, "trace_excess", trace->excess, ATTSVM_F64, 1, &k);
-    put(t, "trace_log_excess", trace->log_excess, ATTSVM_F64, 1, &k);
-    put(t, "trace_norm", trace->norm, ATTSVM_F64, 1, &k);
-    put(t, "trace_grad_log_scale", trace->grad_log_scale, ATTSVM_F64, 1, &k);
-    put(t, "trace_entropy", trace->entropy, ATTSVM_F64, 1, &k);
-    put(t, "trace_accuracy", trace->accuracy, ATTSVM_F64, 1, &k);
+    for (int j = 0; j < TRAIN_NUMBERS; j++)
+        if (train_has_number(m, j))
+            put(t, train_numbers[j].name, trace->number[j], ATTSVM_F64, 1, &k);
     put(t, "trace_softmax", trace->softmax, ATTSVM_F64, ndim, shape);
     put(t, "trace_ids", trace->ids, ATTSVM_I64, ndim, shape);
 }

@@ -53,17 +53,33 @@ double train_norm(const double *g, int64_t count);
 
 /* ------------------------------------------------------------------------- run */
 
-enum { TRAIN_DIRECTION_STEPS = 100, TRAIN_MOST_ARRAYS = 32, TRAIN_PACK_MOST = 8 };
+enum {
+    TRAIN_DIRECTION_STEPS = 100,
+    TRAIN_MOST_ARRAYS = 32,
+    TRAIN_PACK_MOST = 8,
+    TRAIN_NUMBERS = 13
+};
 
-/* Numbers kept at recorded iterations. */
+/* A number kept at recorded iterations: where it is in attsvm_train_info. */
+typedef struct train_number {
+    const char *name; /* of its array */
+    size_t offset;
+    bool matrix; /* of models with a matrix only */
+} train_number;
+
+extern const train_number train_numbers[TRAIN_NUMBERS];
+/* Whether runs of this model have number k. */
+bool train_has_number(const model *m, int k);
+
+/* What is kept at recorded iterations. */
 typedef struct train_trace {
     int64_t every; /* 0: nothing; -1: log-spaced                      */
     int64_t capacity, count;
     int64_t *iter;                    /* (count)                                          */
     double *theta[MODEL_MOST_BLOCKS]; /* (count, block)                            */
-    double *loss, *excess, *log_excess, *norm, *grad_log_scale, *entropy, *accuracy; /* (count) */
-    double *softmax; /* (count, terms): attention of the selected token  */
-    int64_t *ids;    /* (count, terms)                                   */
+    double *number[TRAIN_NUMBERS];    /* (count); NULL: the model has none         */
+    double *softmax;                  /* (count, terms): attention of the selected token  */
+    int64_t *ids;                     /* (count, terms)                                   */
     void *memory;
 } train_trace;
 
@@ -84,6 +100,7 @@ struct attsvm_train {
     int64_t *order;  /* mini-batches: permutation of this epoch          */
     int64_t epoch;   /* of `order`; -1: none                             */
     double *softmax; /* of all terms, at the end                         */
+    double *matrix;  /* d x d and d, for singular values; models with W  */
     train_trace trace;
     attsvm_train_info info;
     attsvm_named_array arrays[TRAIN_MOST_ARRAYS];

@@ -1,0 +1,122 @@
+/* The numbers of a trace, recomputed from the parameters and the attention that are in it. */
+#include "unit_train.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 6, T = 5, D = 6, RANK = 3 };
+
+static attsvm_train *run_of(const attsvm_data *data, const char *kind, int64_t rank)
+{
+    attsvm_train_settings settings;
+    attsvm_train *t;
+    attsvm_error err;
+    attsvm_train_settings_init(&settings);
+    assert_ok(attsvm_train_settings_set(&settings, "model", kind, &err), err);
+    settings.init = "gauss:0.5";
+    settings.record = "20";
+    settings.iters = 90;
+    settings.rank = rank;
+    assert_ok(attsvm_train_create(&t, data, &settings, NULL, NULL, &err), err);
+    assert_ok(attsvm_train_run(t, NULL, NULL, &err), err);
+    return t;
+}
+
+static double value_of(const attsvm_train *t, const char *name, int64_t k)
+{
+    const attsvm_array *array = attsvm_train_find(t, name);
+    assert_non_null(array);
+    return attsvm_array_get(array, k);
+}
+
+/* W of record k: trace_W, or trace_K times trace_Q'. */
+static void matrix_at(const attsvm_train *t, int64_t k, int64_t rank, double *W)
+{
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t j = 0; j < D; j++) {
+            W[i * D + j] = rank > 0 ? 0 : value_of(t, "trace_W", (k * D + i) * D + j);
+            for (int64_t r = 0; r < rank; r++)
+                W[i * D + j] += value_of(t, "trace_K", (k * D + i) * rank + r) *
+                                value_of(t, "trace_Q", (k * D + j) * rank + r);
+        }
+}
+
+/* Singular values are the roots of the eigenvalues of W W'. */
+static void check_matrix(const attsvm_train *t, int64_t k, int64_t rank)
+{
+    double W[D * D], A[D * D], w[D], sum = 0, entropy = 0;
+    attsvm_error err;
+    matrix_at(t, k, rank, W);
+    la_gemm(false, true, D, D, D, 1, W, D, W, D, 0, A, D);
+    assert_ok(la_eigen(D, A, D, w, &err), err);
+    for (int j = 0; j < D; j++)
+        sum += w[j] = sqrt(fmax(w[j], 0));
+    for (int j = 0; j < D; j++)
+        entropy -= w[j] > 0 ? w[j] / sum * log(w[j] / sum) : 0;
+    assert_true(fabs(value_of(t, "trace_nuclear", k) / sum - 1) < 1e-6);
+    assert_true(fabs(value_of(t, "trace_rank", k) / exp(entropy) - 1) < 1e-6);
+    if (rank > 0)
+        assert_true(value_of(t, "trace_rank", k) <= (double)rank + 1e-9);
+}
+
+static void check_attention(const attsvm_train *t, int64_t k)
+{
+    double least = INFINITY, sum = 0;
+    for (int64_t i = 0; i < N; i++) {
+        double share = value_of(t, "trace_softmax", k * N + i);
+        least = fmin(least, share);
+        sum += share;
+    }
+    assert_true(value_of(t, "trace_softmax_min", k) == least);
+    assert_true(fabs(value_of(t, "trace_softmax_mean", k) - sum / N) < 1e-14);
+    double tokens = value_of(t, "trace_effective_tokens", k); /* mean of exp: above exp of mean */
+    assert_true(tokens >= exp(value_of(t, "trace_entropy", k)) - 1e-12 && tokens <= T + 1e-12);
+    assert_true(value_of(t, "trace_margin", k) >= 0);
+}
+
+static void numbers_of_records(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind;
+        int64_t rank;
+    } models[] = { { "p", 0 },  { "vp", 0 },    { "vpW", 0 },   { "W", 0 },
+                   { "vW", 0 }, { "KQ", RANK }, { "vKQ", RANK } };
+    attsvm_generate_settings settings;
+    attsvm_data *data;
+    attsvm_error err;
+    attsvm_generate_settings_init(&settings);
+    settings.kind = ATTSVM_SPHERE;
+    settings.n = N;
+    settings.T = settings.T_min = T;
+    settings.d = D;
+    settings.queries = 1;
+    settings.seed = 21;
+    settings.dtype = ATTSVM_F64;
+    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        attsvm_train *t = run_of(data, models[m].kind, models[m].rank);
+        attsvm_train_info info = attsvm_train_describe(t);
+        bool matrix = strpbrk(models[m].kind, "WK") != NULL;
+        int64_t records = attsvm_train_find(t, "trace_iter")->shape[0];
+        assert_int_equal(records, 6); /* 0, 20, ..., 80, and 90 */
+        for (int64_t k = 0; k < records; k++) {
+            check_attention(t, k);
+            if (matrix)
+                check_matrix(t, k, models[m].rank);
+        }
+        assert_true((attsvm_train_find(t, "trace_nuclear") != NULL) == matrix);
+        assert_true((attsvm_train_find(t, "trace_rank") != NULL) == matrix);
+        if (matrix)
+            assert_true(info.nuclear == value_of(t, "trace_nuclear", records - 1) &&
+                        info.effective_rank == value_of(t, "trace_rank", records - 1));
+        attsvm_train_free(t);
+    }
+    attsvm_data_free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_records) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
