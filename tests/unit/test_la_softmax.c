@@ -6,7 +6,45 @@
 
 enum { PROBLEMS = 23, LONGEST = 41 };
 
-/* Side by side and one by one: the same weights, and the same problems left to others. */
+/*
+ * The weights in long double, and how far rounding may take a kernel from them, in units of the
+ * roundings on the way.  With x_t = a_t - second:
+ *   q_t = exp(x_t)                     relative  |x_t| + 4 (the difference, the exponential)
+ *   pull = sum q_t e_t / Z             T + 4 roundings of sum q_t |e_t|, and those of the q_t
+ *   w_t = q_t (e_t - exp(-M) pull)     where e_t and the shift cancel, what either has lost stays
+ */
+static void extended_weights(int64_t T, const double *a, const double *score, long double *w,
+                             double *bound)
+{
+    const double rounding = 0x1p-53;
+    int64_t top = 0;
+    long double second = -INFINITY, sum = 0, pull = 0, off = 0;
+    for (int64_t t = 1; t < T; t++)
+        top = a[t] > a[top] ? t : top;
+    for (int64_t t = 0; t < T; t++)
+        second = t != top && a[t] > second ? a[t] : second;
+    for (int64_t t = 0; t < T; t++) {
+        long double x = a[t] - second, q = t == top ? 0 : expl(x);
+        long double e = (long double)score[t] - score[top];
+        sum += q;
+        pull += q * e;
+        off += q * fabsl(e) * ((long double)T + 8 + fabsl(x));
+    }
+    long double M = a[top] - second, unit = expl(-M), Z = 1 + unit * sum;
+    pull /= Z;
+    off /= Z; /* Z itself is off by less than (T + 4 + M) roundings */
+    off += fabsl(pull) * ((long double)T + 8 + M);
+    for (int64_t t = 0; t < T; t++) {
+        long double x = a[t] - second, q = expl(x), e = (long double)score[t] - score[top];
+        long double shift = unit * pull, shift_off = unit * off + fabsl(shift) * (M + 4);
+        w[t] = t == top ? -pull : q * (e - shift);
+        long double lost =
+            t == top ? off : q * (fabsl(e) + shift_off + fabsl(e - shift) * (fabsl(x) + 6));
+        bound[t] = (double)(rounding * lost) + 1e-300; /* below exp(-700) it is 0 */
+    }
+}
+
+/* Side by side and one by one: the weights up to rounding, the same problems left to others. */
 static void many_problems_of(const la_kernels *kernels)
 {
     static const double scale[] = { 1e-3, 1, 50, 2000 };
@@ -14,7 +52,8 @@ static void many_problems_of(const la_kernels *kernels)
     for (int round = 0; round < 8; round++) {
         double a[PROBLEMS][LONGEST], score[PROBLEMS][LONGEST], w[PROBLEMS][LONGEST];
         double alone[LONGEST], lanes[4 * PROBLEMS * LONGEST], shift[PROBLEMS], pull[PROBLEMS];
-        double factor[PROBLEMS];
+        double factor[PROBLEMS], bound[LONGEST];
+        long double exact[LONGEST];
         la_softmax problem[PROBLEMS];
         la_weighed out[PROBLEMS], one;
         la_lane_work work = { lanes, shift, pull };
@@ -46,9 +85,12 @@ static void many_problems_of(const la_kernels *kernels)
                 continue;
             assert_true(out[s].M == one.M && fabs(out[s].Z - one.Z) <= 1e-14 * one.Z);
             assert_true(fabs(out[s].output - one.output) <= 1e-14 * (1 + fabs(one.output)));
-            for (int64_t t = 0; t < T; t++) /* e - shift may cancel */
-                assert_true(fabs(w[s][t] - factor[s] * alone[t]) <=
-                            1e-11 * factor[s] * (fabs(alone[t]) + 1e-300));
+            extended_weights(T, a[s], score[s], exact, bound);
+            for (int64_t t = 0; t < T; t++) {
+                double apart = (double)fabsl(w[s][t] - factor[s] * exact[t]);
+                assert_true(apart <= factor[s] * bound[t]);
+                assert_true((double)fabsl(alone[t] - exact[t]) <= bound[t]);
+            }
         }
         assert_true(left <= 8); /* at most the lanes of the last group */
     }
