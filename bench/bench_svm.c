@@ -2,7 +2,7 @@
  * Max-margin problems against the clock: p-SVM and W-SVM at the sizes of the docs, one thread
  * unless told otherwise.  "reads" is the time in units of one streaming read of the tokens.
  *
- *   bench_svm [--threads N] [--repeat N] [--seed N] [--only NAME]
+ *   bench_svm [--json] [--threads N] [--repeat N] [--seed N] [--only NAME]
  */
 #include "data/data.h"
 
@@ -33,6 +33,16 @@ static const instance instances[] = {
     { "F3", ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 500, 16, 64, false },
     { "D1024", ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 2000, 8, 1024, false },
 };
+
+static bool json;
+static int lines;
+
+/* One number of the JSON form. */
+static void report(const char *what, double value, const char *unit)
+{
+    printf("%s\n  {\"what\": \"%s\", \"value\": %.9g, \"unit\": \"%s\"}", lines++ ? "," : "[", what,
+           value, unit);
+}
 
 static void stop_on(attsvm_status status, const attsvm_error *err)
 {
@@ -98,6 +108,33 @@ static attsvm_data *make_data(const instance *at, int64_t seed, int64_t *alpha)
     return data;
 }
 
+/* seconds: of all solves, in order; read: of one read of the tokens; memory in KB. */
+static void tell(const instance *at, const attsvm_svm_info *info, const double *seconds, int repeat,
+                 double read, long memory)
+{
+    char what[96];
+    if (!json) {
+        printf("%-6s n=%-6lld T=%-3lld d=%-5lld outcome %d norm %.12g gap %8.1e active %5lld "
+               "iterations %5lld rounds %3lld passes %6.2f  %.3e s (median %.3e) = %.2f reads, "
+               "+%ld KB\n",
+               at->name, (long long)at->n, (long long)at->T, (long long)at->d, (int)info->outcome,
+               info->norm, info->gap, (long long)info->active, (long long)info->iterations,
+               (long long)info->rounds, info->passes, seconds[0], seconds[repeat / 2],
+               seconds[0] / read, memory);
+        return;
+    }
+    snprintf(what, sizeof what, "%s n=%" PRId64 " T=%" PRId64 " d=%" PRId64, at->name, at->n, at->T,
+             at->d);
+    report(what, 1e3 * seconds[0], "ms");
+    report(what, seconds[0] / read, "times one read");
+    report(what, info->gap, "gap");
+    report(what, (double)info->active, "active rows");
+    report(what, (double)info->iterations, "iterations");
+    report(what, (double)info->rounds, "rounds");
+    report(what, info->passes, "reads of the tokens");
+    report(what, (double)memory / 1024, "MB beyond the data");
+}
+
 static void run(const instance *at, int64_t threads, int repeat, int64_t seed)
 {
     attsvm_error err;
@@ -125,14 +162,8 @@ static void run(const instance *at, int64_t threads, int repeat, int64_t seed)
     }
     getrusage(RUSAGE_SELF, &after);
     qsort(seconds, (size_t)repeat, sizeof *seconds, compare);
-    double read = read_seconds(data), least = seconds[0];
-    printf(
-        "%-6s n=%-6lld T=%-3lld d=%-5lld outcome %d norm %.12g gap %8.1e active %5lld "
-        "iterations %5lld rounds %3lld passes %6.2f  %.3e s (median %.3e) = %.2f reads, +%ld KB\n",
-        at->name, (long long)at->n, (long long)at->T, (long long)at->d, (int)info.outcome,
-        info.norm, info.gap, (long long)info.active, (long long)info.iterations,
-        (long long)info.rounds, info.passes, least, seconds[repeat / 2], least / read,
-        after.ru_maxrss - before.ru_maxrss);
+    double read = read_seconds(data);
+    tell(at, &info, seconds, repeat, read, after.ru_maxrss - before.ru_maxrss);
     fflush(stdout);
     attsvm_data_free(data);
     free(alpha);
@@ -173,9 +204,18 @@ static void run_batch(int64_t threads)
         attsvm_data_free(data[k]);
     }
     qsort(seconds, COUNT, sizeof *seconds, compare);
+    const double median = 1e6 * seconds[COUNT / 2];
+    if (json) {
+        const char *what = "batch of 1000 n=6 T=8 d=10, median";
+        report(what, median, "us");
+        report(what, gap, "worst gap");
+        report(what, optimal, "optimal");
+        report(what, iterations, "iterations");
+        return;
+    }
     printf("batch of %d n=6 T=8 d=10 W-SVMs: %d optimal, worst gap %.1e, mean iterations %.1f, "
            "median %.1f us, 90%% %.1f us, whole batch %.1f us each\n",
-           COUNT, optimal, gap, iterations, 1e6 * seconds[COUNT / 2], 1e6 * seconds[COUNT * 9 / 10],
+           COUNT, optimal, gap, iterations, median, 1e6 * seconds[COUNT * 9 / 10],
            1e6 * total / COUNT);
 }
 
@@ -184,15 +224,23 @@ int main(int argc, char **argv)
     int64_t threads = 1, seed = 1;
     int repeat = 5;
     const char *only = NULL;
-    for (int k = 1; k + 1 < argc; k += 2) {
-        if (strcmp(argv[k], "--threads") == 0)
-            threads = atoi(argv[k + 1]);
-        else if (strcmp(argv[k], "--repeat") == 0)
-            repeat = atoi(argv[k + 1]);
-        else if (strcmp(argv[k], "--seed") == 0)
-            seed = atoi(argv[k + 1]);
-        else if (strcmp(argv[k], "--only") == 0)
-            only = argv[k + 1];
+    for (int k = 1; k < argc; k++) {
+        bool more = k + 1 < argc;
+        if (strcmp(argv[k], "--json") == 0)
+            json = true;
+        else if (strcmp(argv[k], "--threads") == 0 && more)
+            threads = atoi(argv[++k]);
+        else if (strcmp(argv[k], "--repeat") == 0 && more)
+            repeat = atoi(argv[++k]);
+        else if (strcmp(argv[k], "--seed") == 0 && more)
+            seed = atoi(argv[++k]);
+        else if (strcmp(argv[k], "--only") == 0 && more)
+            only = argv[++k];
+        else {
+            fprintf(stderr, "usage: bench_svm [--json] [--threads N] [--repeat N] [--seed N] "
+                            "[--only NAME]\n");
+            return 2;
+        }
     }
     repeat = repeat < 1 ? 1 : repeat;
     for (size_t k = 0; k < sizeof instances / sizeof *instances; k++)
@@ -200,5 +248,7 @@ int main(int argc, char **argv)
             run(&instances[k], threads, repeat, seed);
     if (!only || strcmp(only, "batch") == 0)
         run_batch(threads);
+    if (json)
+        printf("%s\n", lines ? "\n]" : "[]");
     return 0;
 }

@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 """Nuclear and l_q problems beside CSDP, SDPA, CVXOPT and scipy, one thread, processor seconds.
 
-    norm_peers.py BENCH_NORMS [NAME...]      BENCH_NORMS is the built program
+    norm_peers.py BENCH_NORMS [--json] [NAME...]      BENCH_NORMS is the built program
+
+With --json one object a line: instance, who, seconds, error, times (as long as attsvm).
 
 Instances are unit Gaussian tokens with random selections (N5p: planted).  Everybody gets the
 same problem; semidefinite solvers get it in the coordinates of span{delta} x span{z}, where it is
 smallest.  The true error of an answer W is |W| / min_r <A_r, W> over the certified norm, less 1.
 """
+import json
 import os
 import re
 import subprocess
@@ -210,6 +213,10 @@ def lq_slsqp(rows, folder, q):
     return answer.x.reshape(rows.delta.shape[1], -1), seconds
 
 
+def tell(text, **numbers):
+    print(json.dumps(numbers) if AS_JSON else text, flush=True)
+
+
 def run(program, name):
     n, T, d, norm, repeat, peers = INSTANCES[name]
     X, Z, ids = make(n, T, d, name.endswith("p"))
@@ -220,8 +227,9 @@ def run(program, name):
         words = ours.stdout.split()
         told = dict(zip(words[::2], words[1::2]))
         value, seconds = float(told["norm"]), float(told["seconds"])
-        print(f"{name:4} {norm:8} n={n} T={T} d={d}: attsvm {seconds:.3g} s, certified gap "
-              f"{told['gap']}, rank {told['rank']}", flush=True)
+        tell(f"{name:4} {norm:8} n={n} T={T} d={d}: attsvm {seconds:.3g} s, certified gap "
+             f"{told['gap']}, rank {told['rank']}", instance=name, who="attsvm", seconds=seconds,
+             error=float(told["gap"]), times=1)
         rows = Rows(X, Z, ids)
         for peer in peers.split():
             if norm == "nuc":
@@ -232,15 +240,17 @@ def run(program, name):
                 rows.u, rows.v = rows.delta, rows.z
                 W, theirs = globals()[peer](rows, folder, q)
                 error = rows.error(W, value, lambda W: (abs(W) ** q).sum() ** (1 / q))
-            print(f"     {peer:10} {theirs:.3g} s, true error {error:.1e}, "
-                  f"{theirs / seconds:.0f} times as long", flush=True)
+            times = theirs / seconds
+            tell(f"     {peer:10} {theirs:.3g} s, true error {error:.1e}, {times:.0f} times as long",
+                 instance=name, who=peer, seconds=theirs, error=error, times=times)
 
 
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    for name in sys.argv[2:] or [k for k in INSTANCES if k != "N6p"]:
+    for name in [a for a in sys.argv[2:] if a != "--json"] or [k for k in INSTANCES if k != "N6p"]:
         run(sys.argv[1], name)
 
 
+AS_JSON = "--json" in sys.argv
 main()

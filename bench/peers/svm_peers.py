@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Other people's solvers on the instances of bench_svm, one thread, processor seconds.
 
-    svm_peers.py ATTSVM [NAME...]      ATTSVM is the built command, e.g. build/attsvm
+    svm_peers.py ATTSVM [--json] [NAME...]      ATTSVM is the built command, e.g. build/attsvm
+
+With --json one object a line: instance, who, seconds, error, times (as long as attsvm).
 
 Instances are written by `attsvm generate` and solved by `attsvm svm`; every peer gets the same
 rows.  The true error of an answer w is |w| / min_r <A_r, w> relative to the certified norm, less 1.
@@ -148,6 +150,10 @@ PEERS = {"liblinear": liblinear, "linearsvc": linearsvc, "libsvm": libsvm, "cvxo
          "nnls": nnls}
 
 
+def tell(text, **numbers):
+    print(json.dumps(numbers) if AS_JSON else text, flush=True)
+
+
 def run(attsvm, name, folder):
     problem, kind, n, T, d, peers = INSTANCES[name]
     path = os.path.join(folder, name + ".npz")
@@ -165,22 +171,25 @@ def run(attsvm, name, folder):
     best["seconds"] = float(re.search(r"([0-9.e+-]+) s \(median", line).group(1))
     data = np.load(path)
     A = rows_of(data, problem)
-    print(f"{name:4} n={n} T={T} d={d}: {len(A)} rows, {best['active']} active")
-    print(f"     {'attsvm':22} {best['seconds']:10.3e} s   gap {best['gap']:8.1e}")
+    tell(f"{name:4} n={n} T={T} d={d}: {len(A)} rows, {best['active']} active\n"
+         f"     {'attsvm':22} {best['seconds']:10.3e} s   gap {best['gap']:8.1e}",
+         instance=name, who="attsvm", seconds=best["seconds"], error=best["gap"], times=1)
     for peer in peers.split():
         for label, seconds, w in PEERS[peer](A):
             margin = (A @ w).min()
             error = np.linalg.norm(w) / margin / best["norm"] - 1 if margin > 0 else float("inf")
-            print(f"     {label:22} {seconds:10.3e} s   error {error:8.1e}   "
-                  f"{seconds / best['seconds']:8.1f} times", flush=True)
+            times = seconds / best["seconds"]
+            tell(f"     {label:22} {seconds:10.3e} s   error {error:8.1e}   {times:8.1f} times",
+                 instance=name, who=label, seconds=seconds, error=error, times=times)
 
 
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
-        for name in sys.argv[2:] or INSTANCES:
+        for name in [a for a in sys.argv[2:] if a != "--json"] or INSTANCES:
             run(sys.argv[1], name, folder)
 
 
+AS_JSON = "--json" in sys.argv
 main()
