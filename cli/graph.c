@@ -19,9 +19,9 @@ static const field graph_fields[] = {
       0 },
     { F(lr), FIELD_DOUBLE, 0, 1e300, 1, "its step size", 0, 0 },
     { F(trained), FIELD_TEXT, 0, 0, 0, "result of attsvm train --loss ntp to compare with instead",
-      0, NULL },
-    { F(dot), FIELD_TEXT, 0, 0, 0, "file for the graphs, as graphviz reads them", 0, NULL },
-    { F(svg), FIELD_TEXT, 0, 0, 0, "file for a picture of the graphs", 0, NULL },
+      0, "" },
+    { F(dot), FIELD_TEXT, 0, 0, 0, "file for the graphs, as graphviz reads them", 0, "" },
+    { F(svg), FIELD_TEXT, 0, 0, 0, "file for a picture of the graphs", 0, "" },
 };
 const settings_table cli_graph_table = { "graph options", graph_fields,
                                          sizeof graph_fields / sizeof *graph_fields,
@@ -119,10 +119,10 @@ static attsvm_status find_out(found *f, attsvm_error *err)
     TRY(base_allocate(&f->finite, size, sizeof *f->finite, "finite part", err));
     TRY(solve(f, err));
     TRY(attsvm_graph_finite(f->graph, f->finite, &f->finite_info, err));
-    if (!f->options->trained && f->options->iters == 0)
+    if (!*f->options->trained && f->options->iters == 0)
         return ATTSVM_OK;
     TRY(base_allocate(&f->W, size, sizeof *f->W, "W", err));
-    TRY(f->options->trained ? read_trained(f, err) : train(f, err));
+    TRY(*f->options->trained ? read_trained(f, err) : train(f, err));
     f->compared = f->svm.outcome == ATTSVM_OPTIMAL;
     return f->compared
                ? attsvm_graph_compare(f->graph, f->W, f->finite, f->claim.theta, &f->match, err)
@@ -210,7 +210,7 @@ static void print_text(const found *f)
                  "decides. Inside the cycles it settles at the finite part, with odds like "
                  "those in the data; no more can be learnt there.",
                  0, 0, 80);
-    if (f->options->svg)
+    if (*f->options->svg)
         printf("Picture: %s\n", f->options->svg);
     if (f->call->common->output)
         printf("%s holds the direction with its proof; `attsvm check %s %s` verifies it.\n",
@@ -242,7 +242,7 @@ static attsvm_status print_json(const found *f, attsvm_error *err)
         attsvm_graph_part part = attsvm_graph_part_of(f->graph, k);
         io_json_append(parts, part_json(&part));
     }
-    bool own = f->compared && !f->options->trained;
+    bool own = f->compared && !*f->options->trained;
     io_json_set(json, "file", io_json_text(f->path));
     io_json_set(json, "status", io_json_text(cli_outcome_name(f->svm.outcome)));
     io_json_set(json, "components", parts);
@@ -279,9 +279,9 @@ static attsvm_status show(found *f, attsvm_error *err)
     };
     if (f->call->common->output)
         TRY(cli_claim_write(f->call->common->output, f->data, &f->claim, more, f->W ? 2 : 1, err));
-    if (f->options->dot)
+    if (*f->options->dot)
         TRY(cli_write_text(f->options->dot, cli_graph_dot, f->graph, err));
-    if (f->options->svg)
+    if (*f->options->svg)
         TRY(cli_write_text(f->options->svg, cli_graph_svg, f->graph, err));
     if (f->call->common->json)
         return print_json(f, err);

@@ -40,8 +40,8 @@ complete_is 'float16 float32 float64' attsvm generate -o x.npz --dtype =
 complete_is '--T --T-min' attsvm generate --T
 complete_is '--verify' attsvm info set.npz --v
 complete_is '' attsvm info se
-complete_is 'generate' attsvm help g
-complete_is '--man --markdown' attsvm help --m
+complete_is 'generate graph' attsvm help g
+complete_is '--man --markdown --memory' attsvm help --m
 complete_is 'bash' attsvm completion ''
 check 'bash finds the completion' bash -c 'source ./completion.bash && complete -p attsvm'
 if command -v shellcheck >/dev/null; then

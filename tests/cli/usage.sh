@@ -47,13 +47,16 @@ done
 # --------------------------------------------- every flag takes the default that help shows
 arrays set.npz X:float64:2,3,2=1,2,3,4,5 Y:int8:2=1,-1
 good generate --kind planted-p --n 6 --T 4 --d 8 -o planted.npz
+good generate --kind ntp --n 12 --T 4 --d 6 -o contexts.npz
 good svm planted.npz -o result.npz
 for verb in $verbs; do
     words=()
+    file=planted.npz
+    [ "$verb" = graph ] && file=contexts.npz
     for word in $("$attsvm" help "$verb" | sed -n 's/^Usage: attsvm [a-z]* \[flags\] *//p'); do
         case $word in
         -o) words+=(-o) ;;
-        FILE) [ "${words[*]}" = -o ] && words+=(made.npz) || words+=(planted.npz) ;;
+        FILE) [ "${words[*]}" = -o ] && words+=(made.npz) || words+=("$file") ;;
         RESULT) words+=(result.npz) ;;
         SHELL) words+=(bash) ;;
         \[*\]) ;;
