@@ -34,6 +34,7 @@ static attsvm_status reserve(svm_engine *e, int64_t k, int64_t m, block *b, atts
     int64_t d = e->pool->d, pieces = e->pool->rows->matrix ? 2 : 1; /* vectors have no queries */
     int64_t need = pieces * ((k + m) * d + k * m + m * m);
     if (need > e->work_capacity) {
+        need = need < SMALL * SMALL ? 4 * need : need; /* rounds of a tiny problem: once */
         free(e->work);
         e->work = NULL;
         e->work_capacity = 0;
@@ -155,9 +156,11 @@ static int64_t choose(svm_engine *e, int32_t *entering, int32_t *best, int64_t m
         for (int64_t q = 0; q < pool->queries; q++)
             best[q] = -1;
     for (int64_t s = 0; s < pool->count; s++) {
-        double miss = pool->b[s] - pool->margin[s], size = sqrt(pool->square[s]);
-        if (pool->place[s] != SVM_AT_ZERO || pool->equality[s] ||
-            miss <= 1e-10 * (fabs(pool->b[s]) + size * norm))
+        double miss = pool->b[s] - pool->margin[s];
+        if (!(miss > 0) || pool->place[s] != SVM_AT_ZERO || pool->equality[s])
+            continue;
+        double size = sqrt(pool->square[s]);
+        if (miss <= 1e-10 * (fabs(pool->b[s]) + size * norm))
             continue;
         e->residual[s] = miss / size;
         if (!matrix)

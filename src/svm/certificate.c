@@ -43,6 +43,15 @@ typedef struct entry {
     double value;
 } entry;
 
+/* Rows of a pool that took in all of a problem come in order. */
+static bool is_sorted(const entry *entries, int64_t count)
+{
+    for (int64_t k = 1; k < count; k++)
+        if (compare_rows(&entries[k - 1], &entries[k]) > 0)
+            return false;
+    return true;
+}
+
 /*
  * Stores factor * coef[k] sigma as lambda (inequalities above 0) and mu (all equalities of the
  * pool), ordered by row.  coef is by slot, in pool units.
@@ -63,7 +72,8 @@ static attsvm_status store(svm_run *run, attsvm_solution *solution, const double
                 continue;
             entries[count++] = (entry){ name_row(run, pool->term[s], pool->token[s]), value };
         }
-        qsort(entries, (size_t)count, sizeof *entries, compare_rows);
+        if (!is_sorted(entries, count))
+            qsort(entries, (size_t)count, sizeof *entries, compare_rows);
         attsvm_row **rows = pass ? &solution->equal : &solution->active;
         double **values = pass ? &solution->mu : &solution->lambda;
         attsvm_status status =

@@ -215,6 +215,24 @@ static bool drop_outside(svm_engine *e)
     return dropped;
 }
 
+/* Adds `change` to the multipliers of S, and to theta what comes of it, in double. */
+static void correct_multipliers(svm_engine *e, const double *change)
+{
+    svm_pool *pool = e->pool;
+    for (int64_t k = 0; k < e->count; k++) {
+        int64_t s = e->active[k];
+        dd sum = base_dd_add((dd){ pool->lambda[s], pool->lambda_lo[s] }, base_dd(change[k]));
+        pool->lambda[s] = sum.hi;
+        pool->lambda_lo[s] = sum.lo;
+    }
+    svm_pool_combine(pool, e->active, change, e->count, e->step);
+    for (int64_t j = 0; j < pool->size; j++) {
+        dd sum = base_dd_add((dd){ e->theta[j], e->theta_lo[j] }, base_dd(e->step[j]));
+        e->theta[j] = sum.hi;
+        e->theta_lo[j] = sum.lo;
+    }
+}
+
 svm_engine_end svm_engine_refine(svm_engine *e, bool *again)
 {
     enum { ROUNDS = 12 };
@@ -224,31 +242,24 @@ svm_engine_end svm_engine_refine(svm_engine *e, bool *again)
     *again = false;
     if (e->extended || e->settled > 0)
         return SVM_SOLVED;
-    bool settled = false; /* the last correction was so small that its error is nothing */
     for (int round = 0; round < ROUNDS; round++) {
+        double *rhs = e->combination, *change = e->coef;
         sum_theta(e);
-        double *rhs = e->combination, *change = e->coef, size = 0;
-        if (!settled) {
-            svm_pool_residual_exact(pool, e->active, e->count, e->theta, e->theta_lo, rhs);
-            size = largest_residual(e, rhs);
+        svm_pool_residual_exact(pool, e->active, e->count, e->theta, e->theta_lo, rhs);
+        double size = largest_residual(e, rhs);
+        if (size > converged) {
+            if (!(size < last / 4))
+                return SVM_DOUBT;
+            svm_engine_solve_double(e, rhs, change);
+            correct_multipliers(e, change);
         }
-        if (size <= converged || settled) {
+        last = size;
+        if (size < small) { /* the error of so small a correction is nothing */
             *again = drop_outside(e);
             if (*again)
                 sum_theta(e);
             return SVM_SOLVED;
         }
-        if (!(size < last / 4))
-            return SVM_DOUBT;
-        svm_engine_solve_double(e, rhs, change);
-        for (int64_t k = 0; k < e->count; k++) {
-            int64_t s = e->active[k];
-            dd sum = base_dd_add((dd){ pool->lambda[s], pool->lambda_lo[s] }, base_dd(change[k]));
-            pool->lambda[s] = sum.hi;
-            pool->lambda_lo[s] = sum.lo;
-        }
-        last = size;
-        settled = size < small;
     }
     return SVM_DOUBT;
 }

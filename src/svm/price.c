@@ -157,13 +157,24 @@ static double exact_margin(const job *j, const svm_term *term, const la_rows *to
     return base_dd_value(base_dd_sub(*base, exact->dot(s.x, u_hi, u_lo, rows->d)));
 }
 
+/* A term while it is read. */
+typedef struct view {
+    svm_term term;
+    la_rows tokens;
+    bool first, ready; /* never read before; directions in double-double are there */
+    dd base;           /* logit of the base token                                  */
+    double b, bound, noise;
+    double query_norm; /* negative: not computed yet */
+} view;
+
 /* |A| of one row; u_hi and u_lo of the scratch stay as they are. */
-static double row_norm(const job *j, const svm_term *term, int64_t t, scratch s)
+static double row_norm(const job *j, view *v, int64_t t, scratch s)
 {
     const svm_rows *rows = j->pricing->rows;
-    svm_rows_delta(rows, term, t, s.x, s.more, s.more + rows->d);
-    double size = la_norm(s.x, rows->d);
-    return rows->matrix ? size * la_norm(s.z, rows->d) : size;
+    svm_rows_delta(rows, &v->term, t, s.x, s.more, s.more + rows->d);
+    if (v->query_norm < 0)
+        v->query_norm = rows->matrix ? la_norm(s.z, rows->d) : 1;
+    return la_norm(s.x, rows->d) * v->query_norm;
 }
 
 /* Adds a row near its b, or below it, to the report. */
@@ -185,15 +196,6 @@ static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int
     int64_t slot = svm_pool_find(settings->soft, term->term, t);
     return slot >= 0 && settings->soft->place[slot] == SVM_AT_UPPER;
 }
-
-/* A term while it is read. */
-typedef struct view {
-    svm_term term;
-    la_rows tokens;
-    bool first, ready; /* never read before; directions in double-double are there */
-    dd base;           /* logit of the base token                                  */
-    double b, bound, noise;
-} view;
 
 /* Merged tokens are no rows, and tokens with the key of the base token cannot be separated. */
 static bool is_row(const job *j, const view *v, int64_t t, svm_pass *pass)
@@ -220,7 +222,7 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
         return INFINITY;
     if (settings->exact && fabs(margin - b) <= NEAR + v->noise) {
         margin = exact_margin(j, &v->term, &v->tokens, t, s, &v->ready, &v->base);
-        size = row_norm(j, &v->term, t, s);
+        size = row_norm(j, v, t, s);
         report_near(pass, margin, b, size);
     } else if (margin < b) {
         report_near(pass, margin, b, 0);
@@ -241,7 +243,7 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
 {
     svm_pricing *pricing = j->pricing;
     const svm_rows *rows = pricing->rows;
-    view v = { .term = svm_rows_term(rows, g), .first = pricing->when[g] < 0 };
+    view v = { .term = svm_rows_term(rows, g), .first = pricing->when[g] < 0, .query_norm = -1 };
     bool vector = rows->problem == ATTSVM_PROBLEM_V;
     v.tokens = data_sequence(rows->data, v.term.i);
     v.tokens.count = v.term.visible;

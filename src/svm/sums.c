@@ -33,6 +33,8 @@ void svm_pool_combine(svm_pool *pool, const int32_t *slots, const double *coef, 
     la_gemm(true, false, d, d, pool->queries, 1, pool->u, d, pool->z, d, 0, out, d);
 }
 
+/* The low parts of rows are below 2^-53 of the high ones: what they add needs no error of its own.
+ */
 void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *coef,
                             const double *coef_lo, int64_t count, double *hi, double *lo)
 {
@@ -41,8 +43,8 @@ void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *
     if (!pool->rows->matrix) {
         for (int64_t k = 0; k < count; k++) {
             dd c = { coef[k], coef_lo ? coef_lo[k] : 0 };
+            la_axpy(c.hi, pool->lo + slots[k] * d, lo, d);
             exact->axpy(c, pool->hi + slots[k] * d, hi, lo, d);
-            exact->axpy(base_dd(c.hi), pool->lo + slots[k] * d, hi, lo, d);
         }
         return;
     }
@@ -56,8 +58,8 @@ void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *
             memset(u_lo, 0, (size_t)d * sizeof *u);
         }
         pool->used[q] = 1;
+        la_axpy(c.hi, pool->lo + slots[k] * d, u_lo, d);
         exact->axpy(c, pool->hi + slots[k] * d, u, u_lo, d);
-        exact->axpy(base_dd(c.hi), pool->lo + slots[k] * d, u, u_lo, d);
     }
     for (int64_t q = 0; q < pool->queries; q++)
         if (pool->used[q])
