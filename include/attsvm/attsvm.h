@@ -856,8 +856,8 @@ ATTSVM_API attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_tra
 
 /*
  * Verdicts on `count` runs, which are run first where they have not been, over `threads` threads
- * (0: all cores), each on one; the results do not depend on the number of threads.  `solutions`
- * (count) may be NULL.  Reports the first failure in the order of runs.
+ * (0: all cores) as attsvm_train_run_batch does; the results do not depend on the number of
+ * threads. `solutions` (count) may be NULL.  Reports the first failure in the order of runs.
  */
 ATTSVM_API attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t count,
                                               const attsvm_svm_settings *svm, int64_t threads,

@@ -135,20 +135,33 @@ typedef struct jobs {
 static void judge_one(void *context, int64_t k, int worker)
 {
     jobs *j = context;
-    attsvm_train *run = j->runs[k];
     attsvm_svm_settings svm;
-    attsvm_error *err = &j->errors[k];
     (void)worker;
-    run->m->threads = 1;
-    if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN &&
-        attsvm_train_run(run, NULL, NULL, err) != ATTSVM_OK)
-        return;
     if (j->svm) {
         svm = *j->svm;
         svm.threads = 1;
     }
-    attsvm_verdict_of(&j->out[k], run, j->svm ? &svm : NULL, j->solutions ? &j->solutions[k] : NULL,
-                      err);
+    attsvm_verdict_of(&j->out[k], j->runs[k], j->svm ? &svm : NULL,
+                      j->solutions ? &j->solutions[k] : NULL, &j->errors[k]);
+}
+
+/* Runs those that have not been run, side by side where they fit each other. */
+static attsvm_status run_missing(attsvm_train *const *runs, int64_t count, int64_t threads,
+                                 attsvm_error *err)
+{
+    attsvm_train **missing;
+    int64_t found = 0;
+    TRY(base_allocate(&missing, (size_t)count + 1, sizeof *missing, "verdicts", err));
+    for (int64_t k = 0; k < count; k++) {
+        runs[k]->m->threads = 1;
+        if (runs[k]->info.outcome == ATTSVM_TRAIN_NOT_RUN)
+            missing[found++] = runs[k];
+    }
+    attsvm_status status = ATTSVM_OK;
+    if (found > 0)
+        status = attsvm_train_run_batch(missing, found, threads, err);
+    free(missing);
+    return status;
 }
 
 attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t count,
@@ -160,9 +173,10 @@ attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t count,
     attsvm_status status = ATTSVM_OK;
     if (count < 0 || threads < 0)
         return fail(err, ATTSVM_E_ARG, "%" PRId64 " runs on %" PRId64 " threads", count, threads);
-    TRY(base_allocate(&j.errors, (size_t)count + 1, sizeof *j.errors, "verdicts", err));
     for (int64_t k = 0; k < count && solutions; k++)
         solutions[k] = NULL;
+    TRY(run_missing(runs, count, threads, err));
+    TRY(base_allocate(&j.errors, (size_t)count + 1, sizeof *j.errors, "verdicts", err));
     base_parallel(base_threads(threads), count, judge_one, &j);
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
         status = j.errors[k].status;

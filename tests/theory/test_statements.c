@@ -164,9 +164,6 @@ static void start_at(const attsvm_data *data, const int64_t *alpha, tally *sum)
         attsvm_train *run =
             create(started, (options){ ATTSVM_MODEL_W, "ngd", "file", 0.1, 4000, 0 });
         attsvm_verdict v = judge(run, NULL);
-        if (found.local)
-            print_message("  adv %g margin %g corr %g same %d\n", found.advantage, info.margin,
-                          v.correlation, memcmp(run->m->selected, alpha, 24) == 0);
         bool same = memcmp(run->m->selected, alpha, (size_t)data->n * sizeof *alpha) == 0;
         sum->local += found.local;
         sum->stayed += found.local && same && v.correlation > 0.99;
