@@ -32,9 +32,11 @@ static double now(void)
 
 static void report(const char *what, double value, const char *unit)
 {
+    char number[32];
+    snprintf(number, sizeof number, "%.5g", value);
     if (json)
-        printf("%s\n  {\"what\": \"%s\", \"value\": %.5g, \"unit\": \"%s\"}", lines++ ? "," : "[",
-               what, value, unit);
+        printf("%s\n  {\"what\": \"%s\", \"value\": %s, \"unit\": \"%s\"}", lines++ ? "," : "[",
+               what, isfinite(value) ? number : "null", unit);
     else
         printf("%-58s %10.4g %s\n", what, value, unit);
     fflush(stdout);
@@ -89,12 +91,11 @@ static double run_once(const attsvm_data *data, attsvm_model kind, int64_t iters
 static double torch_step(int64_t n, int64_t T, int64_t d)
 {
     char command[1024];
-    const char *end = strstr(__FILE__, "bench_train.c");
     double seconds = NAN;
     snprintf(command, sizeof command,
-             "/usr/bin/python3 '%.*speers/torch_step.py' %" PRId64 " %" PRId64 " %" PRId64
-             " 8 200 2>/dev/null",
-             (int)(end - __FILE__), __FILE__, n, T, d);
+             "/usr/bin/python3 '" BENCH_FOLDER "/peers/torch_step.py' %" PRId64 " %" PRId64
+             " %" PRId64 " 8 200 2>/dev/null",
+             n, T, d);
     FILE *pipe = popen(command, "r");
     if (pipe && fscanf(pipe, "%lf", &seconds) != 1)
         seconds = NAN;

@@ -1,0 +1,386 @@
+#!/usr/bin/python3
+"""Measures everything that the documents claim, and writes it down.
+
+    bench/suite.py [--quick] [--build DIR] [--mpi DIR] [-o FILE] [NAME...]
+
+NAMEs are kernels, train, svm, svm-peers, norms, verdicts, scale and ranks; default: all of them.
+--quick takes small sizes and few repeats: less than two minutes, for comparing work counts; its
+times mean little.  Prints a table, writes FILE (build/bench/results.json) and, where gnuplot is
+there, a picture beside it (results.svg): every number that has a limit, over that limit.
+
+FILE holds {"machine": ..., "results": [...]}; a result is
+
+    bench, what, unit    its name
+    value                a number; null: not to be had (a peer is missing)
+    kind                 count (the same on every run), time, ratio (of two times), memory, or
+                         error (only its limit matters)
+    better               less or more
+    limit                the most that it should be, or the least where more is better
+
+bench/compare sets two such files side by side.
+"""
+import argparse
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAMES = ("kernels", "train", "svm", "svm-peers", "norms", "verdicts", "scale", "ranks")
+COUNTS = ("reads of the tokens", "rounds", "iterations", "active rows", "optimal", "bytes",
+          "bytes, predicted", "flop", "of the runs")
+MORE = ("GB/s", "a second", "Gflop/s", "optimal")
+
+# bench, what, unit: the limit that was set for it; the first that matches.
+LIMITS = [
+    ("train", r"PyTorch / attsvm", "times", 400),
+    ("train", r"model p, float32, 1 thread: step / yardstick", "times", 1.6),
+    ("train", r"step / yardstick", "times", 1.25),
+    ("scale", r"step: exponent", "of the size", 1.05),
+    ("svm", r"^P4", "times one read", 3),
+    ("svm", r"^P3", "times one read", 6),
+    ("svm", r"^batch", "us", 40),
+    ("svm", r"", "gap", 1e-12),
+    ("svm", r"", "worst gap", 1e-12),
+    ("svm-peers", r"^P2 .*fastest that reaches 1e-9", "times as long", 50),
+    ("svm-peers", r"^F3 .*fastest liblinear", "times as long", 10),
+    ("norms", r"^N1 attsvm", "ms", 1),
+    ("norms", r"^N5 attsvm", "ms", 3000),
+    ("norms", r"^N3 csdp", "times as long", 30),
+    ("norms", r"^N4 csdp", "times as long", 100),
+    ("norms", r"^(N3|N4) fastest", "times as long", 20),
+    ("norms", r"^Q\d fastest", "times as long", 20),
+    ("verdicts", r"^verdicts", "a second", 1000),
+]
+
+
+class Suite:
+    def __init__(self, options):
+        self.quick, self.build, self.mpi = options.quick, options.build, options.mpi
+        self.results, self.problems = [], []
+
+    # ------------------------------------------------------------------ what was measured
+
+    def add(self, bench, what, value, unit, kind=None, better=None, limit=None):
+        if kind is None:
+            kind = ("count" if unit in COUNTS else "memory" if unit.startswith("MB") else
+                    "ratio" if unit.startswith(("times", "of the size")) else "time")
+        if better is None:
+            peer = " / attsvm" in what or "one thread / two" in what or unit == "times as long"
+            better = "more" if unit in MORE or peer else "less"
+        result = {"bench": bench, "what": what, "value": value, "unit": unit, "kind": kind,
+                  "better": better}
+        if value is None or not math.isfinite(value):
+            result["value"] = None
+        for where, pattern, of, bound in LIMITS:
+            if limit is None and where == bench and of == unit and re.search(pattern, what):
+                limit = bound
+        if limit is not None:
+            result["limit"] = limit
+        self.results.append(result)
+        shown = "not to be had" if result["value"] is None else f"{value:12.5g} {unit}"
+        print(f"  {what:60} {shown:32}{verdict(result)}", flush=True)
+
+    def run(self, bench, command, peak=True):
+        """The standard output of a command; its highest resident memory becomes a result."""
+        with tempfile.TemporaryFile("w+") as out:
+            try:
+                child = subprocess.Popen(command, stdout=out, stdin=subprocess.DEVNULL)
+            except OSError as problem:
+                self.problems.append(f"{bench}: {problem}")
+                return ""
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0)
+            text = out.read()
+        if child.returncode != 0:
+            self.problems.append(f"{bench}: {' '.join(command)} ended with {child.returncode}")
+        if peak:
+            self.add(bench, "memory at most: " + " ".join([os.path.basename(command[0])] +
+                     command[1:]), usage.ru_maxrss / 1024, "MB")
+        return text
+
+    def program(self, bench, *words):
+        """The list that a program of build/bench prints with --json."""
+        text = self.run(bench, [os.path.join(self.build, "bench", words[0]), "--json", *words[1:]])
+        try:
+            return json.loads(text)
+        except ValueError:
+            self.problems.append(f"{bench}: {words[0]} printed no JSON")
+            return []
+
+    # ------------------------------------------------------------------------- the parts
+
+    def kernels(self):
+        parts = ("exp", "rows") if self.quick else ("exp", "rows", "dense")
+        for at in self.program("kernels", "bench_la", *parts):
+            if at["group"] == "dense" and at["unit"] != "n":
+                continue  # the sizes at which BLAS takes over tell enough
+            what = f"{at['group']}: {at['what']}"
+            self.add("kernels", what, at["value"], at["unit"], "time",
+                     "more" if at["unit"] == "n" else None)
+
+    def train(self):
+        rounds = "2" if self.quick else "9"
+        for at in self.program("train", "bench_train", "--rounds", rounds, "tiny"):
+            self.add("train", at["what"], at["value"], at["unit"])
+        # n, T, d and what else; the same number of tokens' bytes at each width
+        n = 8000 if self.quick else 60000
+        cases = [(n, 32, 64, []), (n // 4, 32, 256, ["--only", "p"])]
+        if not self.quick:
+            cases += [(n // 12, 32, 768, ["--only", "p"]),
+                      (n, 32, 64, ["--only", "p", "--ragged"]),
+                      (n // 4, 32, 256, ["--only", "p", "--ragged"]),
+                      (n // 12, 32, 768, ["--only", "p", "--ragged"])]
+        for n, T, d, more in cases:
+            self.large(n, T, d, more, "2" if self.quick else "9")
+
+    def large(self, n, T, d, more, rounds):
+        size = f"n={n} T={T} d={d}" + (" ragged" if "--ragged" in more else "")
+        head, steps = "", {}
+        for at in self.program("train", "bench_train", "--rounds", rounds, "--n", str(n), "--T",
+                               str(T), "--d", str(d), *more, "large"):
+            what = at["what"].strip()
+            if at["what"].startswith("model"):
+                head = what[:what.rindex(":")]
+                steps[head, "step"] = at["value"]
+                if "--ragged" not in more:
+                    # scores and sum: 4 d a token; Z W' and U' Z: 4 d^2 a sequence, twice for KQ
+                    flops = 4.0 * n * T * d
+                    if not what.startswith("model p"):
+                        flops += (2 if what.startswith("model KQ") else 1) * 4.0 * n * d * d
+                    self.add("train", f"{size}, {head}: work of a step", flops, "flop")
+                what = "step"
+            steps[head, what] = at["value"]
+            self.add("train", f"{size}, {head}: {what}", at["value"], at["unit"])
+        for head in [head for head, what in steps if what == "step" and "1 thread" in head]:
+            self.threads(size, head, steps)
+
+    def threads(self, size, one, steps):
+        """What the second thread brings; a limit only where the memory gives that much."""
+        two, name = one.replace("1 thread", "2 threads"), one.replace(", 1 thread", "")
+        if (two, "step") not in steps:
+            return
+        read = [min(steps[head, "reading the tokens once, one stream"], steps[head, "four streams"])
+                for head in (one, two)]
+        self.add("train", f"{size}, {name}: read, one thread / two", read[0] / read[1], "times")
+        limit = 1.7 if name.startswith("model p") and read[0] >= 1.7 * read[1] else None
+        self.add("train", f"{size}, {name}: step, one thread / two",
+                 steps[one, "step"] / steps[two, "step"], "times", limit=limit)
+
+    def svm(self):
+        repeat = "1" if self.quick else "5"
+        names = ("P1", "P2", "P3", "F2p", "F3", "batch") if self.quick else (None,)
+        for name in names:
+            only = ["--only", name] if name else []
+            for at in self.program("svm", "bench_svm", "--repeat", repeat, *only):
+                kind = "error" if "gap" in at["unit"] else None
+                self.add("svm", at["what"], at["value"], at["unit"], kind)
+
+    def peers(self, bench, script, program, names):
+        """Every peer beside attsvm, and the fastest of those that come near enough."""
+        text = self.run(bench, ["/usr/bin/python3", os.path.join(HERE, "peers", script),
+                                os.path.join(self.build, program), "--json", *names], peak=False)
+        groups = {}
+        for line in text.splitlines():
+            at = json.loads(line)
+            groups.setdefault(at["instance"], []).append(at)
+        for name, group in groups.items():
+            for at in group:
+                error = at["error"]
+                near = f" (error {error:.0e})" if math.isfinite(error) else " (no solution)"
+                if at["who"] == "attsvm":
+                    self.add(bench, f"{name} attsvm", 1e3 * at["seconds"], "ms")
+                else:
+                    self.add(bench, f"{name} {at['who']}", at["times"], "times as long")
+                    print(f"      {1e3 * at['seconds']:.4g} ms{near}")
+            others = [at for at in group if at["who"] != "attsvm"]
+            yield name, others
+
+    def svm_peers(self):
+        names = ("P1", "P2", "F2p") if self.quick else ()
+        for name, others in self.peers("svm-peers", "svm_peers.py", "attsvm", names):
+            exact = [at["times"] for at in others if at["error"] <= 1e-9]
+            linear = [at["times"] for at in others if at["who"].startswith("liblinear")]
+            if exact:
+                self.add("svm-peers", f"{name} fastest that reaches 1e-9", min(exact),
+                         "times as long")
+            if linear:
+                self.add("svm-peers", f"{name} fastest liblinear", min(linear), "times as long")
+
+    def norms(self):
+        names = ("N1", "N2", "Q1", "S1", "L1", "L8") if self.quick else ()
+        program = os.path.join("bench", "bench_norms")
+        for name, others in self.peers("norms", "norm_peers.py", program, names):
+            if others:
+                self.add("norms", f"{name} fastest", min(at["times"] for at in others),
+                         "times as long")
+
+    def verdicts(self):
+        runs = "500" if self.quick else "5000"
+        for at in self.program("verdicts", "bench_verdicts", "--runs", runs):
+            self.add("verdicts", f"verdicts, {at['threads']} threads", at["value"], at["unit"])
+            for key in sorted(set(at) - {"what", "value", "unit", "threads", "runs"}):
+                self.add("verdicts", f"{key}, {runs} runs", at[key], "of the runs"
+                         if key != "correlation" else "mean", "count")
+
+    def scale(self):
+        few = ["--rounds", "1", "--tokens", "32768"] if self.quick else []
+        seen = set()
+        for at in self.program("scale", "bench_scale", *few):
+            key = at["what"], at["unit"]
+            if key not in seen:  # n, T and d grow from the same point
+                self.add("scale", at["what"], at["value"], at["unit"])
+            seen.add(key)
+
+    def ranks(self):
+        """Seconds and bytes of a step over ranks: those of a long run less those of a short one."""
+        attsvm, d, iters = os.path.join(self.mpi, "attsvm"), 64, (20, 120)
+        if not shutil.which("mpirun") or not os.path.exists(attsvm):
+            print("  left out: no mpirun, or no build for it (make mpi)")
+            return
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "data.npz")
+            subprocess.run([os.path.join(self.build, "attsvm"), "generate", "--kind", "planted-p",
+                            "--n", "4000" if self.quick else "40000", "--T", "32", "--d", str(d),
+                            "--dtype", "float32", "-q", "-o", path], check=True)
+            for count in (1, 2):
+                told = []
+                for steps in iters:
+                    best = None
+                    for _ in range(3):
+                        out = subprocess.run(
+                            ["mpirun", "--oversubscribe", "-n", str(count), attsvm, "train", path,
+                             "--model", "p", "--iters", str(steps), "--threads", "1", "--json"],
+                            env=environment, capture_output=True, text=True)
+                        if out.returncode != 0:
+                            self.problems.append(f"ranks: mpirun -n {count}: {out.stderr.strip()}")
+                            return
+                        at = json.loads(out.stdout)
+                        best = at if not best or at["seconds"] < best["seconds"] else best
+                    told.append(best)
+                steps = iters[1] - iters[0]
+                sent = told[1].get("bytes_sent", 0) - told[0].get("bytes_sent", 0)
+                what = f"{count} rank{'s' if count > 1 else ''}, model p, a step"
+                self.add("ranks", what, 1e3 * (told[1]["seconds"] - told[0]["seconds"]) / steps,
+                         "ms")
+                self.add("ranks", what, sent / steps, "bytes")
+                self.add("ranks", what, 8 * (d + 1) * math.log2(count), "bytes, predicted")
+                if sent / steps != 8 * (d + 1) * math.log2(count):
+                    self.problems.append(f"ranks: {what} does not send what is predicted")
+
+
+def verdict(result):
+    """Whether a result keeps its limit, in words."""
+    if "limit" not in result:
+        return ""
+    bound = "at least" if result["better"] == "more" else "at most"
+    told = f"{bound} {result['limit']:g}"
+    return told if share(result) <= 1 else told + ": NOT MET"
+
+
+def share(result):
+    """How much of its limit a result takes: at most 1 where it is kept."""
+    value, limit = result["value"], result["limit"]
+    if value is None or (result["better"] == "more" and value <= 0):
+        return math.inf
+    return limit / value if result["better"] == "more" else value / limit
+
+
+def machine():
+    name = platform.processor()
+    try:
+        with open("/proc/cpuinfo") as f:
+            name = next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {"processor": name, "cores": os.cpu_count(), "system": platform.platform()}
+
+
+def draw(results, path):
+    """Every result with a limit as a share of it; the line is the limit."""
+    shown = [r for r in results if "limit" in r and r["kind"] != "error" and
+             0 < share(r) < math.inf]
+    if not shown or not shutil.which("gnuplot"):
+        return False
+    rows, ticks = [], []
+    for k, r in enumerate(reversed(shown)):
+        rows.append(f"{share(r):.6g} {k}")
+        name = f"{r['bench']}: {r['what']}".replace('"', "").replace("_", " ")
+        ticks.append(f'"{name}" {k}')
+    kept = "\n".join(row for row, r in zip(rows, reversed(shown)) if share(r) <= 1)
+    missed = "\n".join(row for row, r in zip(rows, reversed(shown)) if share(r) > 1)
+    least = min(0.5, min(share(r) for r in shown) / 1.5)
+    most = max(2, max(share(r) for r in shown) * 1.5)
+    plots = []
+    if kept:
+        plots.append("$kept using 1:2 with points pt 7 ps 0.6 lc rgb '#2b6cb0' notitle")
+    if missed:
+        plots.append("$missed using 1:2 with points pt 7 ps 0.6 lc rgb '#c53030' notitle")
+    script = f"""set terminal svg size 900,{90 + 18 * len(shown)} font 'sans,11' background '#ffffff'
+set output '{path}'
+$kept << END
+{kept}
+END
+$missed << END
+{missed}
+END
+set logscale x
+set xrange [{least:g}:{most:g}]
+set yrange [-0.7:{len(shown) - 0.3}]
+set ytics ({', '.join(ticks)}) nomirror
+set xlabel 'share of the limit (left of the line: kept)'
+set grid x lc rgb '#dddddd'
+set arrow from 1,graph 0 to 1,graph 1 nohead lc rgb '#555555'
+plot {', '.join(plots)}
+"""
+    done = subprocess.run(["gnuplot"], input=script, text=True, capture_output=True)
+    if done.returncode != 0:
+        print(done.stderr, file=sys.stderr)
+    return done.returncode == 0
+
+
+def main():
+    top = os.path.dirname(HERE)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, under two minutes")
+    parser.add_argument("--build", default=os.path.join(top, "build"))
+    parser.add_argument("--mpi", default=os.path.join(top, "build-mpi"))
+    parser.add_argument("-o", "--output", help="default: BUILD/bench/results.json")
+    parser.add_argument("name", nargs="*", help=", ".join(NAMES) + "; default: all")
+    options = parser.parse_args()
+    for name in options.name:
+        if name not in NAMES:
+            parser.error(f"no benchmark '{name}'; there are: {' '.join(NAMES)}")
+    output = options.output or os.path.join(options.build, "bench", "results.json")
+    suite = Suite(options)
+    for name in options.name or NAMES:
+        start = time.monotonic()
+        print(f"== {name}", flush=True)
+        getattr(suite, name.replace("-", "_"))()
+        print(f"   {time.monotonic() - start:.0f} s", flush=True)
+    with open(output, "w") as f:
+        json.dump({"machine": machine(), "quick": options.quick, "results": suite.results}, f,
+                  indent=1, allow_nan=False)
+        f.write("\n")
+    limited = [r for r in suite.results if "limit" in r]
+    met = sum(share(r) <= 1 for r in limited)
+    print(f"{len(suite.results)} results in {output}; {met} of {len(limited)} limits met"
+          + (" (quick: times mean little)" if options.quick else ""))
+    picture = os.path.splitext(output)[0] + ".svg"
+    if draw(suite.results, picture):
+        print(f"picture in {picture}")
+    for problem in suite.problems:
+        print(f"bench: {problem}", file=sys.stderr)
+    return 1 if suite.problems else 0
+
+
+sys.exit(main())
