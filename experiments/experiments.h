@@ -113,7 +113,7 @@ typedef struct experiments_prompt {
 
 /* Exact descent: trace_p, trace_v (steps+1, d); softmax (steps+1, n) of the selected token;
    trace_v and softmax may be NULL. */
-attsvm_status experiments_exact(const experiments_prompt *prompt, double *trace_p, double *trace_v,
+attsvm_status experiments_exact(const experiments_prompt *q, double *trace_p, double *trace_v,
                                 double *softmax, attsvm_error *err);
 /* The same steps with the textbook gradient in float (single) or double; logistic loss, ngd. */
 attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, double *trace_p,
@@ -122,10 +122,10 @@ attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, d
 attsvm_status experiments_naive_gradient(const experiments_prompt *prompt, bool single, double *g,
                                          attsvm_error *err);
 /* The SVM of `kind` (P, V, JOINT) for alpha (n) into theta (d). */
-attsvm_status experiments_prompt_svm(const experiments_prompt *prompt, attsvm_problem_kind kind,
+attsvm_status experiments_prompt_svm(const experiments_prompt *q, attsvm_problem_kind kind,
                                      const int64_t *alpha, double *theta, attsvm_error *err);
 /* argmax_t of the logits X_i W'p of sequence i. */
-int64_t experiments_argmax(const experiments_prompt *prompt, int64_t i, const double *p);
+int64_t experiments_argmax(const experiments_prompt *q, int64_t i, const double *p);
 
 /* ---------------------------------------------------- samples: unit vectors, trained */
 

@@ -186,8 +186,9 @@ static attsvm_status draw_corr(const experiments_result *r, report_figure **out,
     TRY(experiments_get(r, "correlation", &c, err));
     TRY(experiments_get(r, "W", &W, err));
     for (int k = 0; k < RULES * RULES; k++) {
+        int row = k / RULES;
         x[k] = k % RULES;
-        y[k] = k / RULES;
+        y[k] = row;
         value[k] = mean_at(&c, k);
     }
     *out = report_figure_create(2, 960, 440);

@@ -60,7 +60,7 @@ static attsvm_status compare_gradients(job *j, experiments_prompt q, const doubl
 static attsvm_status follow(job *j, experiments_prompt *q, double *trace, int64_t run,
                             attsvm_error *err)
 {
-    int64_t alpha[N], runs = j->setup->runs;
+    int64_t alpha[N] = { 0 }, runs = j->setup->runs;
     double svm[D];
     for (int kind = 0; kind < KINDS; kind++) {
         const double *end = trace + (ptrdiff_t)STEPS * D;

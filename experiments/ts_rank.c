@@ -121,8 +121,9 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
     TRY(base_allocate(&chosen, (size_t)setup->runs, sizeof *chosen, "draws", err));
     attsvm_status status = ATTSVM_OK;
     for (int64_t k = 0; k < POINTS && status == ATTSVM_OK; k++) {
-        points[3 * k] = (double)curves[k / DIMENSIONS].n;
-        points[3 * k + 1] = (double)curves[k / DIMENSIONS].T;
+        int64_t curve = k / DIMENSIONS;
+        points[3 * k] = (double)curves[curve].n;
+        points[3 * k + 1] = (double)curves[curve].T;
         points[3 * k + 2] = (double)dimensions[k % DIMENSIONS];
         status = run_point(setup, k, &share[k], fro + k * setup->runs, nuc + k * setup->runs,
                            chosen, err);

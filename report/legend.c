@@ -122,7 +122,8 @@ report_box report_panel_box(const report_figure *f, int panel, double *legend_to
     int rows = (f->panel_count + f->columns - 1) / f->columns;
     double width = (double)f->width / f->columns, height = (double)f->height / rows;
     double left = width * (panel % f->columns);
-    double top = f->height - height * (panel / f->columns); /* rows count from the top */
+    int row = panel / f->columns; /* rows count from the top */
+    double top = f->height - height * row;
     report_box box = { left + LEFT, left + width - RIGHT, top - height + BOTTOM, top };
     box.top -= f->texts[panel][0][0] ? TITLE : NO_TITLE;
     box.left += names_room(&f->panels[panel].y);

@@ -56,9 +56,8 @@ static attsvm_status set_query(model *m, const char *text, attsvm_error *err)
         return fail(err, ATTSVM_E_ARG, "query = %s: the query of a prompt model is p", text);
     if (m->prompt)
         mode = 0;
-    else if (unsaid && m->loss.of_log && !attsvm_data_array(m->data, "Z"))
-        mode = ATTSVM_QUERY_LAST;
-    else if (!unsaid && strcmp(text, "last") == 0)
+    else if (unsaid ? m->loss.of_log && !attsvm_data_array(m->data, "Z")
+                    : strcmp(text, "last") == 0)
         mode = ATTSVM_QUERY_LAST;
     else if (!unsaid && strcmp(text, "all") == 0)
         mode = ATTSVM_QUERY_ALL;
@@ -126,7 +125,8 @@ static attsvm_status set_head(model *m, const model_options *options, attsvm_err
 {
     double *V = NULL, *v = NULL;
     m->head.d = m->head.size = m->d;
-    if (m->loss.of_log && (m->trains_v || options->user_head || strcmp(options->head, "linear")))
+    if (m->loss.of_log &&
+        (m->trains_v || options->user_head || strcmp(options->head, "linear") != 0))
         return fail(err, ATTSVM_E_ARG,
                     "loss = ntp: attention itself is the prediction, there is no head; models are "
                     "p, pW, W, KQ");

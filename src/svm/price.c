@@ -96,7 +96,7 @@ double svm_pricing_tenth(const svm_pricing *pricing)
     int bin = 0;
     for (; bin < BINS - 1; bin++) {
         sum += counts[bin];
-        if (sum + counts[bin + 1] > (double)(pricing->terms / 10))
+        if (sum + counts[bin + 1] > 0.1 * (double)pricing->terms)
             break;
     }
     return ldexp(1, bin + LOWEST);

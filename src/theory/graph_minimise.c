@@ -38,7 +38,7 @@ static void layout(work *w, arena *a)
 static void descend(work *w)
 {
     pairs *p = &w->kept;
-    double alpha[MEMORY];
+    double alpha[MEMORY] = { 0 };
     for (int64_t j = 0; j < p->size; j++)
         w->direction[j] = -w->g[j];
     for (int64_t back = 0; back < p->count; back++) {

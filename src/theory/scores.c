@@ -184,7 +184,7 @@ attsvm_term attsvm_scores_term(const attsvm_scores *scores, int64_t term)
     attsvm_term out = { .best = -INFINITY, .next = -INFINITY, .worst = INFINITY };
     locate(scores, term, &out.sequence, &out.query);
     const double *value = scores->value + data_first(scores->data, out.sequence);
-    int label = scores->label[term];
+    double label = scores->label[term];
     out.tokens = data_terms_visible(&scores->terms, out.sequence, out.query);
     for (int64_t t = 0; t < out.tokens; t++) {
         double gamma = label * value[t];
