@@ -45,6 +45,7 @@ typedef struct spectral {
     double *diagonal, *rhs, *rest, *fix; /* K's diagonal; right sides, residuals */
     double *best_W, *best_lambda;
     int64_t *equal_row;
+    uint8_t *play; /* (rows) rows of the Newton steps */
     svm_schur schur;
     void *memory;
 } spectral;
@@ -78,6 +79,7 @@ static void layout(spectral *s, arena *a)
     s->gram = take(a, equals * equals);
     s->nu = take(a, equals);
     s->equal_row = take_int64(a, equals);
+    s->play = base_take(a, m, 1);
     s->scaled.b = take(a, m);
     s->unit.u = take(a, size * p);
     s->unit.v = take(a, q * q);
@@ -431,27 +433,34 @@ static attsvm_status certify(spectral *s, double *gap, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Tries multipliers of every rank that the singular values of W suggest. */
+/* Newton steps at every rank that the singular values of W suggest, while the gap falls. */
 static attsvm_status refine(spectral *s, attsvm_error *err)
 {
     int64_t n = s->p < s->q ? s->p : s->q, last = 0;
-    double *kept = s->dlambda, *sigma = s->dy;
-    memcpy(kept, s->lambda, (size_t)s->rows * sizeof *kept);
+    double *lambda = s->dlambda, *W = s->fix, *sigma = s->dy;
+    memcpy(lambda, s->lambda, (size_t)s->rows * sizeof *lambda);
+    memcpy(W, s->W, (size_t)s->size * sizeof *W);
     memcpy(s->S, s->W, (size_t)s->size * sizeof *s->S);
     TRY(la_svd(s->p, s->q, s->S, s->q, sigma, s->T1, n, s->T2, s->q, err));
+    for (int64_t r = 0; r < s->rows; r++)
+        s->play[r] = s->part->equal[r] || s->lambda[r] > s->w[r];
     for (double apart = 1e-8; apart < 0.1; apart *= 10) {
         int64_t rank = 0;
-        double gap;
         while (rank < n && sigma[rank] > (1 - apart) * sigma[0])
             rank++;
         if (rank == last)
             continue;
         last = rank;
-        for (double cut = 1e-13; cut < 1e-3; cut *= 1e3) {
-            TRY(svm_spectral_polish(s->part, s->A, s->W, s->w, s->lambda, rank, cut, err));
+        memcpy(s->lambda, lambda, (size_t)s->rows * sizeof *lambda);
+        memcpy(s->W, W, (size_t)s->size * sizeof *W);
+        double gap = INFINITY, before;
+        do {
+            before = gap;
+            TRY(svm_spectral_polish(s->part, s->A, s->scaled.b, s->play, rank, s->W, s->lambda,
+                                    err));
+            TRY(svm_part_settle(s->part, s->scale, s->W, err));
             TRY(certify(s, &gap, err));
-            memcpy(s->lambda, kept, (size_t)s->rows * sizeof *kept);
-        }
+        } while (gap < 0.5 * before);
     }
     return ATTSVM_OK;
 }
