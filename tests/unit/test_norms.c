@@ -175,6 +175,33 @@ static void many_rows(void **state)
     attsvm_data_free(data);
 }
 
+/* A linear program that starts with few columns; with equalities, too. */
+static void many_columns(void **state)
+{
+    (void)state;
+    enum { n = 20, T = 8, d = 40 };
+    static double X[n * T * d], Z[n * d];
+    static int64_t alpha[n];
+    static uint8_t sets[n * T];
+    base_random r = base_random_stream(12, 0);
+    for (int64_t i = 0; i < n * T; i++)
+        base_random_sphere(&r, X + i * d, d);
+    for (int64_t i = 0; i < n; i++) {
+        base_random_sphere(&r, Z + i * d, d);
+        alpha[i] = base_random_below(&r, T);
+        sets[i * T + alpha[i]] = sets[i * T + (alpha[i] + 3) % T] = 1;
+    }
+    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+    attsvm_selection selection = { .alpha = alpha, .sets = sets };
+    for (int k = 0; k < 4; k++) {
+        attsvm_svm_settings settings =
+            settings_in(k < 2 ? ATTSVM_PROBLEM_W : ATTSVM_PROBLEM_MULTI, k % 2 ? "linf" : "l1");
+        attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
 static void bad_settings_are_refused(void **state)
 {
     (void)state;
@@ -201,13 +228,10 @@ static void bad_settings_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_row_in_every_norm),
-        cmocka_unit_test(two_corners),
-        cmocka_unit_test(a_rank_limit),
-        cmocka_unit_test(infeasible_in_every_norm),
-        cmocka_unit_test(nothing_to_separate),
-        cmocka_unit_test(many_rows),
-        cmocka_unit_test(bad_settings_are_refused),
+        cmocka_unit_test(one_row_in_every_norm), cmocka_unit_test(two_corners),
+        cmocka_unit_test(a_rank_limit),          cmocka_unit_test(infeasible_in_every_norm),
+        cmocka_unit_test(nothing_to_separate),   cmocka_unit_test(many_rows),
+        cmocka_unit_test(many_columns),          cmocka_unit_test(bad_settings_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
