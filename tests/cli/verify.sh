@@ -16,9 +16,21 @@ near correlation 1 1e-3
 near efficiency 1 0.05
 good verify equal.npz --model p --init file --iters 2000
 says 'best token of every sequence'
-says 'descent has nowhere else to go'
+says 'from any start descent leads to it'
 good tokens equal.npz --problem p --select run.npz --json
 json globally_optimal true
+
+# several sequences: a start on a wrong token can keep it
+arrays far.npz X:float64:2,2,3=1,0,1,0,0,.5,-2,1,1,0,0,.5 Y:int8:2=1,1 v:float64:3=0,0,1 \
+    W:float64:3,3=1,0,0,0,1,0,0,0,0 init_p:float64:3=5,0,0
+good verify far.npz --model p --init file --iters 2000 --json
+json kind '"local"'
+json selected '[0,1]'
+json conditions.equal_scores true
+json conditions.must '"local"'
+good verify far.npz --model p --init zero --iters 2000
+says 'best token of every sequence'
+says 'can stay there'
 
 # the same start, another score: a worse token for good
 arrays local.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,0 Y:int8:1=1 v:float64:3=0,0,1 \

@@ -101,11 +101,7 @@ static attsvm_verdict judge(attsvm_train *run, const attsvm_svm_settings *svm)
     return v;
 }
 
-/*
- * One sequence: from any start.  Several: from 0.  From elsewhere a sequence that begins saturated
- * on a wrong token can stay there, whatever the step: its pull fades with its own margin, and where
- * that exceeds the margins of the others it never catches up.
- */
+/* One sequence: from any start.  Several: from 0, as the next test shows. */
 static void statement_1_equal_scores_lead_to_the_optimum(void **state)
 {
     (void)state;
@@ -130,6 +126,55 @@ static void statement_1_equal_scores_lead_to_the_optimum(void **state)
         attsvm_train_free(run);
         attsvm_data_free(e.data);
     }
+}
+
+/*
+ * With several sequences not from every start.  Keys and scores:
+ *
+ *   sequence 0   (1,0) of score 1, (0,0) of .5     margin of the best token   p_1
+ *   sequence 1   (-2,1) of score 1, (0,0) of .5                               p_2 - 2 p_1
+ *
+ * p = (1,3) separates the best tokens.  At p = (x,y) with x > y sequence 0 pulls along (1,0) with
+ * weight about e^-x, sequence 1 along (-2,1) with e^-(2x-y): dy/dx is of order e^-(x-y), and its
+ * integral from (5,0) on is finite.  So y stays near 0, x grows without bound, and sequence 1 keeps
+ * its wrong token, in the flow and for any step.  The selection is locally optimal (theory 5): the
+ * best token of sequence 1 is no support token.
+ */
+static void statement_1_does_not_hold_from_every_start(void **state)
+{
+    (void)state;
+    static const double X[12] = { 1, 0, 1, 0, 0, .5, -2, 1, 1, 0, 0, .5 }, Y[2] = { 1, 1 };
+    static const double v[3] = { 0, 0, 1 }, W[9] = { 1, 0, 0, 0, 1 }, far[3] = { 5 };
+    static const struct {
+        const char *step, *init;
+        double lr;
+        bool global;
+    } runs[] = { { "ngd", "file", 0.1, false }, { "ngd", "file", 0.001, false },
+                 { "gd", "file", 1, false },    { "gd", "file", 0.01, false },
+                 { "ngd", "zero", 0.1, true },  { "gd", "zero", 1, true } };
+    attsvm_named_array arrays[] = {
+        { "X", { X, { 2, 2, 3 }, 3, ATTSVM_F64 } },  { "Y", { Y, { 2 }, 1, ATTSVM_F64 } },
+        { "v", { v, { 3 }, 1, ATTSVM_F64 } },        { "W", { W, { 3, 3 }, 2, ATTSVM_F64 } },
+        { "init_p", { far, { 3 }, 1, ATTSVM_F64 } },
+    };
+    attsvm_data *data;
+    attsvm_error err;
+    assert_ok(attsvm_data_create(&data, arrays, 5, NULL, &err), err);
+    for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+        attsvm_conditions c;
+        attsvm_train *run = create(
+            data, (options){ ATTSVM_MODEL_P, runs[k].step, runs[k].init, runs[k].lr, 20000, 0 });
+        attsvm_verdict verdict = judge(run, NULL);
+        assert_ok(attsvm_conditions_of_run(&c, run, &err), err);
+        assert_true(c.equal_scores && c.unique_optimal && c.feasible);
+        assert_int_equal(run->m->selected[0], 0);
+        assert_int_equal(run->m->selected[1], !runs[k].global);
+        assert_true(verdict.optimality.local);
+        if (!runs[k].global)
+            assert_true(fabs(run->theta[1]) < 0.02 && run->theta[0] > 5);
+        attsvm_train_free(run);
+    }
+    attsvm_data_free(data);
 }
 
 /* Starts near 300 theta/|theta| of a selection, where its optimality is clear; counts the ends. */
@@ -374,6 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statement_1_equal_scores_lead_to_the_optimum),
+        cmocka_unit_test(statement_1_does_not_hold_from_every_start),
         cmocka_unit_test(statements_2_and_3_descent_stays_at_locally_optimal_directions_only),
         cmocka_unit_test(statement_6_parametrisation_decides_the_norm),
         cmocka_unit_test(statement_8_assumption_b_on_the_tight_example),
