@@ -233,6 +233,12 @@ static void correct_multipliers(svm_engine *e, const double *change)
     }
 }
 
+attsvm_status svm_engine_reserve(svm_engine *e, attsvm_error *err)
+{
+    TRY(reserve_margins(e, err));
+    return reserve(e, err);
+}
+
 svm_engine_end svm_engine_refine(svm_engine *e, bool *again)
 {
     enum { ROUNDS = 12 };

@@ -119,6 +119,11 @@ attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, atts
     run->pass.conflict_term = -1;
     if (*whole)
         return add_all(run, false, err);
+    if (svm_soft_applies(rows, run->pool.soft)) {
+        *whole = true;
+        TRY(add_all(run, false, err));
+        return svm_soft_start(&run->engine, err);
+    }
     if (rows->sets)
         TRY(add_all(run, true, err));
     if (run->pass.conflict_term >= 0)

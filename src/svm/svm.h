@@ -205,6 +205,11 @@ bool svm_gradients_apply(const svm_engine *engine);
 attsvm_status svm_gradients_solve(svm_engine *engine, bool exact, bool *solved, attsvm_error *err);
 /* Block pivoting towards the solution of the pool, before a run. */
 attsvm_status svm_engine_block(svm_engine *engine, attsvm_error *err);
+/* Room for all rows of the pool to be active, as far as they can be. */
+attsvm_status svm_engine_reserve(svm_engine *engine, attsvm_error *err);
+/* Whether all rows of a soft problem may be gathered; an active set near its solution, for them. */
+bool svm_soft_applies(const svm_rows *rows, double soft);
+attsvm_status svm_soft_start(svm_engine *engine, attsvm_error *err);
 /* Starts again from theta = 0; the second in double-double. */
 attsvm_status svm_engine_restart(svm_engine *engine, attsvm_error *err);
 attsvm_status svm_engine_extend(svm_engine *engine, attsvm_error *err);

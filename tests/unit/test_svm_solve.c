@@ -297,6 +297,25 @@ static void soft_margins_of_random_data(void **state)
     attsvm_data_free(data);
 }
 
+/* Far from separable: nearly all rows are at their bound, some are between. */
+static void soft_margins_of_noise(void **state)
+{
+    (void)state;
+    static int64_t alpha[600];
+    attsvm_data *data = generated(ATTSVM_PLANTED_P, 600, 9, 16, 0, alpha);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    for (int64_t i = 0; i < 600; i++)
+        alpha[i] = 0; /* whatever was planted */
+    for (double C = 1e-4; C < 2e3; C *= 100) {
+        settings.soft = C;
+        attsvm_solution *soft =
+            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+        assert_true(attsvm_solution_info(soft).iterations < 100); /* the start is a good one */
+        attsvm_solution_free(soft);
+    }
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +326,7 @@ int main(void)
         cmocka_unit_test(conjugate_gradients),
         cmocka_unit_test(batches_are_single_solves),
         cmocka_unit_test(soft_margins_of_random_data),
+        cmocka_unit_test(soft_margins_of_noise),
     };
     return cmocka_run_group_tests_name("svm_solve", tests, NULL, NULL);
 }
