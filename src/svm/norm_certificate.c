@@ -205,8 +205,10 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     svm_pass pass;
     memcpy(theta, run->theta, (size_t)rows->size * sizeof *theta);
     bool singular = settings->norm == ATTSVM_NORM_NUC || settings->norm == ATTSVM_NORM_SPECTRAL;
-    if (singular && settings->rank == 0)
-        TRY(svm_norm_settle(run, false, theta, err));
+    bool linear = settings->norm == ATTSVM_NORM_L1 || settings->norm == ATTSVM_NORM_LINF;
+    if ((singular || linear) &&
+        settings->rank == 0) /* Clp leaves rows as far off as it tolerates */
+        TRY(svm_norm_settle(run, linear, theta, err));
     for (int tries = 0;; tries++) {
         TRY(scale_theta(run, theta, &pass, &info->merged, err));
         TRY(svm_norm_of(settings, false, theta, lines, rows->d, &info->norm, err));
