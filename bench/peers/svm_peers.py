@@ -7,11 +7,14 @@ With --json one object a line: instance, who, seconds, error, times (as long as 
 
 Instances are written by `attsvm generate` and solved by `attsvm svm`; every peer gets the same
 rows.  The true error of an answer w is |w| / min_r <A_r, w> relative to the certified norm, less 1.
+A peer has a minute and 8 GB for an instance; what it did not finish is said.
 """
 import ctypes
 import json
+import multiprocessing
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -22,14 +25,16 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 
-INSTANCES = {  # problem, kind, n, T, d, peers that are worth waiting for
-    "P1": ("p", "planted-p", 100, 10, 20, "liblinear linearsvc libsvm cvxopt nnls"),
-    "P2": ("p", "planted-p", 1000, 20, 50, "liblinear linearsvc libsvm cvxopt nnls"),
-    "P3": ("p", "planted-p", 10000, 32, 128, "liblinear linearsvc"),
-    "P4": ("p", "planted-p", 100000, 16, 64, "liblinear"),
-    "F2p": ("W", "planted-W", 50, 10, 30, "liblinear linearsvc libsvm cvxopt nnls"),
-    "F3": ("W", "planted-W", 500, 16, 64, "liblinear linearsvc"),
+INSTANCES = {  # problem, kind, n, T, d
+    "P1": ("p", "planted-p", 100, 10, 20),
+    "P2": ("p", "planted-p", 1000, 20, 50),
+    "P3": ("p", "planted-p", 10000, 32, 128),
+    "P4": ("p", "planted-p", 100000, 16, 64),
+    "F2p": ("W", "planted-W", 50, 10, 30),
+    "F3": ("W", "planted-W", 500, 16, 64),
 }
+LIMIT = 60  # seconds of wall clock and
+MEMORY = 8 << 30  # bytes that a peer may take for one instance
 
 
 def rows_of(data, problem):
@@ -154,8 +159,41 @@ def tell(text, **numbers):
     print(json.dumps(numbers) if AS_JSON else text, flush=True)
 
 
+def answer(peer, A, pipe):
+    """In a process of its own, so that it can be stopped."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    try:
+        for found in PEERS[peer](A):
+            pipe.send(found)
+        pipe.send(None)
+    except (MemoryError, OSError) as problem:
+        pipe.send(f"more than {MEMORY >> 30} GB ({type(problem).__name__})")
+    except Exception as problem:  # what goes wrong in a peer is a result too
+        pipe.send(f"{type(problem).__name__}: {problem}"[:60])
+
+
+def answers(peer, A):
+    """What the peer finds within the limits, then why it found no more (None: it came to its end)."""
+    here, there = multiprocessing.Pipe()
+    child = multiprocessing.Process(target=answer, args=(peer, A, there))
+    child.start()
+    there.close()
+    end = time.monotonic() + LIMIT
+    while True:
+        try:
+            late = not here.poll(max(0, end - time.monotonic()))
+            found = f"more than {LIMIT} s" if late else here.recv()
+        except EOFError:
+            found = f"more than {MEMORY >> 30} GB (killed)"
+        yield found
+        if found is None or isinstance(found, str):
+            break
+    child.kill()
+    child.join()
+
+
 def run(attsvm, name, folder):
-    problem, kind, n, T, d, peers = INSTANCES[name]
+    problem, kind, n, T, d = INSTANCES[name]
     path = os.path.join(folder, name + ".npz")
     result = os.path.join(folder, name + "-result.npz")
     subprocess.run([attsvm, "generate", "--kind", kind, "--n", str(n), "--T", str(T), "--d", str(d),
@@ -168,19 +206,27 @@ def run(attsvm, name, folder):
     bench = os.path.join(os.path.dirname(attsvm), "bench", "bench_svm")
     line = subprocess.run([bench, "--only", name, "--repeat", "5"], check=True,
                           capture_output=True, text=True).stdout
-    best["seconds"] = float(re.search(r"([0-9.e+-]+) s \(median", line).group(1))
-    data = np.load(path)
-    A = rows_of(data, problem)
-    tell(f"{name:4} n={n} T={T} d={d}: {len(A)} rows, {best['active']} active\n"
-         f"     {'attsvm':22} {best['seconds']:10.3e} s   gap {best['gap']:8.1e}",
-         instance=name, who="attsvm", seconds=best["seconds"], error=best["gap"], times=1)
-    for peer in peers.split():
-        for label, seconds, w in PEERS[peer](A):
+    own = float(re.search(r"([0-9.e+-]+) s \(median", line).group(1))
+    read = own / float(re.search(r"= ([0-9.e+-]+) reads", line).group(1))
+    A = rows_of(np.load(path), problem)
+    tell(f"{name:4} n={n} T={T} d={d}: {len(A)} rows, {best['active']} active; "
+         f"a read of the tokens {read:.2e} s\n"
+         f"     {'attsvm':22} {own:10.3e} s {own / read:10.1f} reads   gap   {best['gap']:8.1e}",
+         instance=name, who="attsvm", seconds=own, reads=own / read, error=best["gap"], times=1)
+    for peer in PEERS:
+        for found in answers(peer, A):
+            if found is None:
+                continue
+            if isinstance(found, str):
+                tell(f"     {peer:22} not finished: {found}", instance=name, who=peer, failed=found)
+                continue
+            label, seconds, w = found
             margin = (A @ w).min()
             error = np.linalg.norm(w) / margin / best["norm"] - 1 if margin > 0 else float("inf")
-            times = seconds / best["seconds"]
-            tell(f"     {label:22} {seconds:10.3e} s   error {error:8.1e}   {times:8.1f} times",
-                 instance=name, who=label, seconds=seconds, error=error, times=times)
+            tell(f"     {label:22} {seconds:10.3e} s {seconds / read:10.1f} reads   error "
+                 f"{error:8.1e}   {seconds / own:8.1f} times",
+                 instance=name, who=label, seconds=seconds, reads=seconds / read, error=error,
+                 times=seconds / own)
 
 
 def main():
