@@ -102,8 +102,8 @@ class Suite:
         if child.returncode != 0:
             self.problems.append(f"{bench}: {' '.join(command)} ended with {child.returncode}")
         if peak:
-            self.add(bench, "memory at most: " + " ".join([os.path.basename(command[0])] +
-                     command[1:]), usage.ru_maxrss / 1024, "MB")
+            name = " ".join(os.path.basename(word) for word in command if word != "--json")
+            self.add(bench, "memory at most: " + name, usage.ru_maxrss / 1024, "MB")
         return text
 
     def program(self, bench, *words):
@@ -161,6 +161,17 @@ class Suite:
             self.add("train", f"{size}, {head}: {what}", at["value"], at["unit"])
         for head in [head for head, what in steps if what == "step" and "1 thread" in head]:
             self.threads(size, head, steps)
+        if ("model W, float64, 1 thread", "step") in steps:
+            self.torch(n, T, d, size, steps["model W, float64, 1 thread", "step"])
+
+    def torch(self, n, T, d, size, ours):
+        """The same step of W in PyTorch, float64, one thread; it makes its own data."""
+        text = self.run("train", ["/usr/bin/python3", os.path.join(HERE, "peers", "torch_step.py"),
+                                  str(n), str(T), str(d), "3", "2"])
+        theirs = 1e3 * float(text) if text.strip() else None
+        what = f"{size}, model W, float64, 1 thread: "
+        self.add("train", what + "the same in PyTorch", theirs, "ms")
+        self.add("train", what + "PyTorch by attsvm", theirs and theirs / ours, "times", None, "more")
 
     def threads(self, size, one, steps):
         """What the second thread brings; a limit only where the memory gives that much."""
@@ -179,9 +190,16 @@ class Suite:
         names = ("P1", "P2", "P3", "F2p", "F3", "batch") if self.quick else (None,)
         for name in names:
             only = ["--only", name] if name else []
+            active = 0
             for at in self.program("svm", "bench_svm", "--repeat", repeat, *only):
                 kind = "error" if "gap" in at["unit"] else None
-                self.add("svm", at["what"], at["value"], at["unit"], kind)
+                limit = None
+                if at["unit"] == "active rows":
+                    active = at["value"]
+                elif at["unit"] == "MB beyond the data":
+                    d = int(re.search(r"d=(\d+)", at["what"]).group(1))
+                    limit = 64 + 32 * (d * d + active * active) / 2**20
+                self.add("svm", at["what"], at["value"], at["unit"], kind, limit=limit)
 
     def peers(self, bench, script, program, names):
         """Every peer beside attsvm, and the fastest of those that come near enough."""
