@@ -58,6 +58,8 @@ static attsvm_status solve(found *f, attsvm_error *err)
     attsvm_svm_settings_init(&settings);
     settings.problem = ATTSVM_PROBLEM_MULTI;
     settings.query = ATTSVM_QUERY_LAST;
+    /* two words with one embedding are not one word: nothing separates them */
+    settings.duplicates = ATTSVM_DUPLICATES_STRICT;
     settings.threads = f->call->common->threads;
     TRY(attsvm_problem_create(&problem, f->data, &selection, &settings, err));
     attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &f->solution, err);

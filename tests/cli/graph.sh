@@ -71,4 +71,9 @@ bad 2 'labels[0] = 2 is not among the 3 tokens of sequence 0' graph other.npz
 bad 2 'labels[0] = 2 is not among' train other.npz --loss ntp --model W
 arrays fine.npz $base labels:int32:1=0
 bad 2 'fine.npz: expected W (2,2)' graph fine.npz --trained fine.npz
+
+# two words with one embedding, one of them the label: nothing separates them
+arrays twins.npz E:float64:3,2=1,0,1,0,0,1 tokens:int32:3=0,1,2 offsets:int64:2=0,3 labels:int32:1=0
+run graph twins.npz --json
+json status '"infeasible"'
 finish
