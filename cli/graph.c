@@ -182,24 +182,31 @@ static void print_match(const found *f)
 
 static void print_text(const found *f)
 {
-    bool feasible = f->svm.outcome == ATTSVM_OPTIMAL;
+    bool feasible = f->svm.outcome == ATTSVM_OPTIMAL, grows = f->svm.norm > 0;
     printf("%s: %" PRId64 " contexts, %" PRId64 " words, %" PRId64 " last words\n\n", f->path,
            f->data->n, f->data->vocabulary, f->about.lasts);
     print_parts(f);
     printf("\n  direction  %s", cli_outcome_name(f->svm.outcome));
-    if (feasible)
+    if (feasible && !grows)
+        printf(", norm 0: every word is in one cycle with the others");
+    else if (feasible)
         printf(", norm %.8g, margin %.6g", f->svm.norm, f->svm.margin);
     printf("; checked: %s\n", f->report.valid ? "proved" : f->report.reason);
     printf("  finite     norm %.6g, least loss %.6g%s\n",
            la_norm(f->finite, f->data->d * f->data->d), f->finite_info.loss,
            f->finite_info.converged ? "" : "; not converged");
-    if (f->compared)
+    if (f->compared && grows)
         print_match(f);
     putchar('\n');
     if (!feasible)
         cli_wrap(stdout,
                  "No W puts the words into these orders: the vectors of the words leave too "
                  "little room.",
+                 0, 0, 80);
+    else if (!grows)
+        cli_wrap(stdout,
+                 "There is nothing to decide: W settles at the finite part, with odds like those "
+                 "in the data; no more can be learnt.",
                  0, 0, 80);
     else if (f->about.cyclic == 0)
         cli_wrap(stdout,

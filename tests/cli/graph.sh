@@ -76,4 +76,10 @@ bad 2 'fine.npz: expected W (2,2)' graph fine.npz --trained fine.npz
 arrays twins.npz E:float64:3,2=1,0,1,0,0,1 tokens:int32:3=0,1,2 offsets:int64:2=0,3 labels:int32:1=0
 run graph twins.npz --json
 json status '"infeasible"'
+
+# one cycle and nothing else: no direction
+arrays cycle.npz E:float64:2,2=1,0,0,1 tokens:int32:4=0,1,0,1 offsets:int64:3=0,2,4 labels:int32:2=0,1
+good graph cycle.npz
+says 'nothing to decide'
+! grep -q nan out || problem 'a nan in the text'
 finish
