@@ -87,12 +87,11 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
                                    : "proved for plain gradient descent with small steps, observed "
                                      "for this rule");
     else if (is_benign(c))
-        snprintf(
-            out, size,
-            "In every sequence one token is best and all others share one score, and the best "
-            "tokens can be separated: at every point the gradient gains on the best tokens, "
-            "and from starts near 0 descent was seen to reach them. From other starts a sequence "
-            "that begins on a wrong token can stay there.");
+        snprintf(out, size,
+                 "In every sequence one token is best and all others share one score, and the best "
+                 "tokens can be separated: at every point the gradient gains on the best tokens, "
+                 "and from 0 descent was seen to reach them. From other starts a sequence "
+                 "that begins on a wrong token can stay there.");
     else
         snprintf(
             out, size,
