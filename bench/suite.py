@@ -171,7 +171,8 @@ class Suite:
         theirs = 1e3 * float(text) if text.strip() else None
         what = f"{size}, model W, float64, 1 thread: "
         self.add("train", what + "the same in PyTorch", theirs, "ms")
-        self.add("train", what + "PyTorch by attsvm", theirs and theirs / ours, "times", None, "more")
+        self.add("train", what + "PyTorch by attsvm", theirs and theirs / ours, "times",
+                 better="more")
 
     def threads(self, size, one, steps):
         """What the second thread brings; a limit only where the memory gives that much."""
