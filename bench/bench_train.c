@@ -2,7 +2,7 @@
  * What a training step costs.  Small problems beside PyTorch; large data beside reading them once
  * from memory, and for the matrix models beside the matrix products of the same size.
  *
- *     bench_train [--json] [--cpu] [--n N] [--T T] [--d D] [--ragged] [--only p] [--rounds R]
+ *     bench_train [--json] [--cpu] [--n N] [--T T] [--d D] [--ragged] [--only p|W|KQ] [--rounds R]
  *                 [tiny] [large]
  */
 #include "train/train.h"
@@ -253,15 +253,17 @@ static void bench_model(const attsvm_data *data, attsvm_model kind, const char *
 
 static void bench_large(void)
 {
+    static const struct {
+        const char *name;
+        attsvm_model kind;
+    } models[] = { { "p", ATTSVM_MODEL_P }, { "W", ATTSVM_MODEL_W }, { "KQ", ATTSVM_MODEL_KQ } };
     static const attsvm_dtype dtypes[] = { ATTSVM_F64, ATTSVM_F32 };
     for (int k = 0; k < 2; k++) {
         attsvm_data *data = generate(ATTSVM_GAUSS, large_n, large_T, large_d, dtypes[k]);
-        for (int threads = 1; threads <= (cpu ? 1 : 2); threads++)
-            bench_model(data, ATTSVM_MODEL_P, "p", threads);
-        for (int threads = 1; threads <= (cpu || strcmp(only, "p") == 0 ? 0 : 2); threads++) {
-            bench_model(data, ATTSVM_MODEL_W, "W", threads);
-            bench_model(data, ATTSVM_MODEL_KQ, "KQ", threads);
-        }
+        for (int m = 0; m < 3; m++)
+            for (int threads = 1; threads <= (cpu ? 1 : 2); threads++)
+                if (!*only || strcmp(only, models[m].name) == 0)
+                    bench_model(data, models[m].kind, models[m].name, threads);
         attsvm_data_free(data);
     }
 }
@@ -293,7 +295,7 @@ int main(int argc, char **argv)
         else {
             fprintf(stderr,
                     "usage: bench_train [--json] [--cpu] [--n N] [--T T] [--d D] [--ragged]\n"
-                    "                   [--only p] [--rounds R] [tiny] [large]\n");
+                    "                   [--only p|W|KQ] [--rounds R] [tiny] [large]\n");
             return 2;
         }
     }

@@ -76,6 +76,7 @@ typedef struct la_run {
     const void *rows;
     int64_t count;
     double *value;
+    double *vector; /* terms_turns: the run's own p, or its own sum (d) */
 } la_run;
 
 /* ------------------------------------------------- kernels by instruction set */
@@ -129,6 +130,9 @@ typedef struct la_kernels {
        is read from memory hides what is computed */
     void (*rows_turns)(attsvm_dtype dtype, int64_t d, const la_run next[4], const double *p,
                        const la_run before[4], double *sum);
+    /* The same with p and sum of each run's own */
+    void (*terms_turns)(attsvm_dtype dtype, int64_t d, const la_run next[4],
+                        const la_run before[4]);
 } la_kernels;
 
 extern const la_kernels la_baseline;

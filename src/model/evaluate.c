@@ -271,13 +271,13 @@ static void prompt_sequence(const pass *c, model_worker *k, model_partial *part,
 }
 
 /* A chunk of terms whose weighted tokens U wait for sum_i u_i z_i' = U' Z. */
-static void close_chunk(const pass *c, model_worker *k, model_partial *part, int64_t terms)
+void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms)
 {
-    const int64_t d = c->m->d;
+    const int64_t d = m->d;
     double largest = -INFINITY;
     for (int64_t r = 0; r < terms; r++)
         largest = k->exponent[r] > largest ? k->exponent[r] : largest;
-    if (!c->gradient || largest == -INFINITY)
+    if (largest == -INFINITY)
         return;
     model_join(part->attention, d * d, &part->attention_log, largest);
     for (int64_t r = 0; r < terms; r++)
@@ -328,7 +328,8 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
                 s++;
             }
         }
-        close_chunk(c, k, part, terms);
+        if (c->gradient)
+            model_close_chunk(m, k, part, terms);
     }
 }
 

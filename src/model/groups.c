@@ -1,7 +1,7 @@
 /*
- * Prompt models with a fixed linear head, over data that do not fit into the cache.  Each token is
- * read from memory once: while the logits of some rows are read, the weighted sum over rows read
- * before, which are still in the cache, is added up (la.h, rows_turns).
+ * Models with a fixed linear head and one query a sequence, over data that do not fit into the
+ * cache.  Each token is read from memory once: while the logits of some rows are read, the weighted
+ * sum over rows read before, which are still in the cache, is added up (la.h, rows_turns).
  *
  * Rows are read from four places side by side, which is what one core needs to reach the bandwidth
  * of the memory.  Short sequences: a block of sequences is cut into four, and each quarter is read
@@ -38,6 +38,7 @@ int64_t model_group_rows(const model *m)
 typedef struct cut {
     int64_t first[4], last[4]; /* sequences              */
     double *a[4], *w[4];       /* logits, weights of their rows */
+    int64_t at;                /* of M, Z and output            */
 } cut;
 
 /* The cases that the kernel leaves: copies of tokens, equal scores, single tokens. */
@@ -88,9 +89,9 @@ static int64_t weigh_runs(const model *m, model_worker *k, const cut *c)
             } else {
                 out.output *= Y;
             }
-            k->group_M[s] = out.M;
-            k->group_Z[s] = out.Z;
-            k->group_output[s] = out.output;
+            k->group_M[c->at + s] = out.M;
+            k->group_Z[c->at + s] = out.Z;
+            k->group_output[c->at + s] = out.output;
         }
     return count;
 }
@@ -153,17 +154,17 @@ static void short_sequences(const model *m, model_worker *k, model_partial *part
     for (int q = 0; q < 4; q++) {
         int64_t from = lo + q * (hi - lo) / 4, to = lo + (q + 1) * (hi - lo) / 4;
         at[q] = (place){ from, to, data_first(data, from), data_first(data, to) };
-        before[q] = (la_run){ row_at(m, at[q].row), 0, k->group_w + q * room };
+        before[q] = (la_run){ row_at(m, at[q].row), 0, k->group_w + q * room, NULL };
     }
     for (bool more = true; more;) {
         la_run next[4];
-        cut c;
+        cut c = { .at = 0 };
         more = false;
         for (int q = 0; q < 4; q++) {
             int64_t left = at[q].end - at[q].row;
             int64_t known = at[q].row - data_first(data, at[q].first);
             next[q] = (la_run){ row_at(m, at[q].row), left < turn ? left : turn,
-                                k->group_a + q * room + known };
+                                k->group_a + q * room + known, NULL };
             more |= left > 0;
         }
         for (int q = 0; q < 4; q++)
@@ -180,7 +181,7 @@ static void short_sequences(const model *m, model_worker *k, model_partial *part
         weigh(m, k, part, &c, terms);
         for (int q = 0; q < 4; q++) {
             int64_t start = data_first(data, c.first[q]), stop = data_first(data, c.last[q]);
-            before[q] = (la_run){ row_at(m, start), stop - start, c.w[q] };
+            before[q] = (la_run){ row_at(m, start), stop - start, c.w[q], NULL };
             memmove(c.a[q], c.a[q] + (stop - start), (size_t)(at[q].row - stop) * sizeof *c.a[q]);
             at[q].first = c.last[q];
         }
@@ -197,15 +198,132 @@ static void long_sequences(const model *m, model_worker *k, model_partial *part,
         int64_t first = data_first(m->data, i), T = i < hi ? data_length(m->data, i) : 0;
         for (int q = 0; q < 4; q++) {
             int64_t from = q * T / 4, to = (q + 1) * T / 4;
-            next[q] = (la_run){ row_at(m, first + from), to - from, a + from };
+            next[q] = (la_run){ row_at(m, first + from), to - from, a + from, NULL };
         }
         la_active()->rows_turns(m->keys.dtype, m->d, next, m->logit_map, before, part->attention);
         if (i == hi)
             break;
-        cut c = { { i, hi, hi, hi }, { i + 1, hi, hi, hi }, { a }, { w } };
+        cut c = { { i, hi, hi, hi }, { i + 1, hi, hi, hi }, { a }, { w }, 0 };
         weigh(m, k, part, &c, terms);
         for (int q = 0; q < 4; q++)
-            before[q] = (la_run){ next[q].rows, next[q].count, w + (next[q].value - a) };
+            before[q] = (la_run){ next[q].rows, next[q].count, w + (next[q].value - a), NULL };
+    }
+}
+
+/* ---------------------------------------------------- a query for each sequence */
+
+bool model_query_groups(const model *m)
+{
+    return m->terms >= 4 * m->chunk && m->terms == m->n && m->query.mode != ATTSVM_QUERY_CAUSAL &&
+           m->query.mode != ATTSVM_QUERY_ALL && m->data->T_max <= LONG_BYTES / row_bytes(m);
+}
+
+/* Sequences of a turn, some at each place; returns how many. */
+static int64_t next_turn(const model *m, place at[4], cut *c)
+{
+    const int64_t fit = turn_rows(m) / m->data->T_max, share = m->chunk / 4;
+    const int64_t most = fit < 1 ? 1 : fit < share ? fit : share;
+    int64_t count = 0;
+    for (int q = 0; q < 4; q++) {
+        int64_t left = at[q].last - at[q].first, take = left < most ? left : most;
+        c->first[q] = at[q].first;
+        c->last[q] = at[q].first += take;
+        count += take;
+    }
+    return count;
+}
+
+/* Sequence number j at each place of the cut, which begins with term c->at; rows of `vectors`. */
+static void runs_of(const model *m, const cut *c, int64_t j, double *const value[4],
+                    double *vectors, la_run run[4])
+{
+    int64_t term = c->at;
+    for (int q = 0; q < 4; q++) {
+        int64_t i = c->first[q] + j, inside = i < c->last[q];
+        int64_t start = data_first(m->data, c->first[q]),
+                first = inside ? data_first(m->data, i) : start;
+        run[q] = (la_run){ row_at(m, first), inside ? data_length(m->data, i) : 0,
+                           value[q] + (first - start), vectors + (term + (inside ? j : 0)) * m->d };
+        term += c->last[q] - c->first[q];
+    }
+}
+
+/* Logits of `next` along the rows of B, while X' w of `before` is added to the rows of U. */
+static void read_turn(const model *m, model_worker *k, const cut *next, const cut *before)
+{
+    int64_t longest = 0;
+    for (int q = 0; q < 4; q++) {
+        int64_t ahead = next->last[q] - next->first[q], past = before->last[q] - before->first[q];
+        longest = ahead > longest ? ahead : longest;
+        longest = past > longest ? past : longest;
+    }
+    for (int64_t j = 0; j < longest; j++) {
+        la_run to[4], from[4];
+        runs_of(m, next, j, next->a, k->B, to);
+        runs_of(m, before, j, before->w, k->U, from);
+        la_active()->terms_turns(m->keys.dtype, m->d, to, from);
+    }
+}
+
+/* Weights of the cut's rows, without the slope of the loss. */
+static void weigh_turn(const model *m, model_worker *k, const cut *c)
+{
+    const int64_t count = weigh_runs(m, k, c);
+    for (int64_t q = 0, s = 0; q < 4; q++)
+        for (int64_t i = c->first[q]; i < c->last[q]; i++, s++)
+            k->rate[s] = data_terms_label(&m->query, i, 0);
+    la_active()->weigh_backward(count, k->group_problem, &k->group_work, k->group_out, k->rate);
+}
+
+/* One chunk of terms in the order of turns; returns how many. */
+static int64_t query_chunk(const model *m, model_worker *k, place at[4], double terms)
+{
+    const int64_t d = m->d, room = turn_rows(m) + m->data->T_max;
+    place ahead[4];
+    cut next = { .at = 0 }, before = { .at = 0 };
+    int64_t count = 0, most = 0, turn;
+    memcpy(ahead, at, sizeof ahead);
+    while (count + most <= m->chunk && (turn = next_turn(m, ahead, &next)) > 0) {
+        for (int q = 0; q < 4; q++)
+            for (int64_t i = next.first[q]; i < next.last[q]; i++)
+                data_terms_query(&m->query, i, 0, k->Z + d * count++);
+        most = turn > most ? turn : most;
+    }
+    la_gemm(false, true, count, d, d, 1, k->Z, d, m->logit_map, d, 0, k->B, d);
+    memset(k->U, 0, (size_t)(count * d) * sizeof *k->U);
+    for (int q = 0; q < 4; q++) {
+        next.a[q] = k->group_a + q * room;
+        next.w[q] = k->group_w + q * room;
+    }
+    for (int64_t done = 0; done < count;) {
+        next.at = done;
+        done += next_turn(m, at, &next);
+        read_turn(m, k, &next, &before);
+        weigh_turn(m, k, &next);
+        before = next;
+    }
+    cut none = { .at = 0 };
+    read_turn(m, k, &none, &before);
+    model_slopes(m, k->group_output, k->rate, k->exponent, count);
+    for (int64_t r = 0; r < count; r++) {
+        k->exponent[r] = k->group_M[r] == INFINITY || k->rate[r] == 0
+                             ? -INFINITY
+                             : k->exponent[r] - k->group_M[r];
+        k->rate[r] /= k->group_Z[r] * terms;
+    }
+    return count;
+}
+
+static void query_sequences(const model *m, model_worker *k, model_partial *part, int64_t lo,
+                            int64_t hi, double terms)
+{
+    place at[4];
+    int64_t count;
+    for (int q = 0; q < 4; q++)
+        at[q] = (place){ lo + q * (hi - lo) / 4, lo + (q + 1) * (hi - lo) / 4, 0, 0 };
+    for (int64_t done = 0; done < hi - lo; done += count) {
+        count = query_chunk(m, k, at, terms);
+        model_close_chunk(m, k, part, count);
     }
 }
 
@@ -213,7 +331,9 @@ void model_group_gradient(const model *m, model_worker *k, model_partial *part, 
                           int64_t hi, double terms)
 {
     double mean = (double)m->data->tokens / (double)m->n * (double)row_bytes(m);
-    if (mean > LONG_BYTES)
+    if (!m->prompt)
+        query_sequences(m, k, part, lo, hi, terms);
+    else if (mean > LONG_BYTES)
         long_sequences(m, k, part, lo, hi, terms);
     else
         short_sequences(m, k, part, lo, hi, terms);

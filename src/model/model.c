@@ -298,9 +298,9 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->head = take(a, 2 * d + (size_t)m->head.size);
     w->group_a = take(a, group);
     w->group_w = take(a, group);
-    w->group_M = take(a, group);
-    w->group_Z = take(a, group);
-    w->group_output = take(a, group);
+    w->group_M = take(a, chunk);
+    w->group_Z = take(a, chunk);
+    w->group_output = take(a, chunk);
     w->group_problem = base_take(a, group, sizeof *w->group_problem);
     w->group_out = base_take(a, group, sizeof *w->group_out);
     w->group_work.lanes = take(a, 4 * group);
@@ -381,8 +381,9 @@ static attsvm_status set_ranks(model *m, attsvm_error *err)
 static attsvm_status set_memory(model *m, attsvm_error *err)
 {
     const attsvm_data *data = m->data;
-    m->grouped = m->prompt && m->scores && !data->index;
     m->chunk = m->terms < CHUNK ? m->terms : CHUNK;
+    m->grouped =
+        m->scores && !data->index && !m->loss.of_log && (m->prompt || model_query_groups(m));
     arena a = { 0 };
     layout(m, &a);
     TRY(base_arena_allocate(&a, "model", err));

@@ -296,12 +296,16 @@ void model_pack_gradient(model_pack *p);
 bool model_pack_was_odd(const model_pack *p, int64_t k);
 
 /*
- * Adds the attention gradient of sequences lo..hi-1 to the block's sum: prompt models with scores,
- * rows without index.  Rows (and sequences) that a group may have.
+ * Adds the attention gradient of sequences lo..hi-1 to the block's sum: models with scores, rows
+ * without index; of those with queries where model_query_groups says so.  Rows (and sequences) that
+ * a group may have.
  */
 void model_group_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
                           int64_t hi, double terms);
 int64_t model_group_rows(const model *m);
+bool model_query_groups(const model *m);
+/* Adds U' Z of a chunk of terms to the block's sum, each term times rate and exp(exponent). */
+void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms);
 
 /* Makes room for a summand of exponent `log` in sum (count); returns its factor. */
 double model_join(double *sum, int64_t count, double *sum_log, double log);

@@ -119,10 +119,10 @@ static void turns_of(const la_kernels *kernels)
             la_run next[4], before[4];
             int64_t at = 0;
             for (int k = 0; k < 4; at += next_rows[c][k++])
-                next[k] = (la_run){ x + at * d, next_rows[c][k], y + at };
+                next[k] = (la_run){ x + at * d, next_rows[c][k], y + at, NULL };
             la_rows first = { x, NULL, at, d, ATTSVM_F64 };
             for (int k = 0; k < 4; k++) {
-                before[k] = (la_run){ x + at * d, before_rows[c][k], w + at };
+                before[k] = (la_run){ x + at * d, before_rows[c][k], w + at, NULL };
                 for (int64_t t = 0; t < before_rows[c][k]; t++, at++) {
                     w[at] = base_random_gauss(&r);
                     for (int64_t j = 0; j < d; j++)
@@ -134,6 +134,19 @@ static void turns_of(const la_kernels *kernels)
             assert_memory_equal(y, logits, (size_t)first.count * sizeof *y);
             for (int64_t j = 0; j < d; j++)
                 assert_true(fabs(sum[j] - sum[d + j]) < 1e-12);
+            /* with p and sum of their own: the same p, and the sums of the runs added up */
+            double *own = calloc(4 * (size_t)d, sizeof *own);
+            for (int k = 0; k < 4; k++) {
+                next[k].vector = p;
+                before[k].vector = own + k * d;
+            }
+            memset(y, 0, sizeof y);
+            kernels->terms_turns(ATTSVM_F64, d, next, before);
+            assert_memory_equal(y, logits, (size_t)first.count * sizeof *y);
+            for (int64_t j = 0; j < d; j++)
+                assert_true(fabs(own[j] + own[d + j] + own[2 * d + j] + own[3 * d + j] -
+                                 sum[d + j]) < 1e-12);
+            free(own);
             free(x);
             free(p);
             free(sum);

@@ -174,12 +174,35 @@ static void lanes_match_terms(void **state)
 }
 
 /* Large data in groups of sequences give what sequence by sequence gives. */
+static void check_groups(const sample *s, attsvm_model kind)
+{
+    static const double radius[] = { 0.5, 20, 2000, 1e5 };
+    static double theta[2 * 33 * 33], x[2][2 * 33 * 33];
+    model *m = new_model(s, kind, "logistic", "linear", "", 0);
+    assert_true(m->grouped);
+    int radii = kind == ATTSVM_MODEL_P ? 4 : 3;
+    for (int r = 0; r < radii; r++) {
+        model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
+        double error = 0, size = 0;
+        point(m, 5, radius[r], theta);
+        model_evaluate(m, theta, NULL, 0, &g[0], NULL);
+        m->grouped = false;
+        model_evaluate(m, theta, NULL, 0, &g[1], NULL);
+        m->grouped = true;
+        for (int64_t j = 0; j < m->size; j++) {
+            error += pow(x[0][j] * exp(g[0].log[0] - g[1].log[0]) - x[1][j], 2);
+            size += pow(x[1][j], 2);
+        }
+        assert_true(size > 0 && sqrt(error / size) < 1e-12 * (1 + radius[r]));
+    }
+    model_free(m);
+}
+
 static void groups_match_terms(void **state)
 {
     (void)state;
     static const int32_t kinds[] = { ATTSVM_GAUSS, ATTSVM_TIED };
     static const int32_t dtypes[] = { ATTSVM_F64, ATTSVM_F32, ATTSVM_F16 };
-    static const double radius[] = { 0.5, 20, 2000, 1e5 };
     for (int kind = 0; kind < 2; kind++)
         for (int type = 0; type < 3; type++)
             for (int64_t d = 3; d <= 33; d += 15) {
@@ -190,26 +213,13 @@ static void groups_match_terms(void **state)
                 settings.T = 19;
                 settings.T_min = 1;
                 settings.d = d;
+                settings.queries = 1;
                 settings.dtype = dtypes[type];
                 sample s = { .count = 0 };
                 assert_int_equal(attsvm_data_generate(&s.data, &settings, NULL), ATTSVM_OK);
-                model *m = new_model(&s, ATTSVM_MODEL_P, "logistic", "linear", "", 0);
-                assert_true(m->grouped);
-                for (int r = 0; r < 4; r++) {
-                    double theta[33], x[2][33], error = 0, size = 0;
-                    model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
-                    point(m, 5, radius[r], theta);
-                    model_evaluate(m, theta, NULL, 0, &g[0], NULL);
-                    m->grouped = false;
-                    model_evaluate(m, theta, NULL, 0, &g[1], NULL);
-                    m->grouped = true;
-                    for (int64_t j = 0; j < d; j++) {
-                        error += pow(x[0][j] * exp(g[0].log[0] - g[1].log[0]) - x[1][j], 2);
-                        size += pow(x[1][j], 2);
-                    }
-                    assert_true(size > 0 && sqrt(error / size) < 1e-12 * (1 + radius[r]));
-                }
-                model_free(m);
+                check_groups(&s, ATTSVM_MODEL_P);
+                check_groups(&s, ATTSVM_MODEL_W);
+                check_groups(&s, ATTSVM_MODEL_KQ);
                 attsvm_data_free(s.data);
             }
 }
