@@ -270,13 +270,27 @@ static void prompt_sequence(const pass *c, model_worker *k, model_partial *part,
     la_rows_sum(&keys, k->w, part->attention);
 }
 
-/* A chunk of terms whose weighted tokens U wait for sum_i u_i z_i' = U' Z. */
+static bool is_zero(const double *x, int64_t d)
+{
+    for (int64_t j = 0; j < d; j++)
+        if (x[j] != 0)
+            return false;
+    return true;
+}
+
+/*
+ * A chunk of terms whose weighted tokens U wait for sum_i u_i z_i' = U' Z.  A term with z = 0 has
+ * equal logits at any W, and nothing to add: its exponent must not push the others out of range.
+ */
 void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms)
 {
     const int64_t d = m->d;
     double largest = -INFINITY;
-    for (int64_t r = 0; r < terms; r++)
+    for (int64_t r = 0; r < terms; r++) {
+        if (is_zero(k->Z + r * d, d) || is_zero(k->U + r * d, d))
+            k->exponent[r] = -INFINITY;
         largest = k->exponent[r] > largest ? k->exponent[r] : largest;
+    }
     if (largest == -INFINITY)
         return;
     model_join(part->attention, d * d, &part->attention_log, largest);

@@ -25,6 +25,20 @@ static bool scores_differ(const model *m)
     return true;
 }
 
+/* A term with z = 0 adds nothing, but its exponent would be the largest: term by term knows. */
+static bool queries_differ_from_zero(const model *m)
+{
+    for (int64_t term = 0; term < m->terms && !m->prompt; term++) {
+        int64_t i, q;
+        double *z = m->worker[0].x;
+        data_terms_find(&m->query, term, &i, &q);
+        data_terms_query(&m->query, i, q, z);
+        if (la_norm(z, m->d) == 0)
+            return false;
+    }
+    return true;
+}
+
 static bool applies(const model *m)
 {
     const attsvm_data *data = m->data;
@@ -32,7 +46,8 @@ static bool applies(const model *m)
     bool relu = m->head.kind == &model_head_relu && !m->trains_v;
     return m->parts == 1 && !data->comm && !m->loss.of_log && !m->repeats &&
            data->T_min == data->T_max && data->T_max > 1 && m->query.mode != ATTSVM_QUERY_CAUSAL &&
-           values <= MOST_VALUES && (relu || (m->scores && scores_differ(m)));
+           values <= MOST_VALUES && (relu || (m->scores && scores_differ(m))) &&
+           queries_differ_from_zero(m);
 }
 
 static int64_t padded(int64_t count)

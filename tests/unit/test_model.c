@@ -180,8 +180,7 @@ static void check_groups(const sample *s, attsvm_model kind)
     static double theta[2 * 33 * 33], x[2][2 * 33 * 33];
     model *m = new_model(s, kind, "logistic", "linear", "", 0);
     assert_true(m->grouped);
-    int radii = kind == ATTSVM_MODEL_P ? 4 : 3;
-    for (int r = 0; r < radii; r++) {
+    for (int r = 0; r < 4; r++) { /* some queries are zero: their terms add nothing */
         model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
         double error = 0, size = 0;
         point(m, 5, radius[r], theta);
@@ -222,6 +221,33 @@ static void groups_match_terms(void **state)
                 check_groups(&s, ATTSVM_MODEL_KQ);
                 attsvm_data_free(s.data);
             }
+}
+
+/* A query z = 0 has equal logits for ever; beside it the other term keeps its gradient. */
+static void zero_queries_add_nothing(void **state)
+{
+    (void)state;
+    const double X[] = { 1, 0, 0, 1, 2, 1, 1, -1 }, Z[] = { 1, 0, 0, 0 }, v[] = { 1, 0.5 };
+    const int8_t Y[] = { 1, 1 };
+    attsvm_named_array arrays[] = {
+        { "X", { .data = X, .shape = { 2, 2, 2 }, .ndim = 3, .dtype = ATTSVM_F64 } },
+        { "Z", { .data = Z, .shape = { 2, 2 }, .ndim = 2, .dtype = ATTSVM_F64 } },
+        { "v", { .data = v, .shape = { 2 }, .ndim = 1, .dtype = ATTSVM_F64 } },
+        { "Y", { .data = Y, .shape = { 2 }, .ndim = 1, .dtype = ATTSVM_I8 } },
+    };
+    attsvm_data *data;
+    assert_int_equal(attsvm_data_create(&data, arrays, 4, NULL, NULL), ATTSVM_OK);
+    model_options options = { ATTSVM_MODEL_W, "logistic", "linear", "", 0, 1, NULL, NULL };
+    model *m;
+    double W[] = { 5000, 0, 0, 0 }, x[4];
+    model_gradient g = { .x = x };
+    assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
+    model_evaluate(m, W, NULL, 0, &g, NULL);
+    /* of the first term alone: a = (5000, 0), so the gradient is along (x_1 - x_0) z', e^-5000 */
+    assert_true(x[0] < 0 && x[2] == -x[0] && x[1] == 0 && x[3] == 0);
+    assert_true(fabs(g.log[0] + log(-x[0]) + 5000) < 5);
+    model_free(m);
+    attsvm_data_free(data);
 }
 
 /* Same bytes for any number of threads, and mini-batches that add up to the whole. */
@@ -266,6 +292,7 @@ int main(void)
         cmocka_unit_test(callbacks_replace_loss_and_head),
         cmocka_unit_test(lanes_match_terms),
         cmocka_unit_test(groups_match_terms),
+        cmocka_unit_test(zero_queries_add_nothing),
         cmocka_unit_test(threads_do_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
