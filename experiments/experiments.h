@@ -157,6 +157,12 @@ attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model
  */
 attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const char *norm,
                                  int64_t first, int64_t cap, double *efficiency, attsvm_error *err);
+/* A job over data sets k and rules: run_rule for each rule on the unit data set number k. */
+typedef attsvm_status experiments_rule_run(const void *job, experiments_sample *s, int64_t k,
+                                           int rule, attsvm_error *err);
+attsvm_status experiments_each_rule(const void *job, int64_t n, int64_t T, int64_t d, int64_t seed,
+                                    int64_t k, int rules, experiments_rule_run *run_rule,
+                                    attsvm_error *err);
 /* Margin efficiency (theory 3) of the run's end in a norm, by the SVM of the tokens it selects. */
 attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *run,
                                      const char *norm, double *out, attsvm_error *err);

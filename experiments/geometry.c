@@ -52,9 +52,10 @@ typedef struct job {
     double *efficiency, *steps; /* (runs, RULES, NORMS), (runs, RULES) */
 } job;
 
-static attsvm_status run_rule(const job *j, experiments_sample *s, int64_t k, int rule,
+static attsvm_status run_rule(const void *context, experiments_sample *s, int64_t k, int rule,
                               attsvm_error *err)
 {
+    const job *j = context;
     char start[32];
     attsvm_train *train;
     attsvm_train_settings settings;
@@ -82,14 +83,8 @@ static attsvm_status run_rule(const job *j, experiments_sample *s, int64_t k, in
 static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error *err)
 {
     const job *j = context;
-    experiments_sample s;
-    attsvm_status status = ATTSVM_OK;
     (void)worker;
-    TRY(experiments_sample_create(&s, N, T, D, 0, j->setup->seed, k, err));
-    for (int rule = 0; rule < RULES && status == ATTSVM_OK; rule++)
-        status = run_rule(j, &s, k, rule, err);
-    experiments_sample_free(&s);
-    return status;
+    return experiments_each_rule(j, N, T, D, j->setup->seed, k, RULES, run_rule, err);
 }
 
 static attsvm_status run(const experiments_setup *setup, experiments_arrays *out, attsvm_error *err)

@@ -166,3 +166,16 @@ attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const
         before = *efficiency;
     }
 }
+
+attsvm_status experiments_each_rule(const void *job, int64_t n, int64_t T, int64_t d, int64_t seed,
+                                    int64_t k, int rules, experiments_rule_run *run_rule,
+                                    attsvm_error *err)
+{
+    experiments_sample s;
+    attsvm_status status = ATTSVM_OK;
+    TRY(experiments_sample_create(&s, n, T, d, 0, seed, k, err));
+    for (int rule = 0; rule < rules && status == ATTSVM_OK; rule++)
+        status = run_rule(job, &s, k, rule, err);
+    experiments_sample_free(&s);
+    return status;
+}
