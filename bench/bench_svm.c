@@ -6,11 +6,11 @@
  */
 #include "data/data.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 typedef struct instance {
@@ -58,6 +58,35 @@ static double cpu_seconds(void)
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A line of /proc/self/status in KB: VmRSS, what is resident, or VmHWM, the most there was. */
+static long resident(const char *name)
+{
+    char line[256];
+    long value = 0;
+    size_t length = strlen(name);
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, name, length) == 0 && line[length] == ':')
+            value = strtol(line + length + 1, NULL, 10);
+    if (file)
+        fclose(file);
+    return value;
+}
+
+/*
+ * The most that was resident counts from now on, so that making the data is no part of it; what
+ * earlier instances have freed is no room for this one.
+ */
+static void forget_peak(void)
+{
+    malloc_trim(0);
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (file) {
+        fputs("5", file);
+        fclose(file);
+    }
 }
 
 /* Seconds of one read of all tokens, the best of some. */
@@ -146,8 +175,8 @@ static void run(const instance *at, int64_t threads, int repeat, int64_t seed)
     settings.problem = (int32_t)at->problem;
     settings.threads = threads;
     attsvm_svm_info info = { 0 };
-    struct rusage before, after;
-    getrusage(RUSAGE_SELF, &before);
+    forget_peak();
+    long before = resident("VmRSS");
     for (int k = 0; k < repeat; k++) {
         attsvm_problem *problem;
         attsvm_solution *solution;
@@ -160,10 +189,10 @@ static void run(const instance *at, int64_t threads, int repeat, int64_t seed)
         attsvm_solution_free(solution);
         attsvm_problem_free(problem);
     }
-    getrusage(RUSAGE_SELF, &after);
+    long memory = resident("VmHWM") - before;
     qsort(seconds, (size_t)repeat, sizeof *seconds, compare);
     double read = read_seconds(data);
-    tell(at, &info, seconds, repeat, read, after.ru_maxrss - before.ru_maxrss);
+    tell(at, &info, seconds, repeat, read, memory);
     fflush(stdout);
     attsvm_data_free(data);
     free(alpha);

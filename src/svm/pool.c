@@ -155,23 +155,37 @@ static void rehash(svm_pool *pool)
         remember(pool, slot);
 }
 
+static attsvm_status make_table(svm_pool *pool, attsvm_error *err)
+{
+    int64_t size = 64;
+    while (size < 2 * pool->capacity)
+        size *= 2;
+    if (pool->table_size >= size)
+        return ATTSVM_OK;
+    free(pool->table);
+    pool->table = NULL;
+    TRY(base_allocate(&pool->table, (size_t)size, sizeof *pool->table, "row table", err));
+    pool->table_size = size;
+    rehash(pool);
+    return ATTSVM_OK;
+}
+
 static attsvm_status make_room(svm_pool *pool, attsvm_error *err)
 {
     if (pool->count == INT32_MAX)
         return fail(err, ATTSVM_E_MEMORY, "more than %d rows at once", INT32_MAX);
     if (pool->count == pool->capacity)
         TRY(grow_rows(pool, pool->capacity + pool->capacity / 2, err));
-    if (pool->table_size < 2 * pool->capacity) {
-        int64_t size = 64;
-        while (size < 2 * pool->capacity)
-            size *= 2;
-        free(pool->table);
-        pool->table = NULL;
-        TRY(base_allocate(&pool->table, (size_t)size, sizeof *pool->table, "row table", err));
-        pool->table_size = size;
-        rehash(pool);
-    }
-    return ATTSVM_OK;
+    return make_table(pool, err);
+}
+
+attsvm_status svm_pool_reserve(svm_pool *pool, int64_t more, attsvm_error *err)
+{
+    int64_t need = pool->count + more;
+    if (need <= pool->capacity)
+        return ATTSVM_OK;
+    TRY(grow_rows(pool, need + need / 8, err));
+    return make_table(pool, err);
 }
 
 /* Number of the term's query among those of the pool; terms come mostly in order. */

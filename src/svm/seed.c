@@ -248,6 +248,7 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
     select_first(run->candidates, count, most);
     if (run->rows->data->comm)
         TRY(exchange(run, most, &count, err));
+    TRY(svm_pool_reserve(&run->pool, count < most ? count : most, err));
     for (int64_t k = 0; k < count && k < most; k++) {
         svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
         int64_t t = run->candidates[k].token, slot = svm_pool_find(&run->pool, term.term, t);

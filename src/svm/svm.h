@@ -129,6 +129,8 @@ attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft,
                               attsvm_error *err);
 void svm_pool_free(svm_pool *pool);
 int64_t svm_pool_find(const svm_pool *pool, int64_t term, int64_t token);
+/* Room for so many more rows at once, instead of growing by and by. */
+attsvm_status svm_pool_reserve(svm_pool *pool, int64_t more, attsvm_error *err);
 /* Adds a row that svm_rows_resolve found to be one, and is not in the pool; *slot may be NULL. */
 attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, int64_t *slot,
                            attsvm_error *err);
