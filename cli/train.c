@@ -165,15 +165,6 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
 
 /* ------------------------------------------------------------------------------ run */
 
-static attsvm_status write_arrays(const char *path, const attsvm_train *train, attsvm_error *err)
-{
-    attsvm_named_array arrays[TRAIN_MOST_ARRAYS];
-    int64_t count = attsvm_train_count(train);
-    for (int64_t k = 0; k < count; k++)
-        arrays[k] = *attsvm_train_array(train, k);
-    return attsvm_archive_write(path, arrays, count, err);
-}
-
 attsvm_status cli_train(cli_call *call, attsvm_error *err)
 {
     const attsvm_train_settings *s = cli_settings(call, &train_table);
@@ -192,8 +183,8 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
         goto done;
     status = attsvm_train_run(train, progress.wanted ? show_progress : NULL, &progress, err);
     end_progress(&progress);
-    if (status == ATTSVM_OK && call->common->output)
-        status = write_arrays(call->common->output, train, err);
+    if (status == ATTSVM_OK)
+        status = train_write(train, call->common->output, NULL, 0, err);
     if (status == ATTSVM_OK && call->common->json)
         status = print_json(call, path, s, train, err);
     else if (status == ATTSVM_OK && !call->common->quiet)

@@ -155,18 +155,16 @@ static attsvm_named_array theta_array(const char *name, const attsvm_claim *clai
 
 static attsvm_status write_arrays(const cli_verified *v, const char *path, attsvm_error *err)
 {
-    attsvm_named_array arrays[TRAIN_MOST_ARRAYS + 3];
+    attsvm_named_array arrays[3];
     attsvm_claim claim = attsvm_solution_claim(v->solution);
-    int64_t count = attsvm_train_count(v->run), d = v->run->m->d;
-    for (int64_t k = 0; k < count; k++)
-        arrays[k] = *attsvm_train_array(v->run, k);
+    int64_t count = 0, d = v->run->m->d;
     arrays[count++] = theta_array("svm_theta", &claim, d);
     if (v->joint && v->found.outcome == ATTSVM_OPTIMAL) {
         attsvm_claim joint = attsvm_solution_claim(v->joint_solution);
         arrays[count++] = theta_array("svm_joint", &joint, d);
         arrays[count++] = theta_array("svm_v", joint.head, d);
     }
-    return attsvm_archive_write(path, arrays, count, err);
+    return train_write(v->run, path, arrays, count, err);
 }
 
 /* ------------------------------------------------------------------------- the verb */
@@ -180,7 +178,7 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     attsvm_status status = verify(&v, call, data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, v.file);
-    if (status == ATTSVM_OK && call->common->output)
+    if (status == ATTSVM_OK)
         status = write_arrays(&v, call->common->output, err);
     if (status == ATTSVM_OK) {
         call->negative =

@@ -70,6 +70,12 @@ void *base_take(arena *a, size_t count, size_t size);
 /* Allocates what was measured, zeroed, and rewinds; ATTSVM_E_MEMORY names `what` and the bytes. */
 attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err);
 
+/*
+ * `memory` as element `first` of an array of which the others are not there: the pointer that is
+ * indexed by the numbers of the whole.  NULL stays NULL; -first leads back to the memory.
+ */
+void *base_from(void *memory, int64_t first, size_t size);
+
 /* calloc with an overflow check and a message. */
 attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const char *what,
                             attsvm_error *err);

@@ -67,6 +67,16 @@ attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+void *base_from(void *memory, int64_t first, size_t size)
+{
+    uintptr_t at = (uintptr_t)memory;
+    if (!memory)
+        return NULL;
+    at -= (uintptr_t)first * size;
+    memcpy(&memory, &at, sizeof memory);
+    return memory;
+}
+
 attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const char *what,
                             attsvm_error *err)
 {

@@ -20,7 +20,7 @@ int dist_rank(const dist_comm *comm);
 int dist_size(const dist_comm *comm);
 
 void dist_barrier(dist_comm *comm);
-/* x[k] becomes the sum (or maximum) over ranks, the same bytes on every rank. */
+/* x[k] becomes the sum (or maximum) over ranks, the same bytes on every rank; comm may be NULL. */
 void dist_sum(dist_comm *comm, double *x, int64_t count);
 void dist_max(dist_comm *comm, double *x, int64_t count);
 void dist_broadcast(dist_comm *comm, void *bytes, int64_t size, int root);
@@ -32,6 +32,13 @@ bool dist_any(dist_comm *comm, bool here);
  * all of them.  first has one entry more than there are ranks.
  */
 void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first);
+
+/* The same, but `own` are the elements of this rank, and rank 0 alone gets all of them. */
+void dist_collect(dist_comm *comm, const void *own, void *all, int64_t size, const int64_t *first);
+
+/* From one rank to another; both wait until it is done. */
+void dist_send(dist_comm *comm, const void *bytes, int64_t size, int to);
+void dist_receive(dist_comm *comm, void *bytes, int64_t size, int from);
 
 /*
  * A sum that carries its own exponent: exp(log) x.  Empty: log = -INFINITY, and x means nothing.

@@ -69,6 +69,8 @@ void dist_barrier(dist_comm *comm)
 
 static void reduce(dist_comm *comm, double *x, int64_t count, MPI_Op op)
 {
+    if (!comm)
+        return;
     for (int64_t first = 0; first < count; first += PIECE) {
         int64_t piece = count - first < PIECE ? count - first : PIECE;
         MPI_Allreduce(MPI_IN_PLACE, x + first, (int)piece, MPI_DOUBLE, op, comm->world);
@@ -108,6 +110,36 @@ void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first)
     for (int rank = 0; rank < comm->size; rank++)
         dist_broadcast(comm, (char *)x + first[rank] * size, (first[rank + 1] - first[rank]) * size,
                        rank);
+}
+
+void dist_send(dist_comm *comm, const void *bytes, int64_t size, int to)
+{
+    for (int64_t first = 0; first < size; first += PIECE) {
+        int piece = (int)(size - first < PIECE ? size - first : PIECE);
+        MPI_Send((const char *)bytes + first, piece, MPI_BYTE, to, 1, comm->world);
+    }
+    comm->volume += size;
+}
+
+void dist_receive(dist_comm *comm, void *bytes, int64_t size, int from)
+{
+    for (int64_t first = 0; first < size; first += PIECE) {
+        int piece = (int)(size - first < PIECE ? size - first : PIECE);
+        MPI_Recv((char *)bytes + first, piece, MPI_BYTE, from, 1, comm->world, MPI_STATUS_IGNORE);
+    }
+}
+
+void dist_collect(dist_comm *comm, const void *own, void *all, int64_t size, const int64_t *first)
+{
+    int64_t bytes = (first[comm->rank + 1] - first[comm->rank]) * size;
+    if (comm->rank > 0) {
+        dist_send(comm, own, bytes, 0);
+        return;
+    }
+    memcpy((char *)all + first[0] * size, own, (size_t)bytes);
+    for (int rank = 1; rank < comm->size; rank++)
+        dist_receive(comm, (char *)all + first[rank] * size, (first[rank + 1] - first[rank]) * size,
+                     rank);
 }
 
 /* ------------------------------------------------------- sums with an exponent */

@@ -16,8 +16,8 @@ static const double headroom = 200;
 
 typedef struct pass {
     model *m;
-    const int64_t *sequences; /* NULL: all */
-    int64_t count, parts;
+    const int64_t *sequences; /* increasing; NULL: all */
+    int64_t count;
     double terms;    /* of all sequences of the pass */
     const double *v; /* head                          */
     bool gradient, value;
@@ -361,30 +361,24 @@ static void evaluate_stretch(const pass *c, model_worker *k, model_partial *part
         query_sequences(c, k, part, lo, hi);
 }
 
-static void evaluate_block(void *context, int64_t block, int worker)
+/* The first place in the batch of a sequence that is at least i. */
+static int64_t place_of(const pass *c, int64_t i)
 {
-    const pass *c = context;
-    model *m = c->m;
-    model_worker *k = &m->worker[worker];
-    int64_t lo, hi;
-    if (c->sequences) {
-        base_block(c->count, c->parts, block, &lo, &hi);
-    } else {
-        block += m->part_lo;
-        lo = m->part_first[block];
-        hi = m->part_first[block + 1];
+    int64_t low = 0, high = c->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (c->sequences[middle] < i)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    model_partial *part = &m->partial[block];
-    part->attention_log = part->v_log = -INFINITY;
-    if (c->gradient) {
-        memset(part->attention, 0, (size_t)m->part_size * sizeof(double));
-        if (m->trains_v)
-            memset(part->v, 0, (size_t)m->head.size * sizeof(double));
-    }
-    if (c->sequences) {
-        evaluate_stretch(c, k, part, lo, hi);
-        return;
-    }
+    return low;
+}
+
+static void evaluate_all(const pass *c, model_worker *k, model_partial *part, int64_t lo,
+                         int64_t hi)
+{
+    const model *m = c->m;
     data_ahead(m->data, lo, lo < hi ? data_stretch(m->data, lo, hi) : lo);
     for (int64_t s = lo, end; s < hi; s = end) {
         end = data_stretch(m->data, s, hi);
@@ -395,53 +389,44 @@ static void evaluate_block(void *context, int64_t block, int worker)
     }
 }
 
-/* Of a batch, the sequences of this rank. */
-static void keep_own(pass *c)
+/* Block b of the sequences; of a batch, what it has of them. */
+static void evaluate_block(void *context, int64_t b, int worker)
 {
+    const pass *c = context;
     model *m = c->m;
-    int64_t count = 0;
-    for (int64_t s = 0; s < c->count; s++)
-        if (c->sequences[s] >= m->own_lo && c->sequences[s] < m->own_hi)
-            m->own[count++] = c->sequences[s];
-    c->sequences = m->own;
-    c->count = count;
-}
-
-/* What every rank has filled in for its terms. */
-static void gather_terms(model *m)
-{
-    dist_comm *comm = m->data->comm;
-    dist_gather(comm, m->selected, sizeof *m->selected, m->rank_term);
-    dist_gather(comm, m->attention, sizeof *m->attention, m->rank_term);
-    dist_gather(comm, m->entropy, sizeof *m->entropy, m->rank_term);
-    dist_gather(comm, m->output, sizeof *m->output, m->rank_term);
-    dist_gather(comm, m->gap, sizeof *m->gap, m->rank_term);
-    dist_gather(comm, m->loss_limit, sizeof *m->loss_limit, m->rank_term);
-    dist_gather(comm, m->loss_best, sizeof *m->loss_best, m->rank_term);
-    dist_gather(comm, m->loss_excess, sizeof *m->loss_excess, m->rank_term);
+    model_worker *k = &m->worker[worker];
+    model_partial *part = &m->partial[m->part_lo + b];
+    int64_t lo = m->part_first[m->part_lo + b], hi = m->part_first[m->part_lo + b + 1];
+    if (c->sequences) {
+        lo = place_of(c, lo);
+        hi = place_of(c, hi);
+    }
+    part->attention_log = part->v_log = -INFINITY;
+    part->sums = (model_sums){ .attention_min = INFINITY, .gap = INFINITY };
+    if (lo == hi)
+        return;
+    if (c->gradient) {
+        memset(part->attention, 0, (size_t)m->part_size * sizeof(double));
+        if (m->trains_v)
+            memset(part->v, 0, (size_t)m->head.size * sizeof(double));
+    }
+    if (c->sequences)
+        evaluate_stretch(c, k, part, lo, hi);
+    else
+        evaluate_all(c, k, part, lo, hi);
+    for (int64_t s = lo; s < hi && c->value; s++)
+        model_add_sums(m, sequence_at(c, s), &part->sums);
 }
 
 void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
                      bool gradient, bool value)
 {
-    pass c = { m,        sequences, sequences ? count : m->n, m->part_hi - m->part_lo, 0, m->v,
-               gradient, value };
-    m->combine_lo = m->part_lo;
-    m->combine_hi = m->part_hi;
-    if (sequences) {
-        for (int64_t s = 0; s < count; s++)
-            c.terms += (double)data_terms_queries(&m->query, sequences[s]);
-        if (m->data->comm)
-            keep_own(&c);
-        c.parts = m->parts < c.count ? m->parts : c.count;
-        m->combine_lo = 0;
-        m->combine_hi = c.parts;
-    } else {
-        c.terms = (double)m->terms;
-    }
+    pass c = { m, sequences, count, sequences ? 0 : (double)m->terms, m->v, gradient, value };
+    for (int64_t s = 0; sequences && s < count; s++)
+        c.terms += (double)data_terms_queries(&m->query, sequences[s]);
     if (m->trains_v)
         c.v = theta + m->block[m->blocks - 1].offset;
-    base_parallel(m->threads, c.parts, evaluate_block, &c);
-    if (value && m->data->comm)
-        gather_terms(m);
+    base_parallel(m->threads, m->part_hi - m->part_lo, evaluate_block, &c);
+    if (sequences) /* they are spread over all pages, of which few are whole in a sequence */
+        data_give_back(m->data, m->own_lo, m->own_hi);
 }

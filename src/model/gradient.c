@@ -65,7 +65,7 @@ static dist_scaled add_up(const model *m, bool head, int64_t lo, int64_t hi)
 /* The sum of this rank's blocks into out (count). */
 static dist_scaled combine(const model *m, bool head, int64_t count, double *out)
 {
-    int64_t lo = m->combine_lo, hi = m->combine_hi;
+    int64_t lo = m->part_lo, hi = m->part_hi;
     dist_scaled sum = { out, count, -INFINITY };
     memset(out, 0, (size_t)count * sizeof *out);
     if (lo < hi) {
@@ -143,61 +143,6 @@ double model_gradient_log(const model *m, const double *theta)
     return norm > 0 ? m->gradient_log + log(norm) : -INFINITY;
 }
 
-/* Sums that need all terms: L, its limit, and how far it is above the best of all. */
-static void sum_losses(const model *m, int64_t first, int64_t last, model_value *v,
-                       model_scaled *small, double *best)
-{
-    for (int64_t t = first; t < last; t++) {
-        v->loss += m->loss.value(&m->loss, m->output[t]);
-        v->limit += m->loss_limit[t];
-        if (isnan(m->loss_excess[t].value))
-            v->excess.value = NAN;
-        else if (!isnan(v->excess.value))
-            v->excess = model_scaled_add(v->excess, m->loss_excess[t]);
-        *best += m->loss_limit[t] - m->loss_best[t];
-        if (m->loss.magnitude)
-            *small = model_scaled_add(*small, m->loss.magnitude(&m->loss, m->output[t]));
-    }
-}
-
-static model_value sum_values(const model *m, const int64_t *sequences, int64_t count)
-{
-    model_value v = { .attention_min = INFINITY, .gap = INFINITY };
-    double terms = 0, best = 0;
-    model_scaled small = { 0, 0 };
-    for (int64_t s = 0; s < count; s++) {
-        int64_t i = sequences ? sequences[s] : s, first = data_terms_first(&m->query, i);
-        int64_t last = first + data_terms_queries(&m->query, i);
-        sum_losses(m, first, last, &v, &small, &best);
-        for (int64_t t = first; t < last; t++, terms++) {
-            v.attention_min = fmin(v.attention_min, m->attention[t]);
-            v.attention_mean += m->attention[t];
-            v.entropy += m->entropy[t];
-            v.effective_tokens += exp(m->entropy[t]);
-            /* next-token prediction is right where the label is selected: its limit is 0 then */
-            v.accuracy += m->loss.of_log ? m->loss_limit[t] == 0 : m->output[t] > 0;
-            v.gap = fmin(v.gap, m->gap[t]);
-        }
-    }
-    v.loss /= terms;
-    v.limit /= terms;
-    v.excess.value /= terms;
-    best /= terms;
-    /* L - L* = (L - L*(alpha)) + (L*(alpha) - L*): the second is exactly 0 once alpha is opt */
-    bool best_known = m->scores && !m->loss.of_log;
-    if (best_known && isnan(v.excess.value))
-        v.over_best = model_scaled_of(v.loss - v.limit + best);
-    else if (best_known)
-        v.over_best = model_scaled_add(v.excess, model_scaled_of(best));
-    else
-        v.over_best = (model_scaled){ m->loss.magnitude ? small.value / terms : NAN, small.log };
-    v.attention_mean /= terms;
-    v.entropy /= terms;
-    v.effective_tokens /= terms;
-    v.accuracy /= terms;
-    return v;
-}
-
 void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
                     model_gradient *gradient, model_value *value)
 {
@@ -210,7 +155,7 @@ void model_evaluate(model *m, const double *theta, const int64_t *sequences, int
     if (gradient)
         attention_gradient(m, theta, gradient);
     if (value)
-        *value = sum_values(m, sequences, sequences ? count : m->n);
+        *value = model_collect_value(m);
 }
 
 int64_t model_softmax_first(const model *m, int64_t i)
@@ -223,28 +168,11 @@ int64_t model_softmax_first(const model *m, int64_t i)
     return count;
 }
 
-attsvm_status model_gather_tokens(const model *m, double *x, attsvm_error *err)
-{
-    dist_comm *comm = m->data->comm;
-    int64_t *first, hi;
-    TRY(base_allocate(&first, (size_t)dist_size(comm) + 1, sizeof *first, "shares", err));
-    for (int rank = 0; rank < dist_size(comm); rank++) {
-        dist_share(comm, m->parts, rank, &first[rank], &hi);
-        first[rank] = data_first(m->data, data_block_first(m->data, m->parts, first[rank]));
-    }
-    first[dist_size(comm)] = m->data->tokens;
-    dist_gather(comm, x, sizeof *x, first);
-    free(first);
-    return ATTSVM_OK;
-}
-
 void model_softmax(model *m, const double *theta, double *softmax)
 {
     model_worker *k = &m->worker[0];
     const int64_t d = m->d;
     set_logit_map(m, theta);
-    double *all = softmax;
-    softmax += model_softmax_first(m, m->own_lo);
     int64_t passed = m->own_lo;
     for (int64_t i = m->own_lo; i < m->own_hi; i++) {
         data_passed(m->data, i, &passed);
@@ -273,8 +201,6 @@ void model_softmax(model *m, const double *theta, double *softmax)
                 softmax[t] = 0;
         }
     }
-    if (m->data->comm)
-        dist_gather(m->data->comm, all, sizeof *all, m->rank_token);
 }
 
 const double *model_logit_map(model *m, const double *theta)

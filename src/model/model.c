@@ -162,25 +162,26 @@ static attsvm_status set_head(model *m, const model_options *options, attsvm_err
     return ATTSVM_OK;
 }
 
-/* keys = rows W, for the whole set or its table, as doubles. */
+/* keys = rows W, for the tokens of this rank or for the table, as doubles. */
 static attsvm_status map_keys(model *m, const double *W, attsvm_error *err)
 {
     const la_rows tokens = m->keys;
-    const int64_t d = m->d;
+    const int64_t d = m->d, lo = m->data->vocabulary ? 0 : m->token_lo;
+    const int64_t hi = m->data->vocabulary ? tokens.count : m->token_hi;
     double *K, *x;
     size_t count;
-    if (!base_multiply((size_t)tokens.count, (size_t)d, &count))
+    if (!base_multiply((size_t)(hi - lo), (size_t)d, &count))
         return fail(err, ATTSVM_E_MEMORY, "keys: their size in bytes does not fit this machine");
     TRY(base_allocate(&K, count, sizeof *K, "keys", err));
     m->keys_memory = K;
     TRY(base_allocate(&x, (size_t)d, sizeof *x, "keys", err));
-    for (int64_t t = 0; t < tokens.count; t++) {
+    for (int64_t t = lo; t < hi; t++) {
         la_row(&tokens, t, x);
         for (int64_t j = 0; j < d; j++)
-            K[t * d + j] = la_dot(W + j * d, x, d);
+            K[(t - lo) * d + j] = la_dot(W + j * d, x, d);
     }
     free(x);
-    m->keys.base = K;
+    m->keys.base = base_from(K, lo * d, sizeof *K);
     m->keys.dtype = ATTSVM_F64;
     return ATTSVM_OK;
 }
@@ -226,10 +227,21 @@ static attsvm_status set_label_scores(model *m, attsvm_error *err)
 {
     int32_t *next;
     TRY(data_next_words(m->data, &next, err));
-    for (int64_t i = 0; i < m->n; i++)
+    for (int64_t i = m->own_lo; i < m->own_hi; i++)
         for (int64_t t = data_first(m->data, i); t < data_first(m->data, i + 1); t++)
             m->scores[t] = m->data->index[t] == next[i];
     free(next);
+    return ATTSVM_OK;
+}
+
+/* Entries lo..hi-1 of an array by token or by sequence. */
+static attsvm_status allocate_own(void *out_pointer, int64_t lo, int64_t hi, size_t size,
+                                  const char *what, attsvm_error *err)
+{
+    void *memory;
+    TRY(base_allocate(&memory, (size_t)(hi - lo), size, what, err));
+    memory = base_from(memory, lo, size);
+    memcpy(out_pointer, &memory, sizeof memory);
     return ATTSVM_OK;
 }
 
@@ -237,35 +249,41 @@ static attsvm_status set_scores(model *m, attsvm_error *err)
 {
     if (!m->head.kind->linear || m->trains_v)
         return ATTSVM_OK;
-    TRY(base_allocate(&m->scores, (size_t)m->data->tokens, sizeof *m->scores, "scores", err));
+    TRY(allocate_own(&m->scores, m->token_lo, m->token_hi, sizeof *m->scores, "scores", err));
     if (m->loss.of_log)
         return set_label_scores(m, err);
     base_parallel(m->threads, m->part_hi - m->part_lo, score_block, m);
     return ATTSVM_OK;
 }
 
+static void forget_repeats(model *m)
+{
+    free(base_from(m->same, -m->token_lo, sizeof *m->same));
+    free(base_from(m->same_key, -m->token_lo, sizeof *m->same_key));
+    free(base_from(m->repeats, -m->own_lo, 1));
+    m->same = m->same_key = NULL;
+    m->repeats = NULL;
+}
+
 static attsvm_status set_repeats(model *m, attsvm_error *err)
 {
     const attsvm_data *data = m->data;
     bool any;
-    size_t tokens = (size_t)data->tokens;
+    const int64_t lo = m->token_lo, hi = m->token_hi;
     if (data->T_max > INT32_MAX)
         return fail(err, ATTSVM_E_DATA, "a sequence has %" PRId64 " tokens; at most %d are allowed",
                     data->T_max, INT32_MAX);
-    TRY(base_allocate(&m->same_key, tokens, sizeof *m->same_key, "copies of tokens", err));
-    TRY(base_allocate(&m->repeats, (size_t)m->n, 1, "copies of tokens", err));
+    TRY(allocate_own(&m->same_key, lo, hi, sizeof *m->same_key, "copies of tokens", err));
+    TRY(allocate_own(&m->repeats, m->own_lo, m->own_hi, 1, "copies of tokens", err));
     TRY(model_find_repeats(data, &m->keys, m->own_lo, m->own_hi, m->threads, m->same_key,
                            m->repeats, &any, err));
     if (!any) {
-        free(m->same_key);
-        free(m->repeats);
-        m->same_key = NULL;
-        m->repeats = NULL;
+        forget_repeats(m);
         return ATTSVM_OK;
     }
-    TRY(base_allocate(&m->same, tokens, sizeof *m->same, "copies of tokens", err));
+    TRY(allocate_own(&m->same, lo, hi, sizeof *m->same, "copies of tokens", err));
     if (!m->keys_memory && !m->loss.of_log) { /* the same key is the same token and score */
-        memcpy(m->same, m->same_key, tokens * sizeof *m->same);
+        memcpy(m->same + lo, m->same_key + lo, (size_t)(hi - lo) * sizeof *m->same);
         return ATTSVM_OK;
     }
     double *scratch;
@@ -308,21 +326,28 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->group_work.pull = take(a, group);
 }
 
+/* One entry for each term of this rank. */
+static void *take_terms(const model *m, arena *a, size_t size)
+{
+    return base_from(base_take(a, (size_t)(m->term_hi - m->term_lo), size), m->term_lo, size);
+}
+
 static void layout(model *m, arena *a)
 {
-    size_t terms = (size_t)m->terms, part = (size_t)m->part_size;
+    size_t part = (size_t)m->part_size;
     size_t ranks = m->data->comm ? (size_t)dist_size(m->data->comm) : 0;
     m->rank_term = take_int64(a, ranks ? ranks + 1 : 0);
     m->rank_token = take_int64(a, ranks ? ranks + 1 : 0);
-    m->own = take_int64(a, ranks ? (size_t)m->n : 0);
-    m->selected = take_int64(a, terms);
-    m->attention = take(a, terms);
-    m->entropy = take(a, terms);
-    m->output = take(a, terms);
-    m->gap = take(a, terms);
-    m->loss_limit = take(a, terms);
-    m->loss_best = take(a, terms);
-    m->loss_excess = base_take(a, terms, sizeof *m->loss_excess);
+    m->rank_number = take_int64(a, ranks ? ranks + 1 : 0);
+    m->rank_sums = base_take(a, ranks, sizeof *m->rank_sums);
+    m->selected = take_int64(a, (size_t)m->terms);
+    m->attention = take_terms(m, a, sizeof(double));
+    m->entropy = take_terms(m, a, sizeof(double));
+    m->output = take_terms(m, a, sizeof(double));
+    m->gap = take_terms(m, a, sizeof(double));
+    m->loss_limit = take_terms(m, a, sizeof(double));
+    m->loss_best = take_terms(m, a, sizeof(double));
+    m->loss_excess = take_terms(m, a, sizeof *m->loss_excess);
     m->part_first = take_int64(a, (size_t)m->parts + 1);
     m->map_memory = take(a, part);
     m->attention_gradient = take(a, part);
@@ -332,10 +357,10 @@ static void layout(model *m, arena *a)
         model_worker measured;
         layout_worker(m, worker ? &worker[k] : &measured, a);
     }
-    for (int64_t b = 0; b < m->parts; b++) {
+    for (int64_t b = m->part_lo; b < m->part_hi; b++) {
         double *attention = take(a, part), *v = take(a, m->trains_v ? (size_t)m->head.size : 0);
         if (partial)
-            partial[b] = (model_partial){ attention, v, 0, 0 };
+            partial[b] = (model_partial){ .attention = attention, .v = v };
     }
     m->worker = worker;
     m->partial = partial;
@@ -357,6 +382,10 @@ static void set_parts(model *m)
         dist_share(data->comm, m->parts, dist_rank(data->comm), &m->part_lo, &m->part_hi);
     m->own_lo = data_block_first(data, m->parts, m->part_lo);
     m->own_hi = data_block_first(data, m->parts, m->part_hi);
+    m->token_lo = data_first(data, m->own_lo);
+    m->token_hi = data_first(data, m->own_hi);
+    m->term_lo = data_terms_first(&m->query, m->own_lo);
+    m->term_hi = data_terms_first(&m->query, m->own_hi);
 }
 
 /* Where the terms and softmax entries of each rank begin. */
@@ -372,6 +401,7 @@ static attsvm_status set_ranks(model *m, attsvm_error *err)
         lo = data_block_first(m->data, m->parts, lo);
         m->rank_term[rank] = data_terms_first(&m->query, lo);
         m->rank_token[rank] = model_softmax_first(m, lo);
+        m->rank_number[rank + 1] = rank + 1;
     }
     m->rank_term[ranks] = m->terms;
     m->rank_token[ranks] = model_softmax_first(m, m->n);
@@ -447,10 +477,8 @@ void model_free(model *m)
     for (int k = 0; k < 4; k++)
         free(m->fixed[k]);
     free(m->keys_memory);
-    free(m->scores);
-    free(m->same);
-    free(m->same_key);
-    free(m->repeats);
+    free(base_from(m->scores, -m->token_lo, sizeof *m->scores));
+    forget_repeats(m);
     free(m->memory);
     free(m->lanes_memory);
     free(m);

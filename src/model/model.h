@@ -153,10 +153,18 @@ typedef struct model_worker {
     la_lane_work group_work;
 } model_worker;
 
+/* What is added up over terms, beside the gradient: doubles alone: ranks exchange their bytes. */
+typedef struct model_sums {
+    double terms, loss, limit, best, attention, entropy, effective, accuracy;
+    double attention_min, gap;  /* smallest */
+    model_scaled excess, small; /* small: L itself, where the loss falls to 0 */
+} model_sums;
+
 /* Sums over one block of sequences, in units of exp(log). */
 typedef struct model_partial {
     double *attention, *v;
     double attention_log, v_log;
+    model_sums sums;
 } model_partial;
 
 typedef struct model {
@@ -170,17 +178,21 @@ typedef struct model {
     model_loss loss;
     model_head head;
     model_block block[MODEL_MOST_BLOCKS];
-    int blocks;        /* trained arrays                                          */
-    int64_t size;      /* of the parameter vector                                 */
-    const double *p;   /* fixed prompt of pW                                      */
-    const double *v;   /* fixed head                                              */
-    la_rows keys;      /* all keys k = W x as rows (count: tokens or table)       */
-    double *scores;    /* h(x_t) of all tokens, fixed linear head (ntp: 1 or 0); else NULL */
+    int blocks;      /* trained arrays                                          */
+    int64_t size;    /* of the parameter vector                                 */
+    const double *p; /* fixed prompt of pW                                      */
+    const double *v; /* fixed head                                              */
+    la_rows keys;    /* all keys k = W x as rows (count: tokens or table)       */
+    /*
+     * Of tokens, sequences and terms a rank has those of its blocks; only these entries exist, with
+     * the numbers that they have in the whole (base_from).
+     */
+    double *scores;    /* h(x_t), fixed linear head (ntp: 1 or 0); else NULL      */
     int32_t *same;     /* per token: lowest index with the same key and score     */
     int32_t *same_key; /* per token: lowest index with the same key               */
     uint8_t *repeats;  /* per sequence: some token has a copy; NULL: none has     */
     /* Filled where values are asked for, one entry a term. */
-    int64_t *selected;         /* index of the selected token                             */
+    int64_t *selected;         /* index of the selected token; see model_gather_selected  */
     double *attention;         /* of the selected token and its copies                    */
     double *entropy;           /* of the softmax                                          */
     double *output;            /* Y f; log f where the loss is of_log                      */
@@ -193,10 +205,12 @@ typedef struct model {
     int64_t parts, chunk, part_size; /* blocks of sequences, terms a chunk, doubles a part */
     int64_t part_lo, part_hi;        /* blocks of this rank                                */
     int64_t own_lo, own_hi;          /* their sequences                                    */
-    int64_t combine_lo, combine_hi;  /* blocks that the last pass has filled               */
+    int64_t token_lo, token_hi;      /* their tokens                                       */
+    int64_t term_lo, term_hi;        /* their terms                                        */
     int64_t *rank_term;              /* (ranks+1) first term of each rank, with ranks      */
+    int64_t *rank_number;            /* (ranks+1) 0, 1, ..., for one thing of each rank    */
+    model_sums *rank_sums;           /* (ranks)                                            */
     int64_t *rank_token;             /* (ranks+1) first entry of its softmax               */
-    int64_t *own;                    /* (n) of a batch, the sequences of this rank         */
     int64_t *part_first;             /* parts + 1                                          */
     model_worker *worker;
     model_partial *partial;
@@ -247,14 +261,14 @@ typedef struct model_value {
 } model_value;
 
 /*
- * Evaluates at theta (size) over sequences[0..count) (NULL: all).  `gradient` and `value` may be
- * NULL; with `value` the arrays of terms above are filled.
+ * Evaluates at theta (size) over sequences[0..count), in increasing order (NULL: all).  `gradient`
+ * and `value` may be NULL; with `value` the arrays of terms above are filled.
  */
 void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
                     model_gradient *gradient, model_value *value);
 
-/* The part of it that reads the tokens: sums over terms into m->partial and the arrays of terms,
-   which with ranks are gathered. */
+/* The part of it that reads the tokens: sums over terms into m->partial, and the arrays of terms.
+ */
 void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
                      bool gradient, bool value);
 
@@ -312,10 +326,18 @@ double model_join(double *sum, int64_t count, double *sum_log, double log);
 /* |l'| at u (count), as value and log. */
 void model_slopes(const model *m, const double *u, double *value, double *log, int64_t count);
 
-/* With ranks: x (tokens), of which each rank has those of its sequences, on every rank. */
-attsvm_status model_gather_tokens(const model *m, double *x, attsvm_error *err);
+/* The sums over the terms of sequence i into `sums`; the value from those of all blocks and ranks.
+ */
+void model_add_sums(const model *m, int64_t i, model_sums *sums);
+model_value model_collect_value(model *m);
 
-/* Softmax of every term, rows of length T_i one after another (hidden tokens 0). */
+/* With ranks: `selected` of all terms, on every rank. */
+void model_gather_selected(model *m);
+
+/*
+ * Softmax of every term of this rank, rows of length T_i one after another (hidden tokens 0), into
+ * softmax (rank_token; all of them where there is one rank).
+ */
 void model_softmax(model *m, const double *theta, double *softmax);
 /* Where sequence i begins in it; of i = n, how many entries there are. */
 int64_t model_softmax_first(const model *m, int64_t i);

@@ -96,10 +96,14 @@ static attsvm_status scan(svm_norm_run *run, const double *theta, double limit, 
     double *u = scratch, *z = scratch + rows->d, *y = scratch + 2 * rows->d;
     attsvm_status status = ATTSVM_OK;
     svm_term none = { 0 };
+    int64_t lo, hi;
     if (!rows->matrix)
         svm_rows_direction(rows, &none, theta, NULL, u);
-    for (int64_t g = 0; g < rows->terms.count && status == ATTSVM_OK; g++) {
+    data_own(rows->data, &lo, &hi);
+    int64_t passed = lo, end = data_terms_first(&rows->terms, hi);
+    for (int64_t g = data_terms_first(&rows->terms, lo); g < end && status == ATTSVM_OK; g++) {
         svm_term term = svm_rows_term(rows, g);
+        data_passed(rows->data, term.i, &passed);
         la_rows tokens = data_sequence(rows->data, term.i);
         tokens.count = term.visible;
         if (rows->matrix)
@@ -112,18 +116,58 @@ static attsvm_status scan(svm_norm_run *run, const double *theta, double limit, 
     return status;
 }
 
+/* The `keep` first findings of every rank, on all of them. */
+static attsvm_status exchange(dist_comm *comm, findings *f, int64_t keep, attsvm_error *err)
+{
+    int ranks = dist_size(comm), rank = dist_rank(comm);
+    found *all = NULL;
+    double *shares;
+    TRY(base_allocate(&shares, 2 * (size_t)ranks + 1, sizeof *shares, "violated rows", err));
+    int64_t *first = (int64_t *)(void *)(shares + ranks);
+    shares[rank] = (double)keep;
+    dist_sum(comm, shares, ranks);
+    for (int r = 0; r < ranks; r++)
+        first[r + 1] = first[r] + (int64_t)shares[r];
+    attsvm_status status =
+        base_allocate(&all, (size_t)first[ranks], sizeof *all, "violated rows", err);
+    if (status == ATTSVM_OK) {
+        if (keep > 0)
+            memcpy(all + first[rank], f->rows, (size_t)keep * sizeof *all);
+        dist_gather(comm, all, sizeof *all, first);
+        free(f->rows);
+        *f = (findings){ all, first[ranks], first[ranks] };
+    }
+    free(shares);
+    return status;
+}
+
+/* Findings in order, those of all ranks; returns how many join: all equalities, `most` others. */
+static attsvm_status choose(svm_norm_run *run, findings *f, int64_t most, int64_t *added,
+                            attsvm_error *err)
+{
+    dist_comm *comm = run->rows->data->comm;
+    for (int again = 0;; again++) {
+        int64_t equals = 0;
+        if (f->count > 0)
+            qsort(f->rows, (size_t)f->count, sizeof *f->rows, by_excess);
+        while (equals < f->count && f->rows[equals].excess == -INFINITY)
+            equals++;
+        *added = f->count < equals + most ? f->count : equals + most;
+        if (!comm || again)
+            return ATTSVM_OK;
+        TRY(exchange(comm, f, *added, err));
+    }
+}
+
 attsvm_status svm_norm_collect(svm_norm_run *run, const double *theta, double limit, int64_t most,
                                int64_t *added, attsvm_error *err)
 {
     findings f = { 0 };
     attsvm_status status = scan(run, theta, limit, &f, err);
     *added = 0;
+    if (status == ATTSVM_OK)
+        status = choose(run, &f, most, added, err);
     if (status == ATTSVM_OK && f.count > 0) {
-        qsort(f.rows, (size_t)f.count, sizeof *f.rows, by_excess);
-        int64_t equals = 0;
-        while (equals < f.count && f.rows[equals].excess == -INFINITY)
-            equals++;
-        *added = f.count < equals + most ? f.count : equals + most;
         svm_gathered *bigger;
         status = base_allocate(&bigger, (size_t)(run->count + *added), sizeof *bigger, "rows", err);
         if (status == ATTSVM_OK) {

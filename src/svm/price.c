@@ -43,13 +43,19 @@ static scratch scratch_of(const svm_pricing *pricing, int worker)
                       at + 2 * d, at + 3 * d,     at + 4 * d, at + 5 * d };
 }
 
+/* One entry for each term of this rank. */
+static void *take_own(const svm_pricing *pricing, arena *a, size_t size)
+{
+    return base_from(base_take(a, (size_t)(pricing->hi - pricing->lo), size), pricing->lo, size);
+}
+
 static void layout(svm_pricing *pricing, arena *a)
 {
-    size_t terms = (size_t)pricing->terms, d = (size_t)pricing->rows->d;
-    pricing->slack = take(a, terms);
-    pricing->when = take(a, terms);
-    pricing->bound = base_take(a, terms, sizeof *pricing->bound);
-    pricing->worst = base_take(a, terms, sizeof *pricing->worst);
+    size_t d = (size_t)pricing->rows->d;
+    pricing->slack = take_own(pricing, a, sizeof *pricing->slack);
+    pricing->when = take_own(pricing, a, sizeof *pricing->when);
+    pricing->bound = take_own(pricing, a, sizeof *pricing->bound);
+    pricing->worst = take_own(pricing, a, sizeof *pricing->worst);
     pricing->previous = take(a, (size_t)pricing->rows->size);
     pricing->scratch = take(a, (size_t)(pricing->threads * pricing->scratch_each) + 3 * d);
     pricing->results = base_take(a, (size_t)pricing->blocks, sizeof *pricing->results);
@@ -69,7 +75,7 @@ attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int
     TRY(base_arena_allocate(&a, "margins", err));
     pricing->memory = a.base;
     layout(pricing, &a);
-    for (int64_t g = 0; g < pricing->terms; g++)
+    for (int64_t g = pricing->lo; g < pricing->hi; g++)
         pricing->when[g] = -1;
     return ATTSVM_OK;
 }

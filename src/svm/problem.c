@@ -51,12 +51,16 @@ static attsvm_status mark_slack(attsvm_problem *problem, const attsvm_solution *
             return status;
         }
     }
-    for (int64_t i = 0; i < data->n; i++) {
+    int64_t lo, hi;
+    data_own(data, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++) {
         attsvm_data_token(data, i, problem->rows.base[i], x);
         double margin = attsvm_data_label(data, i) * base_dd_value(base_dd_dot(x, v, data->d));
         problem->rows.slack[i] = margin > 1 + 1e-7;
     }
     free(x);
+    if (data->comm)
+        dist_gather(data->comm, problem->rows.slack, 1, data->share);
     return ATTSVM_OK;
 }
 

@@ -198,10 +198,7 @@ static void select_first(svm_candidate *c, int64_t count, int64_t most)
     qsort(c, (size_t)(most < count ? most : count), sizeof *c, compare);
 }
 
-/*
- * The first candidates of every rank on all ranks, in the same order.  The pricing of each rank
- * then knows the slacks of those that others have found.
- */
+/* The first candidates of every rank on all ranks, in the same order. */
 static attsvm_status exchange(svm_run *run, int64_t most, int64_t *count, attsvm_error *err)
 {
     dist_comm *comm = run->rows->data->comm;
@@ -222,8 +219,6 @@ static attsvm_status exchange(svm_run *run, int64_t most, int64_t *count, attsvm
         dist_gather(comm, all, sizeof *all, first);
         *count = first[ranks];
         select_first(all, *count, most);
-        for (int64_t k = 0; k < *count; k++)
-            run->pricing.slack[all[k].term] = all[k].slack;
         free(run->candidates);
         run->candidates = all;
     }
@@ -257,6 +252,7 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
             ++*added;
         } else if (*forced < 0) {
             *forced = slot;
+            run->forced_slack = run->candidates[k].slack;
         }
     }
     if (run->rows->data->comm) { /* what was exchanged is no room for the next list */

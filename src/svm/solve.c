@@ -221,7 +221,7 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
     if (*forced_rounds > 2 * MOST_FORCED)
         run->stopped = true;
     if (!e->extended && e->settled <= 0 && forced >= 0 && run->pool.place[forced] == SVM_AT_ZERO) {
-        double violation = -run->pricing.slack[run->pool.term[forced]] * run->pool.sigma[forced];
+        double violation = -run->forced_slack * run->pool.sigma[forced];
         e->patience = e->iterations + run->pool.count + 50;
         svm_engine_end end = svm_engine_enter_double(e, forced, violation, 1);
         if (end != SVM_SOLVED && end != SVM_STOP)

@@ -325,7 +325,8 @@ typedef struct svm_run {
     double *sum, *sum_lo, *zero; /* (size) scratch; all zeros             */
     double *coef, *packed;       /* by slot: scratch                      */
     int32_t *slots;
-    struct svm_candidate *candidates; /* (terms), on demand                    */
+    struct svm_candidate *candidates; /* (terms of this rank), on demand       */
+    double forced_slack;              /* of the row that svm_collect says is forced */
     attsvm_svm_observer *observer;
     void *context;
     double sum_norm;      /* of the engine's theta when it was stopped              */

@@ -19,38 +19,111 @@ attsvm_status theory_solve(const attsvm_data *data, const int64_t *alpha,
 
 static void look_at_scores(attsvm_conditions *out, const attsvm_scores *scores)
 {
-    out->equal_scores = out->unique_optimal = true;
-    for (int64_t g = 0; g < scores->terms.count; g++) {
+    double ties = 0, unequal = 0, tokens = 0;
+    for (int64_t g = scores->term_lo; g < scores->term_hi; g++) {
         attsvm_term term = attsvm_scores_term(scores, g);
-        out->unique_optimal &= term.tied == 0;
-        out->equal_scores &= term.worst == term.best || term.worst == term.next;
-        out->tokens = term.tokens > out->tokens ? term.tokens : out->tokens;
+        ties += term.tied != 0;
+        unequal += term.worst != term.best && term.worst != term.next;
+        tokens = fmax(tokens, (double)term.tokens);
     }
+    double largest[] = { ties, unequal, tokens };
+    dist_max(scores->data->comm, largest, 3);
+    out->unique_optimal = largest[0] == 0;
+    out->equal_scores = largest[1] == 0;
+    out->tokens = (int64_t)largest[2];
 }
 
-static int by_bytes(const void *a, const void *b, void *size)
+/* Where the terms of each rank begin, and their end: (ranks+1), the caller's to free. */
+static attsvm_status rank_terms(const attsvm_scores *scores, int64_t **out, attsvm_error *err)
 {
-    return memcmp(a, b, *(size_t *)size);
+    dist_comm *comm = scores->data->comm;
+    int ranks = comm ? dist_size(comm) : 1;
+    double *first;
+    TRY(base_allocate(&first, (size_t)ranks, sizeof *first, "shares", err));
+    first[comm ? dist_rank(comm) : 0] = (double)scores->term_lo;
+    dist_sum(comm, first, ranks);
+    attsvm_status status = base_allocate(out, (size_t)ranks + 1, sizeof **out, "shares", err);
+    for (int rank = 0; rank < ranks && status == ATTSVM_OK; rank++)
+        (*out)[rank] = (int64_t)first[rank];
+    if (status == ATTSVM_OK)
+        (*out)[ranks] = scores->terms.count;
+    free(first);
+    return status;
 }
 
-/* Different queries, by their bits (-0 counts as 0). */
-static attsvm_status count_queries(const attsvm_scores *scores, int64_t *count, attsvm_error *err)
+/* 128 bits that stand for a query: among n different ones two are the same once in 2^128 / n^2. */
+typedef struct mark {
+    uint64_t a, b;
+} mark;
+
+static mark mark_of(const double *z, int64_t d)
+{
+    mark m = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu };
+    for (int64_t j = 0; j < d; j++) {
+        double entry = z[j] + 0.0; /* -0 counts as 0 */
+        uint64_t bits;
+        memcpy(&bits, &entry, sizeof bits);
+        m.a = (m.a ^ bits) * 0xbf58476d1ce4e5b9u;
+        m.a ^= m.a >> 31;
+        m.b = (m.b + bits) * 0x94d049bb133111ebu;
+        m.b ^= m.b >> 29;
+    }
+    return m;
+}
+
+static int by_mark(const void *x, const void *y)
+{
+    return memcmp(x, y, sizeof(mark));
+}
+
+/* Different queries, by their bits. */
+static attsvm_status count_queries(const attsvm_scores *scores, const int64_t *first,
+                                   int64_t *count, attsvm_error *err)
 {
     const int64_t d = scores->data->d, terms = scores->terms.count;
-    size_t bytes = (size_t)d * sizeof(double);
-    double *all;
-    TRY(base_allocate(&all, (size_t)(terms * d), sizeof *all, "queries", err));
-    for (int64_t g = 0; g < terms; g++) {
-        attsvm_term term = attsvm_scores_term(scores, g);
-        data_terms_query(&scores->terms, term.sequence, term.query, all + g * d);
-        for (int64_t j = 0; j < d; j++)
-            all[g * d + j] += 0.0;
+    mark *all;
+    double *z;
+    TRY(base_allocate(&z, (size_t)d, sizeof *z, "query", err));
+    attsvm_status status = base_allocate(&all, (size_t)terms, sizeof *all, "queries", err);
+    for (int64_t g = scores->term_lo; g < scores->term_hi && status == ATTSVM_OK; g++) {
+        int64_t i, q;
+        data_terms_find(&scores->terms, g, &i, &q);
+        data_terms_query(&scores->terms, i, q, z);
+        all[g] = mark_of(z, d);
     }
-    qsort_r(all, (size_t)terms, bytes, by_bytes, &bytes);
+    free(z);
+    if (status != ATTSVM_OK)
+        return status;
+    if (scores->data->comm)
+        dist_gather(scores->data->comm, all, sizeof *all, first);
+    qsort(all, (size_t)terms, sizeof *all, by_mark);
     *count = 1;
     for (int64_t g = 1; g < terms; g++)
-        *count += memcmp(all + g * d, all + (g - 1) * d, bytes) != 0;
+        *count += by_mark(all + g, all + g - 1) != 0;
     free(all);
+    return ATTSVM_OK;
+}
+
+/* The SVM of the optimal tokens. */
+static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *scores,
+                                   const int64_t *first, const attsvm_svm_settings *settings,
+                                   attsvm_error *err)
+{
+    attsvm_solution *solution = NULL;
+    int64_t *opt;
+    TRY(base_allocate(&opt, (size_t)scores->terms.count, sizeof *opt, "optimal tokens", err));
+    for (int64_t g = scores->term_lo; g < scores->term_hi; g++)
+        opt[g] = attsvm_scores_term(scores, g).optimal;
+    if (scores->data->comm)
+        dist_gather(scores->data->comm, opt, sizeof *opt, first);
+    attsvm_status status = theory_solve(scores->data, opt, settings, &solution, err);
+    free(opt);
+    if (status != ATTSVM_OK)
+        return status;
+    attsvm_svm_info info = attsvm_solution_info(solution);
+    out->feasible = info.outcome == ATTSVM_OPTIMAL;
+    out->norm = out->feasible ? info.norm : NAN;
+    attsvm_solution_free(solution);
     return ATTSVM_OK;
 }
 
@@ -89,31 +162,24 @@ static attsvm_status independent(const attsvm_scores *scores, bool *out, attsvm_
 attsvm_status attsvm_conditions_of(attsvm_conditions *out, const attsvm_scores *scores,
                                    const attsvm_svm_settings *svm, attsvm_error *err)
 {
-    attsvm_solution *solution = NULL;
     attsvm_svm_settings settings = *svm;
-    int64_t terms = scores->terms.count, *opt;
+    int64_t *first;
     *out = (attsvm_conditions){ .queries = 1, .norm = NAN };
+    TRY(rank_terms(scores, &first, err));
     look_at_scores(out, scores);
+    attsvm_status status;
     if (scores->terms.mode != 0) {
-        TRY(count_queries(scores, &out->queries, err));
+        status = count_queries(scores, first, &out->queries, err);
         int64_t rivals = out->tokens - 1;
         out->wide = scores->data->d >= (rivals > out->queries ? rivals : out->queries);
     } else {
-        TRY(independent(scores, &out->wide, err));
+        status = independent(scores, &out->wide, err);
         settings.problem = ATTSVM_PROBLEM_P;
     }
-    TRY(base_allocate(&opt, (size_t)terms, sizeof *opt, "optimal tokens", err));
-    for (int64_t g = 0; g < terms; g++)
-        opt[g] = attsvm_scores_term(scores, g).optimal;
-    attsvm_status status = theory_solve(scores->data, opt, &settings, &solution, err);
-    free(opt);
-    if (status != ATTSVM_OK)
-        return status;
-    attsvm_svm_info info = attsvm_solution_info(solution);
-    out->feasible = info.outcome == ATTSVM_OPTIMAL;
-    out->norm = out->feasible ? info.norm : NAN;
-    attsvm_solution_free(solution);
-    return ATTSVM_OK;
+    if (status == ATTSVM_OK)
+        status = solve_optimal(out, scores, first, &settings, err);
+    free(first);
+    return status;
 }
 
 attsvm_status attsvm_conditions_of_run(attsvm_conditions *out, const attsvm_train *run,

@@ -44,18 +44,25 @@ static attsvm_status look_at_head(const joint *j, const attsvm_claim *head, doub
                                   attsvm_error *err)
 {
     const int64_t n = j->data->n, d = j->data->d;
-    double norm = la_norm(head->theta, d), least = INFINITY, *x;
+    int64_t lo, hi;
+    double norm = la_norm(head->theta, d), least = INFINITY, tight = 0, *x;
     TRY(base_allocate(&x, (size_t)d, sizeof *x, "token", err));
-    for (int64_t i = 0; i < n; i++) {
+    data_own(j->data, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++) {
         attsvm_data_token(j->data, i, j->run->m->selected[i], x);
         double score =
             attsvm_data_label(j->data, i) * base_dd_value(base_dd_dot(x, head->theta, d));
         if (score <= 1 + THEORY_TIGHT)
-            j->out->tight++;
+            tight++;
         else
             least = fmin(least, (score - 1) / norm);
     }
     free(x);
+    least = -least;
+    dist_sum(j->data->comm, &tight, 1);
+    dist_max(j->data->comm, &least, 1);
+    least = -least;
+    j->out->tight = (int64_t)tight;
     j->out->all_tight = j->out->tight == n;
     *needed = isfinite(least) ? 1 / (least * j->out->relaxed) : 0;
     return ATTSVM_OK;

@@ -99,6 +99,7 @@ typedef struct points {
     const theory_label *label;
     const double *iterates;
     int64_t count, blocks, all;
+    int64_t lo, hi; /* points of this rank */
     uint64_t seed;
     double *nu; /* (all) */
     attsvm_error *errors;
@@ -125,10 +126,10 @@ static void try_block(void *context, int64_t block, int worker)
     int64_t lo, hi;
     double *u;
     (void)worker;
-    base_block(p->all, p->blocks, block, &lo, &hi);
+    base_block(p->hi - p->lo, p->blocks, block, &lo, &hi);
     if (base_allocate(&u, (size_t)p->label->data->d, sizeof *u, "point", err) != ATTSVM_OK)
         return;
-    for (int64_t k = lo; k < hi && err->status == ATTSVM_OK; k++) {
+    for (int64_t k = p->lo + lo; k < p->lo + hi && err->status == ATTSVM_OK; k++) {
         point_at(p, k, u);
         nu_of(p->label, u, &p->nu[k], err);
     }
@@ -161,17 +162,34 @@ static attsvm_status descend(const theory_label *label, const attsvm_joint_setti
     return status;
 }
 
+/* Points are shared over ranks; each of them wants all sequences. */
 static attsvm_status try_all(points *p, attsvm_error *err)
 {
-    attsvm_status status = ATTSVM_OK;
-    TRY(base_allocate(&p->errors, (size_t)p->blocks, sizeof *p->errors, "search", err));
-    base_parallel(p->label->threads, p->blocks, try_block, p);
+    dist_comm *comm = p->label->data->comm;
+    int ranks = comm ? dist_size(comm) : 1, rank = comm ? dist_rank(comm) : 0;
+    int64_t *first, end;
+    TRY(base_allocate(&first, (size_t)ranks + 1, sizeof *first, "shares", err));
+    for (int r = 0; r < ranks; r++)
+        base_block(p->all, ranks, r, &first[r], &end);
+    first[ranks] = p->all;
+    p->lo = first[rank];
+    p->hi = first[rank + 1];
+    p->blocks = base_blocks(p->hi - p->lo, 1);
+    attsvm_status status =
+        base_allocate(&p->errors, (size_t)p->blocks, sizeof *p->errors, "search", err);
+    if (status == ATTSVM_OK)
+        base_parallel(p->label->threads, p->blocks, try_block, p);
     for (int64_t b = 0; b < p->blocks && status == ATTSVM_OK; b++) {
         status = p->errors[b].status;
         if (status != ATTSVM_OK && err)
             *err = p->errors[b];
     }
+    if (comm) {
+        status = dist_agree(comm, status, err);
+        dist_gather(comm, p->nu, sizeof *p->nu, first);
+    }
     free(p->errors);
+    free(first);
     return status;
 }
 
@@ -190,7 +208,6 @@ attsvm_status theory_search_nu(const theory_label *label, const attsvm_joint_set
     *tried = p.all;
     if (p.all == 0)
         return ATTSVM_OK;
-    p.blocks = base_blocks(p.all, 1);
     TRY(base_allocate(&u, (size_t)(d + p.all), sizeof *u, "search", err));
     p.nu = u + d;
     attsvm_status status = try_all(&p, err);

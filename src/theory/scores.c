@@ -23,15 +23,21 @@ static attsvm_status set_labels(attsvm_scores *s, attsvm_error *err)
 }
 
 static attsvm_status allocate(attsvm_scores **out, const attsvm_data *data, const data_terms *terms,
-                              attsvm_error *err)
+                              int64_t lo, int64_t hi, attsvm_error *err)
 {
     attsvm_scores *s;
     TRY(base_allocate(&s, 1, sizeof *s, "scores", err));
     s->data = data;
     s->terms = *terms;
+    s->lo = lo;
+    s->hi = hi;
+    s->term_lo = data_terms_first(terms, lo);
+    s->term_hi = data_terms_first(terms, hi);
     attsvm_status status = set_labels(s, err);
+    int64_t first = data_first(data, lo), last = data_first(data, hi);
     if (status == ATTSVM_OK)
-        status = base_allocate(&s->value, (size_t)data->tokens, sizeof *s->value, "scores", err);
+        status = base_allocate(&s->value, (size_t)(last - first), sizeof *s->value, "scores", err);
+    s->value = base_from(s->value, first, sizeof *s->value);
     if (status != ATTSVM_OK) {
         attsvm_scores_free(s);
         return status;
@@ -46,8 +52,10 @@ static attsvm_status fill(attsvm_scores *s, double (*h)(const void *context, con
 {
     const attsvm_data *data = s->data;
     double *x;
+    int64_t passed = s->lo;
     TRY(base_allocate(&x, (size_t)data->d, sizeof *x, "token", err));
-    for (int64_t i = 0; i < data->n; i++) {
+    for (int64_t i = s->lo; i < s->hi; i++) {
+        data_passed(data, i, &passed);
         la_rows rows = data_sequence(data, i);
         for (int64_t t = 0; t < rows.count; t++) {
             la_row(&rows, t, x);
@@ -75,7 +83,7 @@ attsvm_status attsvm_scores_create(attsvm_scores **out, const attsvm_data *data,
     if (!settings)
         settings = &standard;
     TRY(svm_problem_terms(&terms, data, settings, err));
-    TRY(allocate(&s, data, &terms, err));
+    TRY(allocate(&s, data, &terms, 0, data->n, err));
     attsvm_status status = data_head_create(&head, data, settings->head, settings->kappa, err);
     if (status == ATTSVM_OK) {
         status = fill(s, value_of_data_head, &head, err);
@@ -96,7 +104,7 @@ void attsvm_scores_free(attsvm_scores *scores)
     if (!scores)
         return;
     free(scores->keymap);
-    free(scores->value);
+    free(base_from(scores->value, -data_first(scores->data, scores->lo), sizeof *scores->value));
     free(scores->label);
     free(scores);
 }
@@ -123,13 +131,12 @@ attsvm_status theory_scores_of_model(attsvm_scores **out, const attsvm_train *ru
     const attsvm_data *data = m->data;
     attsvm_scores *s;
     *out = NULL;
-    TRY(allocate(&s, data, &m->query, err));
+    TRY(allocate(&s, data, &m->query, m->own_lo, m->own_hi, err));
     attsvm_status status = ATTSVM_OK;
     bool fixed_map = m->prompt && !m->trains_W;
     if (m->scores) {
-        memcpy(s->value, m->scores, (size_t)data->tokens * sizeof *s->value);
-        if (data->comm)
-            status = model_gather_tokens(m, s->value, err);
+        memcpy(s->value + m->token_lo, m->scores + m->token_lo,
+               (size_t)(m->token_hi - m->token_lo) * sizeof *s->value);
     } else {
         double *memory;
         status = base_allocate(&memory, (size_t)(m->d + m->head.size), sizeof *memory, "head", err);

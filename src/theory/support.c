@@ -84,10 +84,14 @@ attsvm_status theory_margins(const svm_rows *rows, const double *theta, double *
                              double *least_zero, attsvm_error *err)
 {
     margins m;
+    int64_t lo, hi;
     *least = *least_zero = INFINITY;
+    data_own(rows->data, &lo, &hi);
+    int64_t passed = lo, end = data_terms_first(&rows->terms, hi);
     TRY(margins_create(&m, rows, theta, err));
-    for (int64_t g = 0; g < rows->terms.count; g++) {
+    for (int64_t g = data_terms_first(&rows->terms, lo); g < end; g++) {
         svm_term term = svm_rows_term(rows, g);
+        data_passed(rows->data, term.i, &passed);
         visit(&m, &term);
         double *to = term.slack ? least_zero : least;
         for (int64_t t = 0; t < term.visible; t++) {
@@ -97,6 +101,10 @@ attsvm_status theory_margins(const svm_rows *rows, const double *theta, double *
         }
     }
     free(m.memory);
+    double largest[] = { -*least, -*least_zero };
+    dist_max(rows->data->comm, largest, 2);
+    *least = -largest[0];
+    *least_zero = -largest[1];
     return ATTSVM_OK;
 }
 
@@ -161,13 +169,17 @@ static attsvm_status set_slack(svm_rows *rows, const attsvm_claim *head, attsvm_
     double *x;
     TRY(base_allocate(&rows->slack, (size_t)rows->data->n, 1, "right-hand sides", err));
     TRY(base_allocate(&x, (size_t)rows->d, sizeof *x, "token", err));
-    for (int64_t i = 0; i < rows->data->n; i++) {
+    int64_t lo, hi;
+    data_own(rows->data, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++) {
         attsvm_data_token(rows->data, i, rows->base[i], x);
         double margin =
             attsvm_data_label(rows->data, i) * base_dd_value(base_dd_dot(x, head->theta, rows->d));
         rows->slack[i] = margin > 1 + THEORY_TIGHT;
     }
     free(x);
+    if (rows->data->comm)
+        dist_gather(rows->data->comm, rows->slack, 1, rows->data->share);
     return ATTSVM_OK;
 }
 
@@ -186,15 +198,18 @@ attsvm_status theory_rows_of(svm_rows *rows, const attsvm_data *data, const atts
 static void compare_optimal(attsvm_optimality *out, const attsvm_scores *scores,
                             const int64_t *alpha)
 {
-    out->global = true;
-    for (int64_t g = 0; g < scores->terms.count; g++) {
+    for (int64_t g = scores->term_lo; g < scores->term_hi; g++) {
         attsvm_term term = attsvm_scores_term(scores, g);
         out->tied_optimal += term.tied > 0;
         bool same = alpha[g] == term.optimal ||
                     theory_is_copy(scores, term.sequence, term.optimal, alpha[g]);
         out->missed += !same;
-        out->global &= same;
     }
+    double sums[] = { (double)out->tied_optimal, (double)out->missed };
+    dist_sum(scores->data->comm, sums, 2);
+    out->tied_optimal = (int64_t)sums[0];
+    out->missed = (int64_t)sums[1];
+    out->global = out->missed == 0;
 }
 
 typedef struct collector {
@@ -219,14 +234,29 @@ static void add_support(collector *c, attsvm_support s)
     out->support++;
 }
 
+/* The findings of all ranks. */
+static void add_ranks(attsvm_optimality *out, dist_comm *comm)
+{
+    double sums[] = { (double)out->support, (double)out->tied_support, (double)out->against };
+    double largest = -out->advantage;
+    dist_sum(comm, sums, 3);
+    dist_max(comm, &largest, 1);
+    out->support = (int64_t)sums[0];
+    out->tied_support = (int64_t)sums[1];
+    out->against = (int64_t)sums[2];
+    out->advantage = -largest;
+}
+
 /* Tight rows: <A, theta> <= b + 1e-7 max(1, |b|), in double-double where it is near. */
 static attsvm_status collect(collector *c, const attsvm_scores *scores, const svm_rows *rows,
                              const double *theta, attsvm_error *err)
 {
     margins m;
+    int64_t passed = scores->lo;
     TRY(margins_create(&m, rows, theta, err));
-    for (int64_t g = 0; g < rows->terms.count; g++) {
+    for (int64_t g = scores->term_lo; g < scores->term_hi; g++) {
         svm_term term = svm_rows_term(rows, g);
+        data_passed(rows->data, term.i, &passed);
         double b = term.slack ? 0 : 1;
         double own = attsvm_scores_gamma(scores, g, term.base);
         visit(&m, &term);
@@ -245,6 +275,7 @@ static attsvm_status collect(collector *c, const attsvm_scores *scores, const sv
         }
     }
     free(m.memory);
+    add_ranks(c->out, scores->data->comm);
     return ATTSVM_OK;
 }
 

@@ -14,9 +14,11 @@
 struct attsvm_scores {
     const attsvm_data *data;
     data_terms terms;
-    double *keymap; /* (d,d) of the prompt problems, or NULL: tells copies */
-    double *value;  /* (tokens) h(x)                                       */
-    int8_t *label;  /* (terms)                                             */
+    int64_t lo, hi;           /* sequences of this rank; all where there is one      */
+    int64_t term_lo, term_hi; /* their terms                                         */
+    double *keymap;           /* (d,d) of the prompt problems, or NULL: tells copies */
+    double *value;            /* (tokens) h(x), of sequences lo..hi-1 alone          */
+    int8_t *label;            /* (terms)                                             */
 };
 
 /* The same for the head of a model, trained or not, at theta; terms and key map are its own. */

@@ -70,6 +70,8 @@ static int pieces_of(attsvm_train *t, int64_t *numbers, double *reals, piece *ou
     for (int j = 0; j < TRAIN_NUMBERS; j++)
         if (train_has_number(m, j))
             out[n++] = (piece){ train_numbers[j].name, r->number[j], k, ATTSVM_F64 };
+    if (!r->softmax) /* rank 0 alone has them */
+        return n;
     out[n++] = (piece){ "trace_softmax", r->softmax, k * m->terms, ATTSVM_F64 };
     out[n++] = (piece){ "trace_ids", r->ids, k * m->terms, ATTSVM_I64 };
     return n;

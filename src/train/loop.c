@@ -15,7 +15,13 @@ static double seconds_so_far(const attsvm_train *t)
     return t->earlier_seconds + base_seconds() - t->start;
 }
 
-/* Sequences of this step: a piece of the epoch's permutation. */
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sequences of this step, in increasing order: a piece of the epoch's permutation. */
 static const int64_t *next_batch(attsvm_train *t, int64_t *count)
 {
     const int64_t n = t->m->n, batch = t->settings.batch;
@@ -29,6 +35,7 @@ static const int64_t *next_batch(attsvm_train *t, int64_t *count)
         t->epoch = epoch;
     }
     *count = n - at < batch ? n - at : batch;
+    qsort(t->order + at, (size_t)*count, sizeof *t->order, by_number);
     return t->order + at;
 }
 

@@ -80,13 +80,14 @@ static int64_t count_records(int64_t every, int64_t iters)
 static void layout(train_trace *trace, const model *m, arena *a)
 {
     size_t count = (size_t)trace->capacity, per_term = 0;
+    bool first = !m->data->comm || dist_rank(m->data->comm) == 0;
     if (!base_multiply(count, (size_t)m->terms, &per_term))
         a->overflow = true;
     trace->iter = take_int64(a, count);
     for (int k = 0; k < TRAIN_NUMBERS; k++)
         trace->number[k] = train_has_number(m, k) ? take(a, count) : NULL;
-    trace->softmax = take(a, per_term);
-    trace->ids = take_int64(a, per_term);
+    trace->softmax = first ? take(a, per_term) : NULL;
+    trace->ids = first ? take_int64(a, per_term) : NULL;
     for (int b = 0; b < m->blocks; b++) {
         size_t size = 0;
         if (!base_multiply(count, (size_t)m->block[b].count, &size))
@@ -110,19 +111,28 @@ attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+/* One value of 8 bytes a term, of all ranks, into `all` of rank 0. */
+static void collect_terms(const model *m, const void *own, void *all)
+{
+    const char *from = (const char *)own + m->term_lo * 8;
+    if (m->data->comm)
+        dist_collect(m->data->comm, from, all, 8, m->rank_term);
+    else
+        memcpy(all, from, (size_t)m->terms * 8);
+}
+
 void train_trace_add(attsvm_train *t, const attsvm_train_info *info)
 {
     train_trace *trace = &t->trace;
     const model *m = t->m;
     int64_t k = trace->count++;
-    size_t terms = (size_t)m->terms;
     trace->iter[k] = t->iter;
     for (int j = 0; j < TRAIN_NUMBERS; j++)
         if (train_has_number(m, j))
             memcpy(&trace->number[j][k], (const char *)info + train_numbers[j].offset,
                    sizeof(double));
-    memcpy(trace->softmax + k * m->terms, m->attention, terms * sizeof(double));
-    memcpy(trace->ids + k * m->terms, m->selected, terms * sizeof(int64_t));
+    collect_terms(m, m->attention, trace->softmax ? trace->softmax + k * m->terms : NULL);
+    collect_terms(m, m->selected, trace->ids ? trace->ids + k * m->terms : NULL);
     for (int b = 0; b < m->blocks; b++)
         memcpy(trace->theta[b] + k * m->block[b].count, t->theta + m->block[b].offset,
                (size_t)m->block[b].count * sizeof(double));
@@ -168,8 +178,9 @@ static void put_softmax(attsvm_train *t)
     const model *m = t->m;
     int64_t shape[3], count = model_softmax_first(m, m->n);
     int ndim = term_shape(m, shape);
+    const double *softmax = m->data->comm ? NULL : t->softmax;
     if (m->data->T_min != m->data->T_max) { /* ragged: one row after the other */
-        put(t, "softmax", t->softmax, ATTSVM_F64, 1, &count);
+        put(t, "softmax", softmax, ATTSVM_F64, 1, &count);
         return;
     }
     if (m->query.mode == ATTSVM_QUERY_ALL || m->query.mode == ATTSVM_QUERY_CAUSAL) {
@@ -178,7 +189,7 @@ static void put_softmax(attsvm_train *t)
         ndim = 2;
     }
     shape[ndim++] = m->data->T_max;
-    put(t, "softmax", t->softmax, ATTSVM_F64, ndim, shape);
+    put(t, "softmax", softmax, ATTSVM_F64, ndim, shape);
 }
 
 static void put_trace(attsvm_train *t)
@@ -209,6 +220,7 @@ void train_results(attsvm_train *t)
     for (int b = 0; b < m->blocks; b++)
         put_block(t, m->block[b].name, t->theta + m->block[b].offset, -1, &m->block[b]);
     int ndim = term_shape(m, shape);
+    model_gather_selected(t->m);
     put(t, "ids", m->selected, ATTSVM_I64, ndim, shape);
     model_softmax(t->m, t->theta, t->softmax);
     put_softmax(t);

@@ -96,7 +96,8 @@ static void layout(attsvm_train *t, arena *a)
     t->scratch = take(a, (size_t)scratch);
     t->direction = take(a, (size_t)m->part_size);
     t->order = take_int64(a, t->settings.batch > 0 ? (size_t)m->n : 0);
-    t->softmax = take(a, (size_t)model_softmax_first(m, m->n));
+    t->softmax =
+        take(a, (size_t)(model_softmax_first(m, m->own_hi) - model_softmax_first(m, m->own_lo)));
     t->matrix = model_has_matrix(m) ? take(a, (size_t)(m->d * m->d + m->d)) : NULL;
 }
 

@@ -79,7 +79,7 @@ typedef struct train_trace {
     double *theta[MODEL_MOST_BLOCKS]; /* (count, block)                            */
     double *number[TRAIN_NUMBERS];    /* (count); NULL: the model has none         */
     double *softmax;                  /* (count, terms): attention of the selected token  */
-    int64_t *ids;                     /* (count, terms)                                   */
+    int64_t *ids;                     /* (count, terms); both on rank 0 alone             */
     void *memory;
 } train_trace;
 
@@ -99,7 +99,7 @@ struct attsvm_train {
     double start;
     int64_t *order;  /* mini-batches: permutation of this epoch          */
     int64_t epoch;   /* of `order`; -1: none                             */
-    double *softmax; /* of all terms, at the end                         */
+    double *softmax; /* of all terms of this rank, at the end            */
     double *matrix;  /* d x d and d, for singular values; models with W  */
     train_trace trace;
     attsvm_train_info info;
@@ -130,8 +130,15 @@ attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err);
 bool train_trace_wanted(const train_trace *trace, int64_t iter);
 void train_trace_add(attsvm_train *t, const attsvm_train_info *info);
 
-/* The run's arrays, from the state at its end. */
+/* The run's arrays, from the state at its end.  With ranks, `softmax` has no data: each has its
+   share, and they meet in the file. */
 void train_results(attsvm_train *t);
+/*
+ * Writes the arrays of a run that is over, and `more` of them.  With ranks all call it, and rank 0
+ * says where (NULL: nowhere).
+ */
+attsvm_status train_write(const attsvm_train *t, const char *path, const attsvm_named_array *more,
+                          int64_t count, attsvm_error *err);
 
 /* Writes the state; reads it back where the file exists (otherwise nothing happens). */
 attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err);

@@ -7,6 +7,8 @@
  *     helper drop IN OUT NAME                        a copy without that array
  *     helper json [PATH...]                          standard input must be one JSON object; prints
  *                                                    what is at each path (arrays.X.dtype)
+ *     helper peak FILE COMMAND...                    runs it; its highest resident memory, in kB,
+ *                                                    into FILE.PID
  */
 #include "la/la.h"
 
@@ -14,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MOST_ARRAYS = 16, ROOM = 256 /* bytes that a text may grow by */ };
 
@@ -210,6 +215,25 @@ static int print_paths(int count, char **paths)
     return 0;
 }
 
+static int peak(const char *file, char **command)
+{
+    char name[512];
+    struct rusage usage;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        execv(command[0], command);
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || getrusage(RUSAGE_CHILDREN, &usage) != 0)
+        return stop(command[0], "it could not be run");
+    snprintf(name, sizeof name, "%s.%ld", file, (long)child);
+    FILE *out = fopen(name, "w");
+    if (!out || fprintf(out, "%ld\n", usage.ru_maxrss) < 0 || fclose(out) != 0)
+        return stop(name, "it could not be written");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "write") == 0)
@@ -219,5 +243,8 @@ int main(int argc, char **argv)
         return edit(argv[1], argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "json") == 0)
         return print_paths(argc - 2, argv + 2);
-    return stop("usage", "helper write|change|replace|drop FILE... | helper json [PATH...]");
+    if (argc > 3 && strcmp(argv[1], "peak") == 0)
+        return peak(argv[2], argv + 3);
+    return stop("usage", "helper write|change|replace|drop FILE... | json [PATH...] | "
+                         "peak FILE COMMAND...");
 }

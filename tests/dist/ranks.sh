@@ -40,18 +40,31 @@ both train w.npz --model W --iters 100
 both train w.npz --model KQ --iters 30 --init uniform:0.2
 both train words.npz --model vp --iters 50
 both train p.npz --model p --iters 30 --step polyak
-attsvm=$one good train p.npz --model p --iters 40 --batch 500 --json
-alone=$("$helper" json norm <out)
-attsvm=$many
-good train p.npz --model p --iters 40 --batch 500 --json
-near norm "$alone" 1e-9
-attsvm=$one
+both train p.npz --model p --iters 40 --batch 500 --record 15
+both train w.npz --model W --iters 20 --batch 7 --step polyak
 
 # one exchange a step: exponent and gradient, once for each halving of the ranks
 short=$(sent train p.npz --model p --iters 100)
 long=$(sent train p.npz --model p --iters 300)
 halvings=$(awk -v r="$ranks" 'BEGIN { k = 0; while (r > 1) { r /= 2; k++ } print k }')
 check 'what a step sends' [ $((long - short)) -eq $((200 * 8 * (24 + 1) * halvings)) ]
+
+# ---------------------------------------------------------------------------- memory
+# what there is of each token and each sequence is shared out: the ranks are smaller than one process
+peak() {
+    rm -f mem.*
+    "$mpirun" --oversubscribe -n "$1" "$helper" peak mem "$one" train long.npz --model p --iters 2 \
+        --threads 1 -q -o "mem$1.npz" >out 2>err || problem 'it fails'
+    cat mem.* | sort -n | tail -1
+}
+good generate --kind planted-p --n 200000 --T 16 --d 8 --dtype float32 -o long.npz -q
+alone=$(peak 1)
+share=$(peak "$ranks")
+last="highest resident memory: $alone kB alone, $share kB on $ranks ranks"
+check 'ranks hold their shares' \
+    [ "$share" -lt "$(awk -v a="$alone" -v r="$ranks" 'BEGIN { printf "%d", a * (0.4 + 0.6 / r) }')" ]
+check 'the same bytes as of one process' cmp mem1.npz "mem$ranks.npz"
+rm -f long.npz mem*.npz
 
 # ------------------------------------------------------------------------------- svm
 both svm p.npz --problem p --select ids
@@ -65,11 +78,11 @@ good svm words.npz --problem v --soft 1 --json -o many.npz
 near norm "$alone" 1e-11
 attsvm=$one
 good check words.npz many.npz
-good svm w.npz --problem W --select ids --norm nuc -o one.npz -q
-attsvm=$many
-good svm w.npz --problem W --select ids --norm nuc -o many.npz -q
-attsvm=$one
+both svm w.npz --problem W --select ids --norm nuc
 good check w.npz many.npz
+both svm p.npz --problem p --select ids --norm l1
+both svm p.npz --problem p --select ids --norm lq:3
+both svm p.npz --problem joint --select ids --norm linf
 
 both verify p.npz --model p --iters 300
 both verify w.npz --model W --iters 200

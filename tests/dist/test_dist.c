@@ -74,6 +74,32 @@ static void test_broadcast(dist_comm *comm)
     }
 }
 
+/* Rank r has r + 1 numbers; rank 0 gets them all, and every rank hears from the one before. */
+static void test_shares(dist_comm *comm)
+{
+    enum { MOST = 16 };
+    int rank = dist_rank(comm), size = dist_size(comm);
+    int64_t first[MOST + 1] = { 0 };
+    double own[MOST], all[MOST * MOST] = { 0 };
+    for (int r = 0; r < size; r++)
+        first[r + 1] = first[r] + r + 1;
+    for (int k = 0; k <= rank; k++)
+        own[k] = 100.0 * rank + k;
+    dist_collect(comm, own, all, sizeof *own, first);
+    bool right = true;
+    for (int r = 0; rank == 0 && r < size; r++)
+        for (int k = 0; k <= r; k++)
+            right = right && all[first[r] + k] == 100.0 * r + k;
+    check(right, "collected on rank 0", rank);
+
+    int64_t heard = -1, said = rank;
+    if (rank > 0)
+        dist_receive(comm, &heard, sizeof heard, rank - 1);
+    if (rank + 1 < size)
+        dist_send(comm, &said, sizeof said, rank + 1);
+    check(heard == rank - 1, "a message from the rank before", rank);
+}
+
 /* More than fits into one call of MPI, with a rest. */
 static void test_pieces(dist_comm *comm)
 {
@@ -121,6 +147,7 @@ int main(int argc, char **argv)
     test_sum_bits(comm);
     test_max(comm);
     test_broadcast(comm);
+    test_shares(comm);
     test_pieces(comm);
     dist_barrier(comm);
 

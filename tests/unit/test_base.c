@@ -51,6 +51,17 @@ static void sizes_that_overflow_are_refused(void **state)
     assert_int_equal(count, 1);
 }
 
+/* Elements 1000..1003 of an array of which the others are not there. */
+static void part_of_an_array(void **state)
+{
+    (void)state;
+    double memory[4] = { 1, 2, 3, 4 };
+    double *x = base_from(memory, 1000, sizeof *memory);
+    assert_true(x[1000] == 1 && x[1003] == 4);
+    assert_ptr_equal(base_from(x, -1000, sizeof *x), memory);
+    assert_null(base_from(NULL, 1000, sizeof *x));
+}
+
 static void arena_measures_then_hands_out(void **state)
 {
     (void)state;
@@ -441,6 +452,7 @@ int main(void)
         cmocka_unit_test(message_keeps_status_and_context),
         cmocka_unit_test(long_messages_are_cut_not_overrun),
         cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(part_of_an_array),
         cmocka_unit_test(arena_measures_then_hands_out),
         cmocka_unit_test(every_field_has_a_default),
         cmocka_unit_test(settings_parse_and_refuse),

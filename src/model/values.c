@@ -1,0 +1,119 @@
+/*
+ * Numbers about all terms: sums by block, added up along the tree of blocks and ranks, so that
+ * their bytes depend neither on threads nor on ranks (where their number is a power of two).
+ */
+#include "model/model.h"
+
+#include <math.h>
+
+static model_scaled add_unless_nan(model_scaled a, model_scaled b)
+{
+    if (isnan(a.value) || isnan(b.value))
+        return model_scaled_of(NAN);
+    return model_scaled_add(a, b);
+}
+
+static model_sums add(const model_sums *a, const model_sums *b)
+{
+    return (model_sums){ .terms = a->terms + b->terms,
+                         .loss = a->loss + b->loss,
+                         .limit = a->limit + b->limit,
+                         .best = a->best + b->best,
+                         .attention = a->attention + b->attention,
+                         .entropy = a->entropy + b->entropy,
+                         .effective = a->effective + b->effective,
+                         .accuracy = a->accuracy + b->accuracy,
+                         .attention_min = fmin(a->attention_min, b->attention_min),
+                         .gap = fmin(a->gap, b->gap),
+                         .excess = add_unless_nan(a->excess, b->excess),
+                         .small = model_scaled_add(a->small, b->small) };
+}
+
+void model_add_sums(const model *m, int64_t i, model_sums *sums)
+{
+    const model_loss *loss = &m->loss;
+    int64_t first = data_terms_first(&m->query, i);
+    for (int64_t t = first; t < first + data_terms_queries(&m->query, i); t++) {
+        model_sums one = { .terms = 1,
+                           .loss = loss->value(loss, m->output[t]),
+                           .limit = m->loss_limit[t],
+                           .best = m->loss_limit[t] - m->loss_best[t],
+                           .attention = m->attention[t],
+                           .entropy = m->entropy[t],
+                           .effective = exp(m->entropy[t]),
+                           /* next-token prediction is right where the label is selected: its limit
+                              is 0 then */
+                           .accuracy = loss->of_log ? m->loss_limit[t] == 0 : m->output[t] > 0,
+                           .attention_min = m->attention[t],
+                           .gap = m->gap[t],
+                           .excess = m->loss_excess[t] };
+        if (loss->magnitude)
+            one.small = loss->magnitude(loss, m->output[t]);
+        *sums = add(sums, &one);
+    }
+}
+
+/* Blocks lo..hi-1 by halves, as the gradient is added up. */
+static model_sums add_blocks(const model *m, int64_t lo, int64_t hi)
+{
+    if (hi - lo == 1)
+        return m->partial[lo].sums;
+    int64_t middle = lo + (hi - lo) / 2;
+    model_sums a = add_blocks(m, lo, middle), b = add_blocks(m, middle, hi);
+    return add(&a, &b);
+}
+
+/* Ranks lo..hi-1 likewise. */
+static model_sums add_ranks(const model_sums *all, int lo, int hi)
+{
+    if (hi - lo == 1)
+        return all[lo];
+    int middle = lo + (hi - lo) / 2;
+    model_sums a = add_ranks(all, lo, middle), b = add_ranks(all, middle, hi);
+    return add(&a, &b);
+}
+
+static model_sums collect(model *m)
+{
+    dist_comm *comm = m->data->comm;
+    model_sums own = { .attention_min = INFINITY, .gap = INFINITY };
+    if (m->part_lo < m->part_hi)
+        own = add_blocks(m, m->part_lo, m->part_hi);
+    if (!comm)
+        return own;
+    m->rank_sums[dist_rank(comm)] = own;
+    dist_gather(comm, m->rank_sums, sizeof own, m->rank_number);
+    return add_ranks(m->rank_sums, 0, dist_size(comm));
+}
+
+model_value model_collect_value(model *m)
+{
+    model_sums sums = collect(m);
+    const double terms = sums.terms;
+    model_value v = { .loss = sums.loss / terms,
+                      .limit = sums.limit / terms,
+                      .excess = { sums.excess.value / terms, sums.excess.log },
+                      .attention_min = sums.attention_min,
+                      .attention_mean = sums.attention / terms,
+                      .entropy = sums.entropy / terms,
+                      .effective_tokens = sums.effective / terms,
+                      .accuracy = sums.accuracy / terms,
+                      .gap = sums.gap };
+    double best = sums.best / terms;
+    /* L - L* = (L - L*(alpha)) + (L*(alpha) - L*): the second is exactly 0 once alpha is opt */
+    bool best_known = m->scores && !m->loss.of_log;
+    if (best_known && isnan(v.excess.value))
+        v.over_best = model_scaled_of(v.loss - v.limit + best);
+    else if (best_known)
+        v.over_best = model_scaled_add(v.excess, model_scaled_of(best));
+    else
+        v.over_best =
+            (model_scaled){ m->loss.magnitude ? sums.small.value / terms : NAN, sums.small.log };
+    return v;
+}
+
+void model_gather_selected(model *m)
+{
+    if (m->data->comm)
+        dist_gather(m->data->comm, m->selected, sizeof *m->selected, m->rank_term);
+}
