@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 60, MOST_DROPS = 60, FEW = 2, SMALL = 64 };
+enum { MOST_ROUNDS = 60, MOST_DROPS = 60, FEW = 2, SMALL = 64, LANES = 8 };
 
 /* Pivots below this, relative to |A|^2, are left to the engine. */
 static const double CLEAR = 1e-8;
@@ -21,35 +21,38 @@ typedef struct block {
     double *B, *B2, *C, *C2;  /* k x m (or m x k), m x m       */
 } block;
 
-static double *claim(double **at, int64_t count)
+static void layout(const svm_engine *e, arena *a, size_t k, size_t m, block *b)
 {
-    double *piece = *at;
-    *at += count;
-    return piece;
+    size_t d = (size_t)e->pool->d;
+    b->B = take(a, k * (m + LANES));
+    b->C = take(a, m * m);
+    if (e->lazy)
+        return;
+    b->deltas = take(a, (k + m) * d);
+    if (!e->pool->rows->matrix)
+        return; /* vectors have no queries */
+    b->queries = take(a, (k + m) * d);
+    b->B2 = take(a, k * m);
+    b->C2 = take(a, m * m);
 }
 
 /* Scratch for k rows in S and m to come. */
 static attsvm_status reserve(svm_engine *e, int64_t k, int64_t m, block *b, attsvm_error *err)
 {
-    int64_t d = e->pool->d, pieces = e->pool->rows->matrix ? 2 : 1; /* vectors have no queries */
-    int64_t need = pieces * ((k + m) * d + k * m + m * m);
-    if (need > e->work_capacity) {
-        need = need < SMALL * SMALL ? 4 * need : need; /* rounds of a tiny problem: once */
-        free(e->work);
+    svm_space *space = e->pool->space;
+    arena a = { 0 };
+    layout(e, &a, (size_t)k, (size_t)m, b);
+    if (a.used > e->work_size) {
+        size_t size = a.used;
+        svm_space_release(space, e->work);
         e->work = NULL;
-        e->work_capacity = 0;
-        TRY(base_allocate(&e->work, (size_t)need, sizeof(double), "block of rows", err));
-        e->work_capacity = need;
+        e->work_size = 0;
+        TRY(svm_space_arena(space, &a, "block of rows", err));
+        e->work = a.base;
+        e->work_size = size;
     }
-    double *at = e->work;
-    b->deltas = claim(&at, (k + m) * d);
-    b->B = claim(&at, k * m);
-    b->C = claim(&at, m * m);
-    if (pieces == 2) {
-        b->queries = claim(&at, (k + m) * d);
-        b->B2 = claim(&at, k * m);
-        b->C2 = claim(&at, m * m);
-    }
+    a = (arena){ .base = e->work };
+    layout(e, &a, (size_t)k, (size_t)m, b);
     return ATTSVM_OK;
 }
 
@@ -78,10 +81,10 @@ static void gram_block(const svm_pool *pool, const double *D, const double *Z, i
 }
 
 /*
- * New rows of L for V: Y (m x k) with Y L' = Gram of V against S, into L, and C (m x m), the factor
- * of what is left of the Gram of V.  False where a pivot is too small.
+ * New rows of L for V: Y (m x k) with Y L' = Gram of V against S, into L, and C (m x m), what is
+ * left of the Gram of V.
  */
-static bool factor_block(svm_engine *e, const block *b, const int32_t *slots, int64_t m)
+static void factor_block(svm_engine *e, const block *b, int64_t m)
 {
     svm_pool *pool = e->pool;
     int64_t k = e->count, cap = e->capacity, d = pool->d;
@@ -103,9 +106,50 @@ static bool factor_block(svm_engine *e, const block *b, const int32_t *slots, in
             for (int64_t j = 0; j < k; j++)
                 L[(k + v) * cap + j] = b->B[j * m + v];
     }
+}
+
+/* LANES columns of B: rows i of Y = L^-1 (Gram of S against V), and what they take from C. */
+static void solve_lanes(const double *row, int64_t i, int64_t width, double *B)
+{
+    double y[LANES];
+    memcpy(y, B + i * width, sizeof y);
+    for (int64_t j = 0; j < i; j++)
+        for (int v = 0; v < LANES; v++)
+            y[v] -= row[j] * B[j * width + v];
+    for (int v = 0; v < LANES; v++)
+        B[i * width + v] = y[v] / row[i];
+}
+
+/* The same from the Gram matrix of a small pool. */
+static void factor_looked_up(svm_engine *e, const block *b, const int32_t *slots, int64_t m)
+{
+    const svm_pool *pool = e->pool;
+    int64_t k = e->count, cap = e->capacity, width = (m + LANES - 1) / LANES * LANES;
+    double *L = e->L, *B = b->B, *C = b->C;
+    for (int64_t v = 0; v < m; v++)
+        for (int64_t w = 0; w <= v; w++)
+            C[v * m + w] = pool->gram[slots[v] * pool->count + slots[w]];
+    for (int64_t i = 0; i < k; i++) {
+        const double *entries = pool->gram + e->active[i] * pool->count;
+        double *y = B + i * width;
+        for (int64_t v = 0; v < width; v++)
+            y[v] = v < m ? entries[slots[v]] : 0;
+        for (int64_t v = 0; v < width; v += LANES)
+            solve_lanes(L + i * cap, i, width, B + v);
+        for (int64_t v = 0; v < m; v++) {
+            L[(k + v) * cap + i] = y[v];
+            for (int64_t w = 0; w <= v; w++)
+                C[v * m + w] -= y[v] * y[w];
+        }
+    }
+}
+
+/* C becomes the factor of what is left for V; false where a pivot is too small. */
+static bool finish_factor(svm_engine *e, const block *b, const int32_t *slots, int64_t m)
+{
     bool clear = la_cholesky(m, b->C, m) == 0;
     for (int64_t v = 0; v < m && clear; v++)
-        clear = b->C[v * m + v] * b->C[v * m + v] > CLEAR * pool->square[slots[v]];
+        clear = b->C[v * m + v] * b->C[v * m + v] > CLEAR * e->pool->square[slots[v]];
     return clear;
 }
 
@@ -130,9 +174,14 @@ static attsvm_status append(svm_engine *e, const int32_t *slots, int64_t m, atts
         return ATTSVM_OK;
     }
     TRY(reserve(e, k, m, &b, err));
-    gather(pool, e->active, k, b.deltas, b.queries);
-    gather(pool, slots, m, b.deltas + k * pool->d, b.queries ? b.queries + k * pool->d : NULL);
-    if (!factor_block(e, &b, slots, m)) {
+    if (e->lazy) {
+        factor_looked_up(e, &b, slots, m);
+    } else {
+        gather(pool, e->active, k, b.deltas, b.queries);
+        gather(pool, slots, m, b.deltas + k * pool->d, b.queries ? b.queries + k * pool->d : NULL);
+        factor_block(e, &b, m);
+    }
+    if (!finish_factor(e, &b, slots, m)) {
         append_singly(e, slots, m);
         return ATTSVM_OK;
     }
@@ -149,9 +198,8 @@ static int64_t choose(svm_engine *e, int32_t *entering, int32_t *best, int64_t m
 {
     svm_pool *pool = e->pool;
     bool matrix = pool->rows->matrix;
-    double norm = sqrt(la_dot(e->theta, e->theta, pool->size));
+    double norm = svm_engine_margins(e);
     int64_t count = 0;
-    svm_pool_margins(pool, e->theta);
     if (matrix)
         for (int64_t q = 0; q < pool->queries; q++)
             best[q] = -1;
@@ -159,7 +207,7 @@ static int64_t choose(svm_engine *e, int32_t *entering, int32_t *best, int64_t m
         double miss = pool->b[s] - pool->margin[s];
         if (!(miss > 0) || pool->place[s] != SVM_AT_ZERO || pool->equality[s])
             continue;
-        double size = sqrt(pool->square[s]);
+        double size = pool->length[s];
         if (miss <= 1e-10 * (fabs(pool->b[s]) + size * norm))
             continue;
         e->residual[s] = miss / size;
@@ -238,7 +286,8 @@ static attsvm_status drop_rows(svm_engine *e, const double *x, const int32_t *ne
     int64_t few = rotations_first(e, negative, count), kept = 0;
     int64_t first = few < count ? negative[few] : e->count, end = e->count;
     ranked *rest;
-    TRY(base_allocate(&rest, 2 * (size_t)(end - first) + 1, sizeof *rest, "rows", err));
+    TRY(svm_space_allocate(e->pool->space, &rest, 2 * (size_t)(end - first) + 1, sizeof *rest,
+                           "rows", err));
     for (int64_t k = first, j = few; k < end; k++) {
         if (j < count && negative[j] == k)
             j++;
@@ -259,7 +308,7 @@ static attsvm_status drop_rows(svm_engine *e, const double *x, const int32_t *ne
         e->pool->lambda_lo[s] = low;
     }
     attsvm_status status = append(e, slots, kept, err);
-    free(rest);
+    svm_space_release(e->pool->space, rest);
     return status;
 }
 
@@ -302,6 +351,8 @@ static void keep(svm_engine *e, const double *x)
     for (int64_t k = 0; k < e->count; k++)
         pool->lambda[e->active[k]] = x[k];
     set_places(e);
+    if (e->lazy)
+        return;
     svm_pool_combine(pool, e->active, x, e->count, e->theta);
     memset(e->theta_lo, 0, (size_t)pool->size * sizeof(double));
 }
@@ -360,12 +411,12 @@ attsvm_status svm_engine_block(svm_engine *e, attsvm_error *err)
     double *x;
     if (e->extended || pool->soft > 0 || pool->count < 2 * FEW)
         return ATTSVM_OK;
-    TRY(base_allocate(&memory, (size_t)rows * 2 + (size_t)(rows + queries), sizeof(double),
-                      "block of rows", err));
+    TRY(svm_space_allocate(pool->space, &memory, (size_t)rows * 2 + (size_t)(rows + queries),
+                           sizeof(double), "block of rows", err));
     x = (double *)(void *)memory;
     int32_t *old = (int32_t *)(void *)(x + rows), *entering = old + rows;
     int32_t *best = (int32_t *)(void *)(x + 2 * rows);
     attsvm_status status = pivot(e, x, old, entering, best, err);
-    free(memory);
+    svm_space_release(pool->space, memory);
     return status;
 }

@@ -63,7 +63,7 @@ static attsvm_status store(svm_run *run, attsvm_solution *solution, const double
     attsvm_claim *claim = &solution->claim;
     entry *entries;
     size_t room = (size_t)pool->count + 1;
-    TRY(base_allocate(&entries, room, sizeof *entries, "multipliers", err));
+    TRY(svm_space_allocate(pool->space, &entries, room, sizeof *entries, "multipliers", err));
     for (int pass = 0; pass < 2; pass++) {
         int64_t count = 0;
         for (int64_t s = 0; s < pool->count; s++) {
@@ -81,7 +81,7 @@ static attsvm_status store(svm_run *run, attsvm_solution *solution, const double
         if (status == ATTSVM_OK)
             status = base_allocate(values, (size_t)count + 1, sizeof **values, "multipliers", err);
         if (status != ATTSVM_OK) {
-            free(entries);
+            svm_space_release(pool->space, entries);
             return status;
         }
         for (int64_t k = 0; k < count; k++) {
@@ -90,7 +90,7 @@ static attsvm_status store(svm_run *run, attsvm_solution *solution, const double
         }
         *(pass ? &claim->equal_count : &claim->active_count) = count;
     }
-    free(entries);
+    svm_space_release(pool->space, entries);
     return ATTSVM_OK;
 }
 
@@ -167,7 +167,7 @@ static double equality_violation(svm_run *run, const double *theta, double norm,
             continue;
         svm_pool_residual_exact(pool, &slot, 1, theta, zero, &residual);
         largest = fmax(largest, fabs(residual / pool->sigma[s]));
-        if (fabs(residual) > EQUALITY * (fabs(pool->b[s]) + sqrt(pool->square[s]) * norm))
+        if (fabs(residual) > EQUALITY * (fabs(pool->b[s]) + pool->length[s] * norm))
             *holds = false;
     }
     return largest;
@@ -197,7 +197,7 @@ static bool vanishes(const svm_run *run)
         return true;
     for (int64_t s = 0; s < pool->count; s++)
         if (!pool->equality[s])
-            sum += pool->lambda[s] * sqrt(pool->square[s]);
+            sum += pool->lambda[s] * pool->length[s];
     return la_norm(run->engine.theta, pool->size) <= 0x1p-96 * sum;
 }
 
@@ -245,7 +245,7 @@ static double largest_row(const svm_run *run)
 {
     double largest = run->pass.largest;
     for (int64_t s = 0; s < run->pool.count; s++)
-        largest = fmax(largest, sqrt(run->pool.square[s]) / run->pool.sigma[s]);
+        largest = fmax(largest, run->pool.length[s] / run->pool.sigma[s]);
     return largest;
 }
 
@@ -342,7 +342,7 @@ static double total_size(const svm_run *run, const double *coef)
 {
     double sum = 0;
     for (int64_t s = 0; s < run->pool.count; s++)
-        sum += fabs(coef[s]) * sqrt(run->pool.square[s]);
+        sum += fabs(coef[s]) * run->pool.length[s];
     return sum;
 }
 

@@ -34,7 +34,7 @@ static attsvm_status grow_factor(svm_engine *e, int64_t capacity, attsvm_error *
         return fail(err, ATTSVM_E_MEMORY, "a factor of %" PRId64 " active rows is too large",
                     capacity);
     layout(e, &a, (size_t)capacity, square);
-    attsvm_status status = base_arena_allocate(&a, "factor of the active rows", err);
+    attsvm_status status = svm_space_arena(e->pool->space, &a, "factor of the active rows", err);
     if (status != ATTSVM_OK) {
         *e = old;
         return status;
@@ -47,7 +47,7 @@ static attsvm_status grow_factor(svm_engine *e, int64_t capacity, attsvm_error *
                (char *)old.L + (size_t)(i * old.capacity) * size, (size_t)(i + 1) * size);
     if (e->count > 0)
         memcpy(e->active, old.active, (size_t)e->count * sizeof *e->active);
-    free(old.memory);
+    svm_space_release(e->pool->space, old.memory);
     e->capacity = capacity;
     return ATTSVM_OK;
 }
@@ -56,7 +56,7 @@ attsvm_status svm_engine_create(svm_engine *e, svm_pool *pool, attsvm_error *err
 {
     *e = (svm_engine){ .pool = pool, .entering = -1 };
     size_t size = (size_t)pool->size;
-    TRY(base_allocate(&e->theta, 4 * size, sizeof(double), "theta", err));
+    TRY(svm_space_allocate(pool->space, &e->theta, 4 * size, sizeof(double), "theta", err));
     e->theta_lo = e->theta + size;
     e->step = e->theta_lo + size;
     e->step_lo = e->step + size;
@@ -65,10 +65,10 @@ attsvm_status svm_engine_create(svm_engine *e, svm_pool *pool, attsvm_error *err
 
 void svm_engine_free(svm_engine *e)
 {
-    free(e->memory);
-    free(e->residual);
-    free(e->theta);
-    free(e->work);
+    void *pieces[] = { e->memory, e->residual, e->theta, e->work };
+    svm_space *space = e->pool ? e->pool->space : NULL;
+    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
+        svm_space_release(space, pieces[k]);
 }
 
 /* At most `size` rows are independent, and none that is not in the pool is active. */
@@ -77,10 +77,11 @@ static attsvm_status reserve_margins(svm_engine *e, attsvm_error *err)
     svm_pool *pool = e->pool;
     if (pool->count <= e->residual_capacity)
         return ATTSVM_OK;
-    free(e->residual);
+    svm_space_release(pool->space, e->residual);
     e->residual = NULL;
     e->residual_capacity = pool->capacity;
-    return base_allocate(&e->residual, (size_t)pool->capacity, sizeof(double), "margins", err);
+    return svm_space_allocate(pool->space, &e->residual, (size_t)pool->capacity, sizeof(double),
+                              "margins", err);
 }
 
 static attsvm_status reserve(svm_engine *e, attsvm_error *err)
@@ -111,6 +112,33 @@ static attsvm_status run_gradients(svm_engine *e, bool exact, svm_engine_end *en
     return svm_engine_restart(e, err);
 }
 
+/* Block pivoting, then one row at a time. */
+static attsvm_status run_factor(svm_engine *e, svm_engine_end *end, attsvm_error *err)
+{
+    *end = svm_engine_equalities_double(e);
+    if (*end != SVM_SOLVED)
+        return ATTSVM_OK;
+    TRY(svm_engine_block(e, err));
+    *end = svm_engine_run_double(e);
+    return ATTSVM_OK;
+}
+
+/* theta = sum of all multipliers times their rows, in double. */
+static void form_theta(svm_engine *e)
+{
+    svm_pool *pool = e->pool;
+    int64_t count = 0;
+    int32_t slots[SVM_SMALL_POOL];
+    double coef[SVM_SMALL_POOL];
+    for (int64_t s = 0; s < pool->count; s++)
+        if (pool->lambda[s] != 0) {
+            slots[count] = (int32_t)s;
+            coef[count++] = pool->lambda[s];
+        }
+    svm_pool_combine(pool, slots, coef, count, e->theta);
+    memset(e->theta_lo, 0, (size_t)pool->size * sizeof(double));
+}
+
 attsvm_status svm_engine_run(svm_engine *e, bool exact, svm_engine_end *end, attsvm_error *err)
 {
     TRY(reserve_margins(e, err));
@@ -127,14 +155,17 @@ attsvm_status svm_engine_run(svm_engine *e, bool exact, svm_engine_end *end, att
     }
     TRY(reserve(e, err));
     e->patience = e->iterations + 40 * (e->pool->count + 50);
-    if (!e->extended) {
-        *end = svm_engine_equalities_double(e);
-        if (*end != SVM_SOLVED)
-            return ATTSVM_OK;
-        TRY(svm_engine_block(e, err));
+    if (e->extended) {
+        *end = svm_engine_run_extended(e);
+        return ATTSVM_OK;
     }
-    *end = e->extended ? svm_engine_run_extended(e) : svm_engine_run_double(e);
-    return ATTSVM_OK;
+    if (!e->pool->rows->sets) /* equalities look at theta */
+        TRY(svm_pool_gram_all(e->pool, &e->lazy, err));
+    attsvm_status status = run_factor(e, end, err);
+    if (e->lazy)
+        form_theta(e);
+    e->lazy = false;
+    return status;
 }
 
 attsvm_status svm_engine_restart(svm_engine *e, attsvm_error *err)
@@ -193,7 +224,7 @@ static double largest_residual(const svm_engine *e, const double *residual)
     double largest = 0, norm = la_norm(e->theta, pool->size);
     for (int64_t k = 0; k < e->count; k++) {
         int64_t s = e->active[k];
-        double scale = fabs(pool->b[s]) + sqrt(pool->square[s]) * norm;
+        double scale = fabs(pool->b[s]) + pool->length[s] * norm;
         if (scale > 0)
             largest = fmax(largest, fabs(residual[k]) / scale);
     }

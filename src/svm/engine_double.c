@@ -27,12 +27,22 @@ typedef double num;
 static const double DEPENDENT = 1e-15, DOUBTFUL = 1e-10, VIOLATED = 1e-13, MET = 1e-12,
                     NEGLIGIBLE = 1e-13, ROUNDING = 1e-15;
 
+enum { FEW = 32 }; /* rows for which the call of a kernel is what costs */
+
 static void forward(svm_engine *e, const num *g, num *y)
 {
     const num *L = e->L;
     memcpy(y, g, (size_t)e->count * sizeof *y);
     if (e->count > 96) {
         la_trsv(false, e->count, L, e->capacity, y);
+        return;
+    }
+    if (e->count <= FEW) { /* by columns, whose steps do not wait for each other */
+        for (int64_t j = 0; j < e->count; j++) {
+            y[j] /= L[j * e->capacity + j];
+            for (int64_t i = j + 1; i < e->count; i++)
+                y[i] -= L[i * e->capacity + j] * y[j];
+        }
         return;
     }
     for (int64_t i = 0; i < e->count; i++) {
@@ -52,7 +62,11 @@ static void backward(svm_engine *e, const num *y, num *r)
     for (int64_t i = e->count - 1; i >= 0; i--) {
         const num *row = L + i * e->capacity;
         r[i] /= row[i];
-        la_axpy(-r[i], row, r, i);
+        if (i <= FEW)
+            for (int64_t j = 0; j < i; j++)
+                r[j] -= r[i] * row[j];
+        else
+            la_axpy(-r[i], row, r, i);
     }
 }
 
@@ -71,17 +85,20 @@ static double theta_norm(svm_engine *e)
     return sqrt(la_dot(e->theta, e->theta, e->pool->size));
 }
 
-static void price(svm_engine *e)
+static double price(svm_engine *e)
 {
     svm_pool *pool = e->pool;
-    svm_pool_margins(pool, e->theta);
+    double norm = svm_engine_margins(e);
     for (int64_t s = 0; s < pool->count; s++)
         e->residual[s] = pool->b[s] - pool->margin[s];
+    return norm;
 }
 
 /* theta += t (A_p - sum r_j A_j) */
 static void advance(svm_engine *e, int64_t p, const num *r, num t)
 {
+    if (e->lazy)
+        return;
     e->active[e->count] = (int32_t)p;
     for (int64_t j = 0; j < e->count; j++)
         e->coef[j] = -t * r[j];
@@ -101,6 +118,14 @@ static num correct(svm_engine *e, int64_t p, num *y, num *r, num pivot)
 }
 
 #include "svm/engine.inc"
+
+double svm_engine_margins(svm_engine *e)
+{
+    if (e->lazy)
+        return svm_pool_margins_gram(e->pool);
+    svm_pool_margins(e->pool, e->theta);
+    return theta_norm(e);
+}
 
 /* Solves G x = residual over S. */
 void svm_engine_solve_double(svm_engine *e, const double *rhs, double *x)

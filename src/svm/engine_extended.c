@@ -68,9 +68,10 @@ static double theta_norm(svm_engine *e)
     return sqrt(la_dot(e->theta, e->theta, e->pool->size));
 }
 
-static void price(svm_engine *e)
+static double price(svm_engine *e)
 {
     svm_pool_residual_exact(e->pool, NULL, e->pool->count, e->theta, e->theta_lo, e->residual);
+    return theta_norm(e);
 }
 
 /* theta += t (A_p - sum r_j A_j) */

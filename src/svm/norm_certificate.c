@@ -143,7 +143,7 @@ static attsvm_status scale_theta(svm_norm_run *run, double *theta, svm_pass *pas
         .share = UINT64_MAX, .exact = true, .all = true, .floor = 0x1p-53
     };
     attsvm_status status =
-        svm_pricing_create(&pricing, rows, base_threads(run->problem->settings.threads), err);
+        svm_pricing_create(&pricing, rows, NULL, base_threads(run->problem->settings.threads), err);
     if (status == ATTSVM_OK)
         status = base_allocate(&zero, (size_t)rows->size, sizeof *zero, "theta", err);
     for (int tries = 0; tries < 5 && status == ATTSVM_OK; tries++) {

@@ -18,6 +18,7 @@ static void layout_rows(svm_pool *pool, arena *a, size_t rows)
     pool->lo = take(a, rows * d);
     pool->sigma = take(a, rows);
     pool->square = take(a, rows);
+    pool->length = take(a, rows);
     pool->b = take(a, rows);
     pool->upper = take(a, rows);
     pool->lambda = take(a, rows);
@@ -37,6 +38,7 @@ static void layout_queries(svm_pool *pool, arena *a, size_t queries)
     pool->u = take(a, queries * d);
     pool->u_lo = take(a, queries * d);
     pool->along = take(a, queries);
+    pool->z_norm = take(a, queries);
     pool->query_term = take_int64(a, queries);
     pool->used = base_take(a, queries, 1);
 }
@@ -48,6 +50,7 @@ static void copy_row(svm_pool *to, int64_t t, const svm_pool *from, int64_t f)
     memcpy(to->lo + t * to->d, from->lo + f * to->d, bytes);
     to->sigma[t] = from->sigma[f];
     to->square[t] = from->square[f];
+    to->length[t] = from->length[f];
     to->b[t] = from->b[f];
     to->upper[t] = from->upper[f];
     to->lambda[t] = from->lambda[f];
@@ -65,7 +68,7 @@ static attsvm_status grow_rows(svm_pool *pool, int64_t capacity, attsvm_error *e
     svm_pool old = *pool;
     arena a = { 0 };
     layout_rows(pool, &a, (size_t)capacity);
-    attsvm_status status = base_arena_allocate(&a, "rows of the working set", err);
+    attsvm_status status = svm_space_arena(pool->space, &a, "rows of the working set", err);
     if (status != ATTSVM_OK) {
         *pool = old;
         return status;
@@ -74,7 +77,7 @@ static attsvm_status grow_rows(svm_pool *pool, int64_t capacity, attsvm_error *e
     layout_rows(pool, &a, (size_t)capacity);
     for (int64_t s = 0; s < pool->count; s++)
         copy_row(pool, s, &old, s);
-    free(old.row_memory);
+    svm_space_release(pool->space, old.row_memory);
     pool->capacity = capacity;
     return ATTSVM_OK;
 }
@@ -84,7 +87,7 @@ static attsvm_status grow_queries(svm_pool *pool, int64_t capacity, attsvm_error
     svm_pool old = *pool;
     arena a = { 0 };
     layout_queries(pool, &a, (size_t)capacity);
-    attsvm_status status = base_arena_allocate(&a, "queries of the working set", err);
+    attsvm_status status = svm_space_arena(pool->space, &a, "queries of the working set", err);
     if (status != ATTSVM_OK) {
         *pool = old;
         return status;
@@ -93,18 +96,21 @@ static attsvm_status grow_queries(svm_pool *pool, int64_t capacity, attsvm_error
     layout_queries(pool, &a, (size_t)capacity);
     if (pool->queries > 0) {
         memcpy(pool->z, old.z, (size_t)(pool->queries * pool->d) * sizeof *pool->z);
+        memcpy(pool->z_norm, old.z_norm, (size_t)pool->queries * sizeof *pool->z_norm);
         memcpy(pool->query_term, old.query_term, (size_t)pool->queries * sizeof *pool->query_term);
     }
-    free(old.query_memory);
+    svm_space_release(pool->space, old.query_memory);
     pool->query_capacity = capacity;
     return ATTSVM_OK;
 }
 
-attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft, int64_t capacity,
-                              attsvm_error *err)
+attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, svm_space *space, double soft,
+                              int64_t capacity, attsvm_error *err)
 {
-    *pool = (svm_pool){ .rows = rows, .d = rows->d, .size = rows->size, .soft = soft };
-    TRY(base_allocate(&pool->scratch, (size_t)(2 * rows->d), sizeof(double), "row", err));
+    *pool =
+        (svm_pool){ .rows = rows, .space = space, .d = rows->d, .size = rows->size, .soft = soft };
+    TRY(svm_space_allocate(space, &pool->scratch, (size_t)(2 * rows->d), sizeof(double), "row",
+                           err));
     TRY(grow_rows(pool, capacity, err));
     if (rows->matrix)
         TRY(grow_queries(pool, capacity < 16 ? capacity : 16, err));
@@ -113,11 +119,10 @@ attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft,
 
 void svm_pool_free(svm_pool *pool)
 {
-    free(pool->row_memory);
-    free(pool->query_memory);
-    free(pool->table);
-    free(pool->query_table);
-    free(pool->scratch);
+    void *pieces[] = { pool->row_memory,  pool->query_memory, pool->table,
+                       pool->query_table, pool->scratch,      pool->gram };
+    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
+        svm_space_release(pool->space, pieces[k]);
 }
 
 /* -------------------------------------------------------------------- membership */
@@ -162,9 +167,10 @@ static attsvm_status make_table(svm_pool *pool, attsvm_error *err)
         size *= 2;
     if (pool->table_size >= size)
         return ATTSVM_OK;
-    free(pool->table);
+    svm_space_release(pool->space, pool->table);
     pool->table = NULL;
-    TRY(base_allocate(&pool->table, (size_t)size, sizeof *pool->table, "row table", err));
+    TRY(svm_space_allocate(pool->space, &pool->table, (size_t)size, sizeof *pool->table,
+                           "row table", err));
     pool->table_size = size;
     rehash(pool);
     return ATTSVM_OK;
@@ -200,9 +206,10 @@ static attsvm_status find_query(svm_pool *pool, const svm_term *term, int32_t *o
     }
     if (pool->query_table_size < 2 * (pool->queries + 1)) {
         int64_t size = pool->query_table_size ? 2 * pool->query_table_size : 64;
-        free(pool->query_table);
+        svm_space_release(pool->space, pool->query_table);
         pool->query_table = NULL;
-        TRY(base_allocate(&pool->query_table, (size_t)size, sizeof(int32_t), "query table", err));
+        TRY(svm_space_allocate(pool->space, &pool->query_table, (size_t)size, sizeof(int32_t),
+                               "query table", err));
         pool->query_table_size = size;
         for (int64_t q = 0; q < pool->queries; q++) {
             uint64_t k = hash(pool->query_term[q], -1);
@@ -223,7 +230,9 @@ static attsvm_status find_query(svm_pool *pool, const svm_term *term, int32_t *o
         TRY(grow_queries(pool, 2 * pool->query_capacity, err));
     pool->query_table[k & mask] = (int32_t)(pool->queries + 1);
     pool->query_term[pool->queries] = term->term;
-    svm_rows_query(pool->rows, term, pool->z + pool->queries * pool->d);
+    double *z = pool->z + pool->queries * pool->d;
+    svm_rows_query(pool->rows, term, z);
+    pool->z_norm[pool->queries] = la_norm(z, pool->d);
     *out = (int32_t)pool->queries++;
     return ATTSVM_OK;
 }
@@ -240,7 +249,7 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
     double norm = la_norm(hi, d);
     if (pool->rows->matrix) {
         TRY(find_query(pool, term, &pool->query[s], err));
-        norm *= la_norm(pool->z + pool->query[s] * d, d);
+        norm *= pool->z_norm[pool->query[s]];
     }
     int exponent = 0;
     if (norm > 0 && isfinite(norm))
@@ -256,6 +265,7 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
     pool->token[s] = (int32_t)token;
     pool->sigma[s] = sigma;
     pool->square[s] = norm * norm;
+    pool->length[s] = norm;
     pool->b[s] = sigma * b;
     pool->equality[s] = svm_rows_kind(pool->rows, term, token) == SVM_EQUAL;
     pool->upper[s] = pool->soft > 0 && !pool->equality[s] ? pool->soft / sigma : INFINITY;
@@ -286,5 +296,6 @@ void svm_pool_shrink(svm_pool *pool, double most_margin, int32_t *moved)
         moved[s] = (int32_t)kept++;
     }
     pool->count = kept;
+    pool->gram_count = 0;
     rehash(pool);
 }

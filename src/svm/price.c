@@ -61,20 +61,24 @@ static void layout(svm_pricing *pricing, arena *a)
     pricing->results = base_take(a, (size_t)pricing->blocks, sizeof *pricing->results);
 }
 
-attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int threads,
-                                 attsvm_error *err)
+attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, svm_space *space,
+                                 int threads, attsvm_error *err)
 {
     arena a = { 0 };
-    *pricing = (svm_pricing){ .rows = rows, .threads = threads, .terms = rows->terms.count };
+    *pricing = (svm_pricing){
+        .rows = rows, .space = space, .threads = threads, .terms = rows->terms.count
+    };
     data_own(rows->data, &pricing->lo, &pricing->hi);
     pricing->lo = data_terms_first(&rows->terms, pricing->lo);
     pricing->hi = data_terms_first(&rows->terms, pricing->hi);
     pricing->blocks = base_blocks(pricing->hi - pricing->lo, 16);
     pricing->scratch_each = 8 * rows->d + 2 * rows->data->T_max + 8;
     layout(pricing, &a);
-    TRY(base_arena_allocate(&a, "margins", err));
+    TRY(svm_space_arena(space, &a, "margins", err));
     pricing->memory = a.base;
     layout(pricing, &a);
+    if (space)
+        memset(pricing->memory, 0, a.used);
     for (int64_t g = pricing->lo; g < pricing->hi; g++)
         pricing->when[g] = -1;
     return ATTSVM_OK;
@@ -82,7 +86,7 @@ attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int
 
 void svm_pricing_free(svm_pricing *pricing)
 {
-    free(pricing->memory);
+    svm_space_release(pricing->space, pricing->memory);
 }
 
 double svm_pricing_tenth(const svm_pricing *pricing)

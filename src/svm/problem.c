@@ -114,21 +114,23 @@ typedef struct batch {
     attsvm_problem *const *problems;
     attsvm_solution **out;
     int64_t count, blocks;
-    attsvm_error *errors; /* (blocks) */
+    attsvm_error *errors; /* (blocks)  */
+    svm_space *spaces;    /* (threads) */
 } batch;
 
 static void solve_block(void *context, int64_t block, int worker)
 {
     batch *b = context;
     int64_t lo, hi;
-    (void)worker;
     base_block(b->count, b->blocks, block, &lo, &hi);
     for (int64_t k = lo; k < hi && b->errors[block].status == ATTSVM_OK; k++) {
         attsvm_problem *problem = b->problems[k];
         int64_t threads = problem->settings.threads;
         problem->settings.threads = 1;
+        problem->space = &b->spaces[worker];
         attsvm_problem_solve(problem, NULL, NULL, NULL, &b->out[k], &b->errors[block]);
         problem->settings.threads = threads;
+        problem->space = NULL;
         if (b->out[k])
             b->out[k]->claim.settings.threads = threads;
     }
@@ -142,15 +144,21 @@ attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_
     memset(out, 0, (size_t)count * sizeof *out);
     if (count == 0)
         return ATTSVM_OK;
+    int workers = base_threads(threads);
     b.blocks = base_blocks(count, 1);
     TRY(base_allocate(&b.errors, (size_t)b.blocks, sizeof *b.errors, "batch", err));
-    base_parallel(base_threads(threads), b.blocks, solve_block, &b);
+    status = base_allocate(&b.spaces, (size_t)workers, sizeof *b.spaces, "batch", err);
+    if (status == ATTSVM_OK)
+        base_parallel(workers, b.blocks, solve_block, &b);
     for (int64_t k = 0; k < b.blocks && status == ATTSVM_OK; k++)
         if (b.errors[k].status != ATTSVM_OK) {
             status = b.errors[k].status;
             if (err)
                 *err = b.errors[k];
         }
+    for (int k = 0; k < workers && b.spaces; k++)
+        svm_space_free(&b.spaces[k]);
+    free(b.spaces);
     free(b.errors);
     for (int64_t k = 0; k < count && status != ATTSVM_OK; k++) {
         attsvm_solution_free(out[k]);

@@ -217,6 +217,17 @@ static void apply_keymap(const svm_rows *rows, const double *hi, const double *l
     }
 }
 
+/* x - y in double-double; no array is part of another. */
+static void subtract(const double *restrict x, const double *restrict y, int64_t d,
+                     double *restrict hi, double *restrict lo)
+{
+    for (int64_t j = 0; j < d; j++) {
+        dd delta = base_dd_sum(x[j], -y[j]);
+        hi[j] = delta.hi;
+        lo[j] = delta.lo;
+    }
+}
+
 void svm_rows_delta(const svm_rows *rows, const svm_term *term, int64_t t, double *hi, double *lo,
                     double *scratch)
 {
@@ -232,15 +243,17 @@ void svm_rows_delta(const svm_rows *rows, const svm_term *term, int64_t t, doubl
         }
         return;
     }
-    double *to_hi = rows->keymap ? x : hi, *to_lo = rows->keymap ? y : lo;
     la_row(&tokens, t, y);
+    if (!rows->keymap) {
+        subtract(x, y, d, hi, lo);
+        return;
+    }
     for (int64_t j = 0; j < d; j++) {
         dd delta = base_dd_sum(x[j], -y[j]);
-        to_hi[j] = delta.hi;
-        to_lo[j] = delta.lo;
+        x[j] = delta.hi;
+        y[j] = delta.lo;
     }
-    if (rows->keymap)
-        apply_keymap(rows, x, y, hi, lo);
+    apply_keymap(rows, x, y, hi, lo);
 }
 
 void svm_rows_query(const svm_rows *rows, const svm_term *term, double *z)

@@ -199,7 +199,7 @@ attsvm_status svm_soft_start(svm_engine *e, attsvm_error *err)
     attsvm_status status = svm_engine_reserve(e, err);
     double norm = la_norm(w.theta, w.d);
     for (int64_t r = 0; r < w.rows && status == ATTSVM_OK; r++) {
-        double U = pool->upper[r], size = fabs(pool->b[r]) + sqrt(pool->square[r]) * norm;
+        double U = pool->upper[r], size = fabs(pool->b[r]) + pool->length[r] * norm;
         if (pool->square[r] == 0)
             continue;
         bool zero = w.l[r] / U < w.s[r] / size, full = (U - w.l[r]) / U < w.xi[r] / size;

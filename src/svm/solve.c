@@ -19,18 +19,19 @@ static attsvm_status open_run(svm_run *run, attsvm_problem *problem, attsvm_erro
     const svm_rows *rows = &problem->rows;
     const attsvm_svm_settings *settings = &problem->settings;
     size_t size = (size_t)rows->size;
-    *run = (svm_run){ .problem = problem, .rows = rows, .start = base_seconds() };
+    svm_space_open(problem->space);
     run->tol = settings->tol > 0 ? settings->tol : 1e-12;
     run->pass_settings = (svm_pass_settings){ .seed = (uint64_t)settings->seed,
                                               .share = UINT64_MAX,
                                               .near = INFINITY,
                                               .tolerance = run->tol / 8,
                                               .floor = 0x1p-53 };
-    TRY(svm_pool_create(&run->pool, rows, settings->soft, 64, err));
+    TRY(svm_pool_create(&run->pool, rows, problem->space, settings->soft, 64, err));
     TRY(svm_engine_create(&run->engine, &run->pool, err));
     run->engine.max_iterations = settings->max_iter;
-    TRY(svm_pricing_create(&run->pricing, rows, base_threads(settings->threads), err));
-    TRY(base_allocate(&run->best, 4 * size, sizeof(double), "theta", err));
+    TRY(svm_pricing_create(&run->pricing, rows, problem->space, base_threads(settings->threads),
+                           err));
+    TRY(svm_space_allocate(problem->space, &run->best, 4 * size, sizeof(double), "theta", err));
     run->sum = run->best + size;
     run->sum_lo = run->sum + size;
     run->zero = run->sum_lo + size;
@@ -42,9 +43,9 @@ static void close_run(svm_run *run)
     svm_pool_free(&run->pool);
     svm_engine_free(&run->engine);
     svm_pricing_free(&run->pricing);
-    free(run->best);
+    svm_space_release(run->problem->space, run->best);
+    svm_space_release(run->problem->space, run->coef);
     free(run->earlier);
-    free(run->coef);
     free(run->candidates);
 }
 
@@ -52,9 +53,10 @@ static void close_run(svm_run *run)
 static attsvm_status reserve_slots(svm_run *run, attsvm_error *err)
 {
     size_t count = (size_t)run->pool.count + 1;
-    free(run->coef);
+    svm_space_release(run->problem->space, run->coef);
     run->coef = NULL;
-    TRY(base_allocate(&run->coef, 4 * count, sizeof *run->coef, "multipliers", err));
+    TRY(svm_space_allocate(run->problem->space, &run->coef, 4 * count, sizeof *run->coef,
+                           "multipliers", err));
     run->packed = run->coef + count;
     run->slots = (int32_t *)(void *)(run->packed + 2 * count);
     return ATTSVM_OK;
@@ -444,7 +446,7 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
                         attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                         attsvm_error *err)
 {
-    svm_run run = { 0 };
+    svm_run run = { .problem = problem, .rows = &problem->rows, .start = base_seconds() };
     bool whole = false;
     attsvm_status status = open_solution(out, problem, err);
     if (status == ATTSVM_OK)
@@ -464,7 +466,9 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
     if (status == ATTSVM_OK)
         close_solution(*out, &run);
     close_run(&run);
-    if (status != ATTSVM_OK) {
+    if (status == ATTSVM_OK)
+        (*out)->info.seconds = base_seconds() - run.start;
+    else {
         attsvm_solution_free(*out);
         *out = NULL;
     }

@@ -7,6 +7,7 @@
  */
 #include "svm/svm.h"
 
+#include <math.h>
 #include <string.h>
 
 void svm_pool_combine(svm_pool *pool, const int32_t *slots, const double *coef, int64_t count,
@@ -133,10 +134,59 @@ void svm_pool_margins_exact(svm_pool *pool, const int32_t *slots, int64_t count,
     exact_margins(pool, slots, count, hi, lo, false, margins);
 }
 
+attsvm_status svm_pool_gram_all(svm_pool *pool, bool *small, attsvm_error *err)
+{
+    int64_t n = pool->count, d = pool->d;
+    *small = n > 0 && n <= SVM_SMALL_POOL && pool->queries <= SVM_SMALL_POOL;
+    if (!*small || pool->gram_count == n)
+        return ATTSVM_OK;
+    if (!pool->gram) {
+        arena a = { 0 };
+        take(&a, 2 * SVM_SMALL_POOL * SVM_SMALL_POOL);
+        TRY(svm_space_arena(pool->space, &a, "Gram matrix", err));
+        pool->gram = (double *)(void *)a.base;
+    }
+    la_syrk(false, n, d, 1, pool->hi, d, 0, pool->gram, n);
+    if (pool->rows->matrix) {
+        int64_t queries = pool->queries;
+        double *along = pool->gram + n * n;
+        la_gemm(false, true, queries, queries, d, 1, pool->z, d, pool->z, d, 0, along, queries);
+        for (int64_t p = 0; p < n; p++) {
+            const double *factor = along + pool->query[p] * queries;
+            double *row = pool->gram + p * n;
+            for (int64_t r = 0; r <= p; r++)
+                row[r] *= factor[pool->query[r]];
+        }
+    }
+    for (int64_t p = 0; p < n; p++)
+        for (int64_t r = 0; r < p; r++)
+            pool->gram[r * n + p] = pool->gram[p * n + r];
+    pool->gram_count = n;
+    return ATTSVM_OK;
+}
+
+double svm_pool_margins_gram(svm_pool *pool)
+{
+    int64_t n = pool->count;
+    double square = 0;
+    memset(pool->margin, 0, (size_t)n * sizeof *pool->margin);
+    for (int64_t s = 0; s < n; s++)
+        if (pool->lambda[s] != 0)
+            la_axpy(pool->lambda[s], pool->gram + s * n, pool->margin, n);
+    for (int64_t s = 0; s < n; s++)
+        square += pool->lambda[s] * pool->margin[s];
+    return sqrt(fmax(square, 0));
+}
+
 void svm_pool_gram(svm_pool *pool, int64_t p, const int32_t *slots, int64_t count, double *out)
 {
     int64_t d = pool->d;
     const double *delta = pool->hi + p * d;
+    if (pool->gram_count == pool->count) {
+        for (int64_t k = 0; k < count; k++)
+            out[k] = pool->gram[p * pool->count + slots[k]];
+        return;
+    }
     for (int64_t k = 0; k < count; k++)
         out[k] = la_dot(delta, pool->hi + slots[k] * d, d);
     if (!pool->rows->matrix)

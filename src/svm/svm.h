@@ -20,6 +20,27 @@ attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_err
 attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,
                                 const attsvm_svm_settings *settings, attsvm_error *err);
 
+/* ------------------------------------------------------------------------- space */
+
+/*
+ * Memory for solves that come one after the other: pieces are cut from one block and are all free
+ * again when the next solve opens it.  What does not fit is allocated, and the block is larger the
+ * next time.  NULL stands for no block: everything is allocated.
+ */
+typedef struct svm_space {
+    char *base;
+    size_t size, used, wanted;
+} svm_space;
+
+void svm_space_open(svm_space *space);
+void svm_space_free(svm_space *space);
+/* As base_arena_allocate, except that nobody may rely on zeros, and as base_allocate. */
+attsvm_status svm_space_arena(svm_space *space, arena *a, const char *what, attsvm_error *err);
+attsvm_status svm_space_allocate(svm_space *space, void *out_pointer, size_t count, size_t size,
+                                 const char *what, attsvm_error *err);
+/* For pieces of either kind. */
+void svm_space_release(svm_space *space, void *pointer);
+
 /* -------------------------------------------------------------------------- rows */
 
 typedef enum svm_row_kind {
@@ -90,6 +111,8 @@ int64_t svm_rows_count(const svm_rows *rows);
 
 /* -------------------------------------------------------------------------- pool */
 
+enum { SVM_SMALL_POOL = 64 }; /* rows whose Gram matrix is formed as a whole */
+
 enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
 
 /*
@@ -98,12 +121,14 @@ enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
  */
 typedef struct svm_pool {
     const svm_rows *rows;
+    svm_space *space;
     int64_t count, capacity, d, size;
     int64_t *term;
     int32_t *token;
     double *hi, *lo; /* sigma delta, (capacity,d)                        */
     double *sigma;
     double *square; /* |sigma A|^2                                      */
+    double *length; /* |sigma A|                                        */
     double *b;      /* sigma b                                          */
     double *upper;  /* largest multiplier: C / sigma, infinite when hard */
     uint8_t *equality;
@@ -114,6 +139,7 @@ typedef struct svm_pool {
     int64_t queries, query_capacity;
     int64_t *query_term;
     double *z, *u, *u_lo; /* (query_capacity,d): queries, and scratch     */
+    double *z_norm;       /* (query_capacity): |z|                        */
     double *along;        /* (query_capacity): scratch, z_p' z            */
     double soft;          /* C, 0: hard                                   */
     int64_t *table;       /* hash of (term, token): slot + 1              */
@@ -123,10 +149,12 @@ typedef struct svm_pool {
     uint8_t *used;   /* (query_capacity): scratch                         */
     double *scratch; /* (2d)                                              */
     void *row_memory, *query_memory;
+    double *gram; /* (gram_count,gram_count) of a small pool; valid while that is `count` */
+    int64_t gram_count;
 } svm_pool;
 
-attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, double soft, int64_t capacity,
-                              attsvm_error *err);
+attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, svm_space *space, double soft,
+                              int64_t capacity, attsvm_error *err);
 void svm_pool_free(svm_pool *pool);
 int64_t svm_pool_find(const svm_pool *pool, int64_t term, int64_t token);
 /* Room for so many more rows at once, instead of growing by and by. */
@@ -149,6 +177,11 @@ void svm_pool_residual_exact(svm_pool *pool, const int32_t *slots, int64_t count
                              const double *lo, double *residual);
 void svm_pool_margins_exact(svm_pool *pool, const int32_t *slots, int64_t count, const double *hi,
                             const double *lo, double *margins);
+/* The Gram matrix of a small pool, for those that look entries up; *small false: it is not small.
+ */
+attsvm_status svm_pool_gram_all(svm_pool *pool, bool *small, attsvm_error *err);
+/* margin = G lambda, from that matrix; returns |theta| of these multipliers. */
+double svm_pool_margins_gram(svm_pool *pool);
 /* out[k] = <sigma A_p, sigma A_k> */
 void svm_pool_gram(svm_pool *pool, int64_t p, const int32_t *slots, int64_t count, double *out);
 dd svm_pool_gram_exact(const svm_pool *pool, int64_t p, int64_t r);
@@ -175,6 +208,7 @@ typedef enum svm_engine_end {
 typedef struct svm_engine {
     svm_pool *pool;
     bool extended;
+    bool lazy; /* in a run of a small pool: margins come from its Gram matrix, theta at the end */
     int64_t count, capacity;
     int32_t *active;            /* slots of S, in the order of L                  */
     void *L;                    /* (capacity,capacity), lower                     */
@@ -185,10 +219,10 @@ typedef struct svm_engine {
     int64_t residual_capacity;
     double *theta, *theta_lo, *step, *step_lo; /* (size)                         */
     int64_t iterations, max_iterations;
-    int64_t patience; /* iterations at which a run is taken for a circle         */
-    void *memory;     /* of L and what goes with it                              */
-    double *work;     /* scratch of block pivoting                                   */
-    int64_t work_capacity;
+    int64_t patience;            /* iterations at which a run is taken for a circle         */
+    void *memory;                /* of L and what goes with it                              */
+    void *work;                  /* scratch of block pivoting, */
+    size_t work_size;            /* in bytes */
     bool (*poll)(void *context); /* true: stop at once; NULL: nobody to ask       */
     void *poll_context;
     int64_t settled;      /* active rows found by conjugate gradients; -1: they failed    */
@@ -220,6 +254,8 @@ attsvm_status svm_engine_extend(svm_engine *engine, attsvm_error *err);
 svm_engine_end svm_engine_refine(svm_engine *engine, bool *again);
 void svm_engine_move(svm_engine *engine, const int32_t *moved);
 
+/* Margins of the pool in double; returns |theta|. */
+double svm_engine_margins(svm_engine *engine);
 svm_engine_end svm_engine_run_double(svm_engine *engine);
 svm_engine_end svm_engine_run_extended(svm_engine *engine);
 svm_engine_end svm_engine_equalities_double(svm_engine *engine);
@@ -250,6 +286,7 @@ typedef struct svm_pass {
  */
 typedef struct svm_pricing {
     const svm_rows *rows;
+    svm_space *space;
     int threads;
     int64_t terms, blocks;
     int64_t lo, hi;   /* terms of this rank; the arrays below hold those alone */
@@ -266,8 +303,8 @@ typedef struct svm_pricing {
     void *memory;
 } svm_pricing;
 
-attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, int threads,
-                                 attsvm_error *err);
+attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, svm_space *space,
+                                 int threads, attsvm_error *err);
 void svm_pricing_free(svm_pricing *pricing);
 
 typedef struct svm_pass_settings {
@@ -293,6 +330,7 @@ struct attsvm_problem {
     const attsvm_data *data;
     attsvm_svm_settings settings;
     svm_rows rows;
+    svm_space *space; /* of a batch while it is solved, or NULL */
 };
 
 struct attsvm_solution {

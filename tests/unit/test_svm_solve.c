@@ -179,7 +179,7 @@ static void stopping_inside_a_pool(void **state)
 static void open_pool(svm_pool *pool, const svm_rows *rows)
 {
     attsvm_error err;
-    assert_ok(svm_pool_create(pool, rows, 0, 64, &err), err);
+    assert_ok(svm_pool_create(pool, rows, NULL, 0, 64, &err), err);
     assert_ok(svm_pool_reserve(pool, svm_rows_count(rows), &err), err);
     int64_t capacity = pool->capacity;
     for (int64_t g = 0; g < rows->terms.count; g++) {
@@ -270,6 +270,46 @@ static void batches_are_single_solves(void **state)
     assert_ok(attsvm_problem_solve_batch(problems, 0, 2, solutions, &err), err);
 }
 
+/* What is left in the memory of a batch has no influence: every byte of it is one here. */
+static void memory_of_a_batch(void **state)
+{
+    (void)state;
+    static int64_t alpha[MOST];
+    const attsvm_problem_kind kinds[] = { ATTSVM_PROBLEM_W, ATTSVM_PROBLEM_P, ATTSVM_PROBLEM_P };
+    attsvm_error err;
+    for (int k = 0; k < 3; k++) {
+        attsvm_data *data =
+            generated(k ? ATTSVM_PLANTED_P : ATTSVM_PLANTED_W, k ? 200 : 40, 6, 7, !k, alpha);
+        attsvm_svm_settings settings = settings_for(kinds[k]);
+        settings.soft = k == 2 ? 0.5 : 0;
+        attsvm_selection selection = { .alpha = alpha };
+        attsvm_problem *problem;
+        assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+        attsvm_solution *solutions[3];
+        svm_space space = { 0 };
+        for (int round = 0; round < 3; round++) {
+            problem->space = round ? &space : NULL;
+            if (space.size > 0)
+                memset(space.base, 0xff, space.size);
+            assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solutions[round], &err),
+                      err);
+        }
+        assert_true(space.size > 0);
+        attsvm_claim a = attsvm_solution_claim(solutions[0]);
+        for (int round = 1; round < 3; round++) {
+            attsvm_claim b = attsvm_solution_claim(solutions[round]);
+            assert_int_equal(a.active_count, b.active_count);
+            assert_memory_equal(a.theta, b.theta, (size_t)a.theta_count * sizeof *a.theta);
+            assert_memory_equal(a.lambda, b.lambda, (size_t)a.active_count * sizeof *a.lambda);
+        }
+        for (int round = 0; round < 3; round++)
+            attsvm_solution_free(solutions[round]);
+        svm_space_free(&space);
+        attsvm_problem_free(problem);
+        attsvm_data_free(data);
+    }
+}
+
 /* Inseparable data: C between the extremes, and C above the largest hard multiplier. */
 static void soft_margins_of_random_data(void **state)
 {
@@ -328,6 +368,7 @@ int main(void)
         cmocka_unit_test(stopping_inside_a_pool),
         cmocka_unit_test(conjugate_gradients),
         cmocka_unit_test(batches_are_single_solves),
+        cmocka_unit_test(memory_of_a_batch),
         cmocka_unit_test(soft_margins_of_random_data),
         cmocka_unit_test(soft_margins_of_noise),
     };
