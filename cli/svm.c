@@ -32,13 +32,19 @@ static void on_interrupt(int number)
     interrupted = 1;
 }
 
-/* The first Ctrl-C asks for the best so far, the second ends the process. */
-static void catch_interrupt(void)
+/*
+ * The first Ctrl-C, or SIGTERM, asks for the best so far, the second ends the process.  To several
+ * ranks mpirun passes SIGUSR1 on.
+ */
+static void catch_interrupt(bool ranks)
 {
     struct sigaction action = { .sa_handler = on_interrupt };
     action.sa_flags = (int)SA_RESETHAND;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    if (ranks)
+        sigaction(SIGUSR1, &action, NULL);
 }
 
 static bool observe(void *context, const attsvm_svm_progress *p)
@@ -57,7 +63,7 @@ static attsvm_status solve(const cli_call *call, const attsvm_data *data,
     attsvm_problem *problem;
     TRY(attsvm_problem_create(&problem, data, selection, settings, err));
     cli_progress progress = cli_progress_start(call, "svm");
-    catch_interrupt();
+    catch_interrupt(dist_size(call->comm) > 1);
     attsvm_status status = attsvm_problem_solve(problem, NULL, observe, &progress, out, err);
     cli_progress_end(&progress);
     attsvm_problem_free(problem);

@@ -27,6 +27,9 @@ void dist_broadcast(dist_comm *comm, void *bytes, int64_t size, int root);
 /* Whether it holds on some rank, the same answer on every rank. */
 bool dist_any(dist_comm *comm, bool here);
 
+/* *here becomes what dist_any says; dist_volume does not count it.  For asking whether to stop. */
+void dist_vote(dist_comm *comm, bool *here);
+
 /*
  * Rank r has elements first[r]..first[r+1]-1 of x, of `size` bytes each; afterwards every rank has
  * all of them.  first has one entry more than there are ranks.

@@ -104,6 +104,13 @@ bool dist_any(dist_comm *comm, bool here)
     return x > 0;
 }
 
+void dist_vote(dist_comm *comm, bool *here)
+{
+    int x = *here;
+    MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_INT, MPI_MAX, comm->world);
+    *here = x != 0;
+}
+
 /* From each rank in turn, in pieces: shares may be larger than an int counts. */
 void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first)
 {

@@ -63,6 +63,11 @@ bool dist_any(dist_comm *comm, bool here)
     return here;
 }
 
+void dist_vote(dist_comm *comm, bool *here)
+{
+    (void)comm, (void)here;
+}
+
 void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first)
 {
     (void)comm, (void)x, (void)size, (void)first;

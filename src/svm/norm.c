@@ -173,8 +173,8 @@ static bool should_stop(svm_norm_run *run)
         run->stopped = true;
     if (run->rounds >= NORM_ROUNDS)
         run->stopped = true;
-    if (run->rows->data->comm) /* as the first rank says */
-        dist_broadcast(run->rows->data->comm, &run->stopped, sizeof run->stopped, 0);
+    if (run->rows->data->comm) /* one that wants to stop stops all */
+        dist_vote(run->rows->data->comm, &run->stopped);
     return run->stopped;
 }
 

@@ -89,8 +89,8 @@ static bool should_stop(svm_run *run)
         run->stopped = true;
     if (run->rounds > MOST_ROUNDS)
         run->stopped = true;
-    if (run->rows->data->comm) /* ranks do as the first one, whose clock and observer decide */
-        dist_broadcast(run->rows->data->comm, &run->stopped, sizeof run->stopped, 0);
+    if (run->rows->data->comm) /* one that wants to stop stops all */
+        dist_vote(run->rows->data->comm, &run->stopped);
     return run->stopped;
 }
 
@@ -105,15 +105,31 @@ static bool poll_run(void *context)
     return run->stopped;
 }
 
+/*
+ * Ranks solve the same pool, so the k-th poll of one is the k-th poll of all.  When they vote must
+ * not hang on their clocks: after so much work, which is a millisecond or more.
+ */
+static bool poll_ranks(void *context)
+{
+    const double between = 2e6;
+    svm_run *run = context;
+    double active = (double)run->engine.count;
+    run->work += active * active + (double)run->pool.count * (double)run->pool.d;
+    if (!run->stopped && run->work > between) {
+        run->work = 0;
+        should_stop(run);
+    }
+    return run->stopped;
+}
+
 static void watch(svm_run *run, attsvm_svm_observer *observer, void *context)
 {
     run->observer = observer;
     run->context = context;
     run->asked = run->start;
-    /* ranks ask together, which they can only between pools: their clocks differ */
     bool alone = !run->rows->data->comm;
-    if (alone && (observer || run->problem->settings.time_limit > 0)) {
-        run->engine.poll = poll_run;
+    if (!alone || observer || run->problem->settings.time_limit > 0) {
+        run->engine.poll = alone ? poll_run : poll_ranks;
         run->engine.poll_context = run;
     }
 }

@@ -360,6 +360,7 @@ typedef struct svm_run {
     double *earlier; /* multipliers before the change to double-double */
     int64_t earlier_count;
     double asked;                /* when the observer was last called             */
+    double work;                 /* with ranks: since then, about                 */
     double *sum, *sum_lo, *zero; /* (size) scratch; all zeros             */
     double *coef, *packed;       /* by slot: scratch                      */
     int32_t *slots;

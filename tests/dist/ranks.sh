@@ -102,6 +102,29 @@ check 'the message names it' grep -q 'bad.npz: X\[7,0,0\] is NaN' err
 check 'nothing was written' [ ! -e nothing-written.npz ]
 attsvm=$one
 
+# ----------------------------------------------------------------- stopped within a pool
+good generate --kind gauss --n 2400 --T 8 --d 80 --seed 1 -o hard.npz -q
+attsvm=$many
+run svm hard.npz --problem W --time-limit 1 --threads 1 --json -o late.npz
+[ $status -eq 1 ] || problem 'a limit of time is not status 1'
+check 'stalled by the limit' [ "$("$helper" json status <out)" = '"stalled"' ]
+attsvm=$one
+"$mpirun" --oversubscribe -n "$ranks" "$one" svm hard.npz --problem W --threads 1 --json \
+    -o stopped.npz >out 2>err &
+job=$!
+sleep 2
+kill -USR1 $job # mpirun passes it on to its ranks
+wait $job
+status=$?
+last='a solve stopped by a signal'
+check 'its exit status' [ $status -eq 1 ]
+check 'stalled by the signal' [ "$("$helper" json status <out)" = '"stalled"' ]
+for result in late stopped; do
+    run check hard.npz $result.npz
+    says 'consistent'
+done
+rm -f hard.npz
+
 # ------------------------------------------------------- a dead rank, and going on after it
 flags='p.npz --model p --iters 2000 --record 500 -q --threads 1'
 good train $flags -o whole.npz
