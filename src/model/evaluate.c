@@ -389,14 +389,14 @@ static void evaluate_all(const pass *c, model_worker *k, model_partial *part, in
     }
 }
 
-/* Block b of the sequences; of a batch, what it has of them. */
+/* Block number b of the node; of a batch, what the block has of it. */
 static void evaluate_block(void *context, int64_t b, int worker)
 {
     const pass *c = context;
     model *m = c->m;
     model_worker *k = &m->worker[worker];
-    model_partial *part = &m->partial[m->part_lo + b];
-    int64_t lo = m->part_first[m->part_lo + b], hi = m->part_first[m->part_lo + b + 1];
+    model_partial *part = &m->slot[b];
+    int64_t lo = m->part_first[m->node + b], hi = m->part_first[m->node + b + 1];
     if (c->sequences) {
         lo = place_of(c, lo);
         hi = place_of(c, hi);
@@ -426,7 +426,7 @@ void model_sum_terms(model *m, const double *theta, const int64_t *sequences, in
         c.terms += (double)data_terms_queries(&m->query, sequences[s]);
     if (m->trains_v)
         c.v = theta + m->block[m->blocks - 1].offset;
-    base_parallel(m->threads, m->part_hi - m->part_lo, evaluate_block, &c);
+    model_sum_blocks(m, evaluate_block, &c);
     if (sequences) /* they are spread over all pages, of which few are whole in a sequence */
         data_give_back(m->data, m->own_lo, m->own_hi);
 }

@@ -39,39 +39,15 @@ static void set_logit_map(model *m, const double *theta)
         m->logit_map = m->prompt ? p : W;
 }
 
-static dist_scaled partial_sum(const model *m, bool head, int64_t b)
-{
-    const model_partial *part = &m->partial[b];
-    return head ? (dist_scaled){ part->v, m->head.size, part->v_log }
-                : (dist_scaled){ part->attention, m->part_size, part->attention_log };
-}
-
-/*
- * The sum of blocks lo..hi-1 in block lo, by halves: the tree that ranks are cut from, so that the
- * bytes do not depend on the number of ranks (where it is a power of two).
- */
-static dist_scaled add_up(const model *m, bool head, int64_t lo, int64_t hi)
-{
-    dist_scaled sum = partial_sum(m, head, lo);
-    if (hi - lo < 2)
-        return sum;
-    int64_t middle = lo + (hi - lo) / 2;
-    sum = add_up(m, head, lo, middle);
-    dist_scaled more = add_up(m, head, middle, hi);
-    dist_scaled_add(&sum, &more);
-    return sum;
-}
-
 /* The sum of this rank's blocks into out (count). */
-static dist_scaled combine(const model *m, bool head, int64_t count, double *out)
+static dist_scaled copy_total(const model *m, bool head, int64_t count, double *out)
 {
-    int64_t lo = m->part_lo, hi = m->part_hi;
+    const model_partial *total = m->total;
     dist_scaled sum = { out, count, -INFINITY };
+    dist_scaled own = { head ? total->v : total->attention, count,
+                        head ? total->v_log : total->attention_log };
     memset(out, 0, (size_t)count * sizeof *out);
-    if (lo < hi) {
-        dist_scaled own = add_up(m, head, lo, hi);
-        dist_scaled_add(&sum, &own);
-    }
+    dist_scaled_add(&sum, &own);
     return sum;
 }
 
@@ -81,9 +57,9 @@ static void collect_gradient(model *m, bool attention, model_gradient *gradient)
     dist_scaled sums[2];
     int count = 0, last = m->blocks - 1;
     if (attention)
-        sums[count++] = combine(m, false, m->part_size, m->attention_gradient);
+        sums[count++] = copy_total(m, false, m->part_size, m->attention_gradient);
     if (m->trains_v)
-        sums[count++] = combine(m, true, m->head.size, gradient->x + m->block[last].offset);
+        sums[count++] = copy_total(m, true, m->head.size, gradient->x + m->block[last].offset);
     if (m->data->comm)
         dist_scaled_sum(m->data->comm, sums, count);
     if (attention)

@@ -12,8 +12,12 @@
 enum {
     CHUNK = 96,            /* terms whose matrix products are done together               */
     PART_WORK = 1 << 17,   /* multiplications for which a block of sequences is worthwhile */
-    PART_MEMORY = 1 << 24, /* most doubles in the partial sums of all blocks, where d is large */
-    LEAST_PARTS = 4,       /* ... but so many blocks all the same                          */
+    PART_VALUES = 5400000, /* values of a block where there are more than 64; no power of two, or
+                              what is read side by side would meet in the cache            */
+    PART_SUMS = 16,        /* ... which are so many for each entry of its sum              */
+    MOST_PARTS = 1024,     /* blocks at most                                               */
+    SLOT_MEMORY = 1 << 24, /* most doubles in the sums of blocks side by side, where d is large */
+    LEAST_SLOTS = 4,       /* ... but so many all the same                                  */
 };
 
 static const struct {
@@ -352,18 +356,20 @@ static void layout(model *m, arena *a)
     m->map_memory = take(a, part);
     m->attention_gradient = take(a, part);
     model_worker *worker = base_take(a, (size_t)m->threads, sizeof *worker);
-    model_partial *partial = base_take(a, (size_t)m->parts, sizeof *partial);
+    int levels = model_tree_levels(m->part_hi - m->part_lo, m->slots);
+    model_partial *partial = base_take(a, (size_t)(m->slots + levels), sizeof *partial);
     for (int k = 0; k < m->threads; k++) {
         model_worker measured;
         layout_worker(m, worker ? &worker[k] : &measured, a);
     }
-    for (int64_t b = m->part_lo; b < m->part_hi; b++) {
+    for (int64_t b = 0; b < m->slots + levels; b++) {
         double *attention = take(a, part), *v = take(a, m->trains_v ? (size_t)m->head.size : 0);
         if (partial)
             partial[b] = (model_partial){ .attention = attention, .v = v };
     }
     m->worker = worker;
-    m->partial = partial;
+    m->slot = partial;
+    m->kept = partial ? partial + m->slots : NULL;
 }
 
 /* How the work is cut depends on the data and the model alone, never on the threads. */
@@ -374,12 +380,19 @@ static void set_parts(model *m)
     double grain = ceil(PART_WORK * (double)m->n / work);
     m->parts = base_blocks(m->n, grain < 9e15 ? (int64_t)grain : INT64_MAX);
     m->part_size = m->prompt ? m->d : m->d * m->d;
-    int64_t most = PART_MEMORY / m->part_size;
-    most = most > LEAST_PARTS ? most : LEAST_PARTS;
-    m->parts = m->parts < most ? m->parts : most;
+    int64_t slots = SLOT_MEMORY / m->part_size;
+    slots = slots > LEAST_SLOTS ? slots : LEAST_SLOTS;
+    m->parts = m->parts < slots ? m->parts : slots;
+    /* more for large data, so that many ranks have work */
+    double each = fmax(PART_VALUES, PART_SUMS * (double)m->part_size);
+    double more = fmin((double)data->tokens * (double)m->d / each, MOST_PARTS);
+    m->parts = more > (double)m->parts ? (int64_t)more : m->parts;
+    m->parts = m->parts < m->n ? m->parts : m->n;
     m->part_hi = m->parts;
     if (data->comm)
         dist_share(data->comm, m->parts, dist_rank(data->comm), &m->part_lo, &m->part_hi);
+    int64_t own = m->part_hi > m->part_lo ? m->part_hi - m->part_lo : 1;
+    m->slots = own < slots ? own : slots;
     m->own_lo = data_block_first(data, m->parts, m->part_lo);
     m->own_hi = data_block_first(data, m->parts, m->part_hi);
     m->token_lo = data_first(data, m->own_lo);

@@ -213,7 +213,10 @@ typedef struct model {
     int64_t *rank_token;             /* (ranks+1) first entry of its softmax               */
     int64_t *part_first;             /* parts + 1                                          */
     model_worker *worker;
-    model_partial *partial;
+    int64_t slots, node;  /* blocks computed side by side, the first of them now            */
+    model_partial *slot;  /* (slots) their sums                                              */
+    model_partial *kept;  /* one for each level of the tree above them                      */
+    model_partial *total; /* of the last pass, over the blocks of this rank                  */
     double *map_memory;
     const double *logit_map;    /* W of the logits X W z (KQ: K Q'), or W'p of the prompt models */
     double *attention_gradient; /* d x d or d */
@@ -267,8 +270,7 @@ typedef struct model_value {
 void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
                     model_gradient *gradient, model_value *value);
 
-/* The part of it that reads the tokens: sums over terms into m->partial, and the arrays of terms.
- */
+/* The part of it that reads the tokens: sums over terms into m->total, and the arrays of terms. */
 void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
                      bool gradient, bool value);
 
@@ -326,6 +328,12 @@ double model_join(double *sum, int64_t count, double *sum_log, double log);
 /* |l'| at u (count), as value and log. */
 void model_slopes(const model *m, const double *u, double *value, double *log, int64_t count);
 
+/* m->total from the blocks of this rank; `body` makes the sum of block m->node + b in slot b. */
+void model_sum_blocks(model *m, base_block_body *body, void *context);
+/* Levels of the tree of so many blocks above parts of at most `slots`. */
+int model_tree_levels(int64_t blocks, int64_t slots);
+
+model_sums model_sums_add(const model_sums *a, const model_sums *b);
 /* The sums over the terms of sequence i into `sums`; the value from those of all blocks and ranks.
  */
 void model_add_sums(const model *m, int64_t i, model_sums *sums);

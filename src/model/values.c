@@ -1,7 +1,4 @@
-/*
- * Numbers about all terms: sums by block, added up along the tree of blocks and ranks, so that
- * their bytes depend neither on threads nor on ranks (where their number is a power of two).
- */
+/* Numbers about all terms, from their sums over blocks and ranks. */
 #include "model/model.h"
 
 #include <math.h>
@@ -13,7 +10,7 @@ static model_scaled add_unless_nan(model_scaled a, model_scaled b)
     return model_scaled_add(a, b);
 }
 
-static model_sums add(const model_sums *a, const model_sums *b)
+model_sums model_sums_add(const model_sums *a, const model_sums *b)
 {
     return (model_sums){ .terms = a->terms + b->terms,
                          .loss = a->loss + b->loss,
@@ -49,40 +46,27 @@ void model_add_sums(const model *m, int64_t i, model_sums *sums)
                            .excess = m->loss_excess[t] };
         if (loss->magnitude)
             one.small = loss->magnitude(loss, m->output[t]);
-        *sums = add(sums, &one);
+        *sums = model_sums_add(sums, &one);
     }
 }
 
-/* Blocks lo..hi-1 by halves, as the gradient is added up. */
-static model_sums add_blocks(const model *m, int64_t lo, int64_t hi)
-{
-    if (hi - lo == 1)
-        return m->partial[lo].sums;
-    int64_t middle = lo + (hi - lo) / 2;
-    model_sums a = add_blocks(m, lo, middle), b = add_blocks(m, middle, hi);
-    return add(&a, &b);
-}
-
-/* Ranks lo..hi-1 likewise. */
+/* Ranks lo..hi-1 by halves, as their blocks are. */
 static model_sums add_ranks(const model_sums *all, int lo, int hi)
 {
     if (hi - lo == 1)
         return all[lo];
     int middle = lo + (hi - lo) / 2;
     model_sums a = add_ranks(all, lo, middle), b = add_ranks(all, middle, hi);
-    return add(&a, &b);
+    return model_sums_add(&a, &b);
 }
 
 static model_sums collect(model *m)
 {
     dist_comm *comm = m->data->comm;
-    model_sums own = { .attention_min = INFINITY, .gap = INFINITY };
-    if (m->part_lo < m->part_hi)
-        own = add_blocks(m, m->part_lo, m->part_hi);
     if (!comm)
-        return own;
-    m->rank_sums[dist_rank(comm)] = own;
-    dist_gather(comm, m->rank_sums, sizeof own, m->rank_number);
+        return m->total->sums;
+    m->rank_sums[dist_rank(comm)] = m->total->sums;
+    dist_gather(comm, m->rank_sums, sizeof *m->rank_sums, m->rank_number);
     return add_ranks(m->rank_sums, 0, dist_size(comm));
 }
 

@@ -250,6 +250,24 @@ static void zero_queries_add_nothing(void **state)
     attsvm_data_free(data);
 }
 
+/* The last slots serve as what is kept on the levels above the others. */
+static void assert_fewer_slots(model *m, int64_t slots, const double *theta,
+                               const model_gradient *expected)
+{
+    double x[600];
+    model_gradient g = { .x = x };
+    model_value before, after;
+    model_evaluate(m, theta, NULL, 0, NULL, &before);
+    assert_true(model_tree_levels(m->parts, slots) + slots <= m->slots);
+    m->slots = slots;
+    m->kept = m->slot + slots;
+    model_evaluate(m, theta, NULL, 0, &g, NULL);
+    model_evaluate(m, theta, NULL, 0, NULL, &after);
+    assert_memory_equal(x, expected->x, (size_t)m->size * sizeof *x);
+    assert_memory_equal(g.log, expected->log, (size_t)m->blocks * sizeof *g.log);
+    assert_memory_equal(&before, &after, sizeof before);
+}
+
 /* Same bytes for any number of threads, and mini-batches that add up to the whole. */
 static void threads_do_not_matter(void **state)
 {
@@ -277,6 +295,8 @@ static void threads_do_not_matter(void **state)
             model_evaluate(m, theta, NULL, 0, &g[threads - 1], NULL);
             assert_memory_equal(x[0], x[threads - 1], (size_t)m->size * sizeof(double));
             assert_memory_equal(g[0].log, g[threads - 1].log, (size_t)m->blocks * sizeof(double));
+            if (threads > 1) /* fewer sums side by side: the tree stays the same */
+                assert_fewer_slots(m, threads - 1, theta, &g[threads - 1]);
             model_free(m);
         }
     }
