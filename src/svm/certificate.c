@@ -236,6 +236,7 @@ static void look_at_stored(svm_run *run, const double *theta)
         return;
     settings.share = UINT64_MAX;
     settings.near = INFINITY;
+    settings.fresh = false;
     settings.all = settings.exact = true;
     run->pass = svm_pricing_pass(&run->pricing, theta, run->zero, &settings);
     run->passes += run->pass.visited;

@@ -72,6 +72,7 @@ attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, svm
     pricing->lo = data_terms_first(&rows->terms, pricing->lo);
     pricing->hi = data_terms_first(&rows->terms, pricing->hi);
     pricing->blocks = base_blocks(pricing->hi - pricing->lo, 16);
+    pricing->spread = 1 / sqrt((double)rows->size);
     pricing->scratch_each = 8 * rows->d + 2 * rows->data->T_max + 8;
     layout(pricing, &a);
     TRY(svm_space_arena(space, &a, "margins", err));
@@ -89,16 +90,27 @@ void svm_pricing_free(svm_pricing *pricing)
     svm_space_release(pricing->space, pricing->memory);
 }
 
+/*
+ * What the slack of a term may have become: a step of theta moves a row by its length times that of
+ * the step at most, and by that over sqrt(size) as a rule, which is taken for it here.
+ */
+static double likely_slack(const svm_pricing *pricing, int64_t g)
+{
+    double moved = pricing->travelled - pricing->when[g];
+    return pricing->slack[g] - pricing->spread * (double)pricing->bound[g] * moved;
+}
+
 double svm_pricing_tenth(const svm_pricing *pricing)
 {
-    /* counted by powers of two: slack below 2^-8, 2^-7, ... */
-    enum { BINS = 24, LOWEST = -8 };
+    /* counted by halves of powers of two: slack below 2^-12, 2^-11.5, ... */
+    enum { BINS = 48, LOWEST = -24 };
     double counts[BINS] = { 0 }, sum = 0;
     for (int64_t g = pricing->lo; g < pricing->hi; g++) {
-        int exponent = LOWEST;
-        if (pricing->slack[g] > 0)
-            frexp(pricing->slack[g], &exponent);
-        int bin = exponent - LOWEST;
+        int exponent, half = LOWEST;
+        double slack = likely_slack(pricing, g);
+        if (slack > 0)
+            half = (frexp(slack, &exponent) > M_SQRT1_2) + 2 * exponent - 1;
+        int bin = half - LOWEST;
         counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
     }
     if (pricing->rows->data->comm)
@@ -109,7 +121,7 @@ double svm_pricing_tenth(const svm_pricing *pricing)
         if (sum + counts[bin + 1] > 0.1 * (double)pricing->terms)
             break;
     }
-    return ldexp(1, bin + LOWEST);
+    return exp2(0.5 * (bin + LOWEST));
 }
 
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)
@@ -305,8 +317,11 @@ static bool skippable(const svm_pricing *pricing, int64_t g)
 static bool is_wanted(const job *j, int64_t g)
 {
     const svm_pricing *pricing = j->pricing;
-    return pricing->slack[g] <= j->settings->near && svm_pricing_sampled(j->settings, g) &&
-           (j->settings->all || !skippable(pricing, g));
+    const svm_pass_settings *settings = j->settings;
+    if (!svm_pricing_sampled(settings, g) || (settings->fresh && pricing->when[g] >= 0) ||
+        (isfinite(settings->near) && likely_slack(pricing, g) > settings->near))
+        return false;
+    return settings->all || !skippable(pricing, g);
 }
 
 static void visit_block(void *context, int64_t b, int worker)

@@ -134,6 +134,12 @@ static void watch(svm_run *run, attsvm_svm_observer *observer, void *context)
     }
 }
 
+/* Whether a pass reads all terms that it cannot skip. */
+static bool is_full(const svm_pass_settings *settings)
+{
+    return settings->share == UINT64_MAX && isinf(settings->near) && !settings->fresh;
+}
+
 /* Keeps theta when it is the best yet: the smallest margin relative to its norm, or the smallest
    soft objective, over all rows. */
 static void keep_best(svm_run *run)
@@ -143,8 +149,7 @@ static void keep_best(svm_run *run)
                    : norm > 0         ? least / norm
                                       : 0;
     bool feasible = run->pool.soft > 0 || (value > 0 && isfinite(value) && run->pass.broken == 0);
-    if (run->pass_settings.share != UINT64_MAX || isfinite(run->pass_settings.near) || !feasible ||
-        (run->has_best && value <= run->best_value))
+    if (!is_full(&run->pass_settings) || !feasible || (run->has_best && value <= run->best_value))
         return;
     run->has_best = true;
     run->best_value = value;
@@ -169,6 +174,7 @@ static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, att
     }
     settings.share = UINT64_MAX;
     settings.near = INFINITY;
+    settings.fresh = false;
     settings.all = settings.exact = true;
     settings.soft = NULL;
     if (run->pool.soft > 0)
@@ -295,14 +301,32 @@ static void look(svm_run *run, bool exact)
     keep_best(run);
 }
 
+/*
+ * Once the first sample is in order, four times as many terms are read, of which those that are new
+ * may be violated, and so on until all were read once; then those close to their margin are brought
+ * in order.  A soft problem has too many rows at their bound for that: it has its samples in order.
+ */
+static void grow_sample(svm_run *run)
+{
+    svm_pass_settings *settings = &run->pass_settings;
+    uint64_t times = run->pool.soft > 0 ? 8 : 4;
+    if (settings->fresh && settings->share == UINT64_MAX) {
+        settings->fresh = false;
+        settings->near = svm_pricing_tenth(&run->pricing);
+        return;
+    }
+    settings->fresh = run->pool.soft == 0;
+    settings->share = settings->share < UINT64_MAX / times ? settings->share * times : UINT64_MAX;
+}
+
 /* What comes after a pass in which nothing was violated, short of the certificate. */
 static void look_further(svm_run *run)
 {
     svm_pass_settings *settings = &run->pass_settings;
     if (isfinite(settings->near))
         settings->near = INFINITY;
-    else if (settings->share != UINT64_MAX)
-        settings->share = settings->share < UINT64_MAX / 8 ? settings->share * 8 : UINT64_MAX;
+    else if (!is_full(settings))
+        grow_sample(run);
     else
         run->last = true;
 }
@@ -315,7 +339,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
     bool patient = run->rows->matrix && svm_rows_count(run->rows) > run->pool.count;
     run->last = !patient;
     for (bool done = false, proved;;) {
-        bool full = settings->share == UINT64_MAX && isinf(settings->near);
+        bool full = is_full(settings);
         bool exact = full && run->last;
         TRY(solve_pool(run, solution, exact, &done, err));
         if (done)
@@ -333,6 +357,8 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
             /* of many terms, those close to their margin are brought in order first */
             if (full && run->sampling)
                 settings->near = svm_pricing_tenth(&run->pricing);
+            else if (settings->fresh)
+                grow_sample(run);
         } else if (!exact) {
             look_further(run);
         } else {
@@ -347,106 +373,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
     }
 }
 
-/* --------------------------------------------------------------------- solutions */
-
-static attsvm_status open_solution(attsvm_solution **out, const attsvm_problem *problem,
-                                   attsvm_error *err)
-{
-    attsvm_solution *s;
-    const svm_rows *rows = &problem->rows;
-    *out = NULL;
-    TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
-    *out = s;
-    s->info = (attsvm_svm_info){ .norm = NAN,
-                                 .margin = NAN,
-                                 .dual = NAN,
-                                 .gap = NAN,
-                                 .violation = NAN,
-                                 .objective = NAN,
-                                 .residual = NAN,
-                                 .tight = -1,
-                                 .rank = -1,
-                                 .pair = { -1, -1, -1 },
-                                 .pair_selected = -1 };
-    TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
-    size_t terms = (size_t)rows->terms.count, cells = (size_t)rows->cells;
-    if (rows->sets) {
-        TRY(base_allocate(&s->sets, cells, 1, "solution", err));
-        memcpy(s->sets, rows->sets, cells);
-    } else {
-        TRY(base_allocate(&s->alpha, terms, sizeof *s->alpha, "solution", err));
-        memcpy(s->alpha, rows->base, terms * sizeof *s->alpha);
-    }
-    if (rows->softmax) {
-        TRY(base_allocate(&s->softmax, cells, sizeof(double), "solution", err));
-        memcpy(s->softmax, rows->softmax, cells * sizeof(double));
-    }
-    return ATTSVM_OK;
-}
-
-void attsvm_solution_free(attsvm_solution *solution)
-{
-    if (!solution)
-        return;
-    attsvm_solution_free(solution->head);
-    free(solution->alpha);
-    free(solution->sets);
-    free(solution->softmax);
-    free(solution->theta);
-    free(solution->lambda);
-    free(solution->mu);
-    free(solution->active);
-    free(solution->equal);
-    free(solution);
-}
-
-attsvm_svm_info attsvm_solution_info(const attsvm_solution *solution)
-{
-    return solution->info;
-}
-
-attsvm_claim attsvm_solution_claim(const attsvm_solution *solution)
-{
-    return solution->claim;
-}
-
-static void close_solution(attsvm_solution *s, const svm_run *run)
-{
-    attsvm_claim *claim = &s->claim;
-    s->info.merged = run->pricing.merged;
-    s->info.rounds = run->rounds;
-    s->info.iterations = run->engine.iterations;
-    s->info.passes = run->passes;
-    s->info.seconds = base_seconds() - run->start;
-    claim->settings = run->problem->settings;
-    claim->selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
-    claim->outcome = s->info.outcome;
-    claim->theta = s->theta;
-    claim->theta_count = run->rows->size;
-    claim->active = s->active;
-    claim->lambda = s->lambda;
-    claim->equal = s->equal;
-    claim->mu = s->mu;
-}
-
-attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome outcome,
-                                   attsvm_solution **out, attsvm_error *err)
-{
-    attsvm_status status = open_solution(out, problem, err);
-    if (status != ATTSVM_OK) {
-        attsvm_solution_free(*out);
-        *out = NULL;
-        return status;
-    }
-    svm_run run = { .problem = (attsvm_problem *)problem,
-                    .rows = &problem->rows,
-                    .start = base_seconds() };
-    (*out)->info.outcome = outcome;
-    for (int64_t k = 0; k < problem->rows.size; k++)
-        (*out)->theta[k] = NAN;
-    close_solution(*out, &run);
-    return ATTSVM_OK;
-}
+/* ------------------------------------------------------------------------- solve */
 
 /* Sets the sample that a large problem starts from. */
 static void choose_sample(svm_run *run)
@@ -464,7 +391,7 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
 {
     svm_run run = { .problem = problem, .rows = &problem->rows, .start = base_seconds() };
     bool whole = false;
-    attsvm_status status = open_solution(out, problem, err);
+    attsvm_status status = svm_solution_open(out, problem, err);
     if (status == ATTSVM_OK)
         status = open_run(&run, problem, err);
     if (status == ATTSVM_OK) {
@@ -480,7 +407,7 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
     else if (status == ATTSVM_OK)
         status = generate(&run, *out, err);
     if (status == ATTSVM_OK)
-        close_solution(*out, &run);
+        svm_solution_close(*out, &run);
     close_run(&run);
     if (status == ATTSVM_OK)
         (*out)->info.seconds = base_seconds() - run.start;

@@ -295,6 +295,7 @@ typedef struct svm_pricing {
     float *bound;     /* |A| <= bound for all rows of the term                */
     int32_t *worst;   /* token of the smallest slack, -1: no row              */
     double travelled; /* length of theta's path so far                        */
+    double spread;    /* 1 / sqrt(size)                                       */
     double *previous; /* theta of the last pass                               */
     int64_t merged;   /* counted when a term is first read                    */
     double *scratch;  /* (threads, ...)                                       */
@@ -311,7 +312,8 @@ typedef struct svm_pass_settings {
     uint64_t seed, share; /* terms whose hash is at most `share` are read; UINT64_MAX: all */
     bool exact;           /* evaluate rows near their b in double-double                   */
     bool all;             /* do not skip                                                   */
-    double near;          /* only terms whose slack was at most this; infinite: all        */
+    bool fresh;           /* only terms that were never read                               */
+    double near;          /* only terms whose slack may be at most this; infinite: all     */
     double tolerance;     /* a row is violated when <A, theta> < b - tolerance - floor     */
     double floor;         /* ... floor |A| |theta|                                         */
     const svm_pool *soft; /* of a soft problem: rows at their bound may be violated        */
@@ -320,7 +322,7 @@ typedef struct svm_pass_settings {
 /* Reads the terms that may be violated at theta = hi + lo. */
 svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,
                           const svm_pass_settings *settings);
-/* A slack that about a tenth of the terms had at most, when last read. */
+/* A slack that about a tenth of the terms may have at most, as far as reading them told. */
 double svm_pricing_tenth(const svm_pricing *pricing);
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
 
@@ -378,6 +380,10 @@ typedef struct svm_run {
 attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
                         attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                         attsvm_error *err);
+/* A solution with a copy of the selection, and what it gets from the run at the end. */
+attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *problem,
+                                attsvm_error *err);
+void svm_solution_close(attsvm_solution *solution, const svm_run *run);
 /* A solution that holds an outcome and no proof of its own. */
 attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome outcome,
                                    attsvm_solution **out, attsvm_error *err);

@@ -270,6 +270,24 @@ static void batches_are_single_solves(void **state)
     assert_ok(attsvm_problem_solve_batch(problems, 0, 2, solutions, &err), err);
 }
 
+/* Many terms: the sample grows by what is new, and the last pass skips what cannot be violated. */
+static void samples_grow(void **state)
+{
+    (void)state;
+    enum { TERMS = 20000 };
+    static int64_t alpha[TERMS];
+    attsvm_data *data = generated(ATTSVM_PLANTED_P, TERMS, 4, 8, 0, alpha);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    attsvm_selection selection = { .alpha = alpha };
+    attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+    attsvm_svm_info info = attsvm_solution_info(solution);
+    assert_true(info.passes > 1 && info.passes < 2);
+    attsvm_solution_free(solution);
+    settings.soft = 1e-4; /* most rows pay */
+    attsvm_solution_free(solved(data, &settings, &selection, ATTSVM_OPTIMAL));
+    attsvm_data_free(data);
+}
+
 /* What is left in the memory of a batch has no influence: every byte of it is one here. */
 static void memory_of_a_batch(void **state)
 {
@@ -369,6 +387,7 @@ int main(void)
         cmocka_unit_test(conjugate_gradients),
         cmocka_unit_test(batches_are_single_solves),
         cmocka_unit_test(memory_of_a_batch),
+        cmocka_unit_test(samples_grow),
         cmocka_unit_test(soft_margins_of_random_data),
         cmocka_unit_test(soft_margins_of_noise),
     };
