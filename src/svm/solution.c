@@ -13,17 +13,17 @@ attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *pro
     *out = NULL;
     TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
     *out = s;
-    s->info = (attsvm_info){ .norm = NAN,
-                             .margin = NAN,
-                             .dual = NAN,
-                             .gap = NAN,
-                             .violation = NAN,
-                             .objective = NAN,
-                             .residual = NAN,
-                             .tight = -1,
-                             .rank = -1,
-                             .pair = { -1, -1, -1 },
-                             .pair_selected = -1 };
+    s->info = (attsvm_svm_info){ .norm = NAN,
+                                 .margin = NAN,
+                                 .dual = NAN,
+                                 .gap = NAN,
+                                 .violation = NAN,
+                                 .objective = NAN,
+                                 .residual = NAN,
+                                 .tight = -1,
+                                 .rank = -1,
+                                 .pair = { -1, -1, -1 },
+                                 .pair_selected = -1 };
     TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
     size_t terms = (size_t)rows->terms.count, cells = (size_t)rows->cells;
     if (rows->sets) {
@@ -56,7 +56,7 @@ void attsvm_solution_free(attsvm_solution *solution)
     free(solution);
 }
 
-attsvm_info attsvm_solution_info(const attsvm_solution *solution)
+attsvm_svm_info attsvm_solution_info(const attsvm_solution *solution)
 {
     return solution->info;
 }
