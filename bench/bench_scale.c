@@ -1,10 +1,12 @@
 /*
  * How cost grows: a training step and a p-SVM over n, T and d, each alone, with the exponent fitted
- * to log time against log size; threads; memory beyond the data.
+ * to log time against log size; threads.
  *
  *     bench_scale [--json] [--rounds R] [--tokens N] [steps] [svm] [threads]
  *
- * Work is counted beside time: reads of the tokens a step (always 1) and a solve, rounds.
+ * Work is counted beside time: reads of the tokens a step (always 1) and a solve, rounds.  Steps do
+ * not mind what the tokens are, so that one block of numbers serves every shape; solves get planted
+ * problems, a quarter as large.
  */
 #include "data/data.h"
 #include "train/train.h"
@@ -13,13 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum { POINTS = 4 };
 
 static bool json;
-static int lines, rounds = 5;
-static int64_t tokens = 1 << 19; /* of the smallest size */
+static int lines, rounds = 4;
+static int64_t tokens = 1 << 19; /* of the smallest size of a step */
 
 static void report(const char *what, double value, const char *unit)
 {
@@ -54,28 +55,77 @@ static attsvm_data *generate(int64_t n, int64_t T, int64_t d)
     return data;
 }
 
-/* Seconds of a step of the prompt model: the best of some runs of 8 steps. */
-static double step_seconds(const attsvm_data *data, int64_t threads)
+/* ------------------------------------------------------------------------- steps */
+
+/* Numbers for every shape, and the arrays that go with them. */
+typedef struct block {
+    float *X;
+    int8_t *Y;
+    double *v;
+} block;
+
+enum { FILL = 1 << 16 };
+
+static void fill_piece(void *context, int64_t piece, int worker)
 {
-    double best = INFINITY;
+    (void)worker;
+    const block *all = context;
+    base_random r = base_random_stream(1, (uint64_t)piece);
+    for (int64_t k = piece * FILL; k < (piece + 1) * FILL; k++)
+        all->X[k] = (float)(base_random_uniform(&r) - 0.5);
+}
+
+static block make_block(int64_t values, int64_t sequences, int64_t d)
+{
+    block all;
+    attsvm_error err;
+    int64_t pieces = (values + FILL - 1) / FILL;
+    check(base_allocate(&all.X, (size_t)(pieces * FILL), sizeof *all.X, "tokens", &err), &err);
+    check(base_allocate(&all.Y, (size_t)sequences, 1, "labels", &err), &err);
+    check(base_allocate(&all.v, (size_t)d, sizeof *all.v, "head", &err), &err);
+    base_parallel(base_threads(0), pieces, fill_piece, &all);
+    for (int64_t i = 0; i < sequences; i++)
+        all.Y[i] = i % 2 ? 1 : -1;
+    for (int64_t j = 0; j < d; j++)
+        all.v[j] = (double)(j % 3) - 0.9;
+    return all;
+}
+
+static attsvm_data *shape_block(const block *all, int64_t n, int64_t T, int64_t d)
+{
+    attsvm_named_array arrays[] = { { "X", { all->X, { n, T, d }, 3, ATTSVM_F32 } },
+                                    { "Y", { all->Y, { n }, 1, ATTSVM_I8 } },
+                                    { "v", { all->v, { d }, 1, ATTSVM_F64 } } };
+    attsvm_data *data;
+    attsvm_error err;
+    check(attsvm_data_create(&data, arrays, 3, NULL, &err), &err);
+    return data;
+}
+
+/* A run of the prompt model, of which single steps are timed. */
+static attsvm_train *open_steps(const attsvm_data *data, int64_t threads)
+{
+    attsvm_train *train;
     attsvm_train_settings settings;
     attsvm_error err;
     attsvm_train_settings_init(&settings);
     settings.model = ATTSVM_MODEL_P;
     settings.threads = threads;
-    settings.iters = 8;
-    for (int r = 0; r < rounds; r++) {
-        attsvm_train *train;
-        check(attsvm_train_create(&train, data, &settings, NULL, NULL, &err), &err);
-        model_gradient g = { .x = train->gradient };
-        double start = base_seconds();
-        for (int k = 0; k < 8; k++)
-            model_evaluate(train->m, train->theta, NULL, 0, &g, NULL);
-        best = fmin(best, (base_seconds() - start) / 8);
-        attsvm_train_free(train);
-    }
-    return best;
+    check(attsvm_train_create(&train, data, &settings, NULL, NULL, &err), &err);
+    return train;
 }
+
+static double step_seconds(const attsvm_train *train)
+{
+    enum { STEPS = 4 };
+    model_gradient g = { .x = train->gradient };
+    double start = base_seconds();
+    for (int k = 0; k < STEPS; k++)
+        model_evaluate(train->m, train->theta, NULL, 0, &g, NULL);
+    return (base_seconds() - start) / STEPS;
+}
+
+/* ------------------------------------------------------------------------- solves */
 
 static attsvm_svm_info solve(const attsvm_data *data, int64_t threads)
 {
@@ -119,53 +169,107 @@ static double exponent(const double *x, const double *y, int count)
     return xy / xx;
 }
 
-/* One of n, T, d doubles from point to point; the others stay. */
-static void bench_growth(bool svm)
+typedef struct point {
+    int64_t size[3]; /* n, T, d */
+    double seconds;
+} point;
+
+static void name_point(const char *of, const point *p, char what[96])
+{
+    snprintf(what, 96, "%s n=%" PRId64 " T=%" PRId64 " d=%" PRId64, of, p->size[0], p->size[1],
+             p->size[2]);
+}
+
+/* The points in turn, round after round: what disturbs the machine disturbs all of them. */
+static void time_steps(const block *all, point *points)
+{
+    attsvm_data *data[POINTS];
+    attsvm_train *train[POINTS];
+    for (int k = 0; k < POINTS; k++) {
+        const int64_t *size = points[k].size;
+        data[k] = shape_block(all, size[0], size[1], size[2]);
+        train[k] = open_steps(data[k], 1);
+        points[k].seconds = INFINITY;
+    }
+    for (int r = 0; r < rounds; r++)
+        for (int k = 0; k < POINTS; k++)
+            points[k].seconds = fmin(points[k].seconds, step_seconds(train[k]));
+    for (int k = 0; k < POINTS; k++) {
+        char what[96];
+        name_point("step", &points[k], what);
+        report(what, 1e3 * points[k].seconds, "ms");
+        attsvm_train_free(train[k]);
+        attsvm_data_free(data[k]);
+    }
+}
+
+static void time_solves(point *points)
+{
+    for (int k = 0; k < POINTS; k++) {
+        char what[96];
+        const int64_t *size = points[k].size;
+        attsvm_data *data = generate(size[0], size[1], size[2]);
+        attsvm_svm_info info = solve(data, 1);
+        points[k].seconds = info.seconds;
+        name_point("p-SVM", &points[k], what);
+        report(what, 1e3 * info.seconds, "ms");
+        report(what, info.passes, "reads of the tokens");
+        attsvm_data_free(data);
+    }
+}
+
+/* One of n, T, d doubles from point to point; the others stay.  With a block: steps. */
+static void bench_growth(const int64_t base[3], const block *all)
 {
     static const char names[] = "nTd";
-    const int64_t base[3] = { tokens / 32, 32, 64 };
     for (int axis = 0; axis < 3; axis++) {
+        point points[POINTS];
         double x[POINTS], y[POINTS];
         char what[96];
         for (int k = 0; k < POINTS; k++) {
-            int64_t size[3] = { base[0], base[1], base[2] };
-            size[axis] <<= k;
-            attsvm_data *data = generate(size[0], size[1], size[2]);
-            x[k] = (double)size[axis];
-            if (svm) {
-                attsvm_svm_info info = solve(data, 1);
-                y[k] = info.seconds;
-                snprintf(what, sizeof what, "p-SVM n=%" PRId64 " T=%" PRId64 " d=%" PRId64, size[0],
-                         size[1], size[2]);
-                report(what, 1e3 * y[k], "ms");
-                report(what, info.passes, "reads of the tokens");
-            } else {
-                y[k] = step_seconds(data, 1);
-                snprintf(what, sizeof what, "step n=%" PRId64 " T=%" PRId64 " d=%" PRId64, size[0],
-                         size[1], size[2]);
-                report(what, 1e3 * y[k], "ms");
-            }
-            attsvm_data_free(data);
+            memcpy(points[k].size, base, sizeof points[k].size);
+            points[k].size[axis] <<= k;
         }
-        snprintf(what, sizeof what, "%s: exponent in %c", svm ? "p-SVM" : "step", names[axis]);
+        if (all)
+            time_steps(all, points);
+        else
+            time_solves(points);
+        for (int k = 0; k < POINTS; k++) {
+            x[k] = (double)points[k].size[axis];
+            y[k] = points[k].seconds;
+        }
+        snprintf(what, sizeof what, "%s: exponent in %c", all ? "step" : "p-SVM", names[axis]);
         report(what, exponent(x, y, POINTS), "of the size");
     }
 }
 
+static void bench_steps(void)
+{
+    const int64_t base[3] = { tokens / 32, 32, 64 };
+    const int64_t most = 1 << (POINTS - 1);
+    block all = make_block(most * tokens * base[2], most * base[0], most * base[2]);
+    bench_growth(base, &all);
+    free(all.X);
+    free(all.Y);
+    free(all.v);
+}
+
 static void bench_threads(void)
 {
-    attsvm_data *data = generate(4 * tokens / 32, 32, 64);
-    struct rusage before, after;
-    double one = step_seconds(data, 1), two = step_seconds(data, 2);
-    report("step, one thread", 1e3 * one, "ms");
-    report("step, two threads", 1e3 * two, "ms");
-    report("step, one thread / two", one / two, "times");
-    getrusage(RUSAGE_SELF, &before);
+    attsvm_data *data = generate(tokens / 32, 32, 64);
+    attsvm_train *one = open_steps(data, 1), *two = open_steps(data, 2);
+    double best[2] = { INFINITY, INFINITY };
+    for (int r = 0; r < 2 * rounds; r++) {
+        best[0] = fmin(best[0], step_seconds(one));
+        best[1] = fmin(best[1], step_seconds(two));
+    }
+    attsvm_train_free(one);
+    attsvm_train_free(two);
+    report("step, one thread", 1e3 * best[0], "ms");
+    report("step, two threads", 1e3 * best[1], "ms");
+    report("step, one thread / two", best[0] / best[1], "times");
     double solve_one = solve(data, 1).seconds, solve_two = solve(data, 2).seconds;
-    getrusage(RUSAGE_SELF, &after);
     report("p-SVM, one thread / two", solve_one / solve_two, "times");
-    report("p-SVM, memory beyond the data, at most",
-           (double)(after.ru_maxrss - before.ru_maxrss) / 1024, "MB");
     attsvm_data_free(data);
 }
 
@@ -193,9 +297,9 @@ int main(int argc, char **argv)
     }
     bool all = !steps && !svm && !threads;
     if (steps || all)
-        bench_growth(false);
+        bench_steps();
     if (svm || all)
-        bench_growth(true);
+        bench_growth((int64_t[]){ tokens / 128, 32, 64 }, NULL);
     if (threads || all)
         bench_threads();
     if (json)

@@ -3,10 +3,13 @@
 
     bench/suite.py [--quick] [--build DIR] [--mpi DIR] [-o FILE] [NAME...]
 
-NAMEs are kernels, train, svm, svm-peers, norms, verdicts, scale and ranks; default: all of them.
+NAMEs are kernels, train, svm, svm-peers, norms, verdicts, scale, memory and ranks; default: all.
 --quick takes small sizes and few repeats: less than two minutes, for comparing work counts; its
 times mean little.  Prints a table, writes FILE (build/bench/results.json) and, where gnuplot is
 there, a picture beside it (results.svg): every number that has a limit, over that limit.
+
+Every part has a limit of time, in which its programs must end; one that fails or takes longer is
+named at the end, and the others go on.  Exit status 1: some part failed.
 
 FILE holds {"machine": ..., "results": [...]}; a result is
 
@@ -26,16 +29,20 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAMES = ("kernels", "train", "svm", "svm-peers", "norms", "verdicts", "scale", "ranks")
+NAMES = {  # seconds at most
+    "kernels": 60, "train": 240, "svm": 120, "svm-peers": 300, "norms": 180, "verdicts": 40,
+    "scale": 150, "memory": 180, "ranks": 120,
+}
 COUNTS = ("reads of the tokens", "rounds", "iterations", "active rows", "optimal", "bytes",
           "bytes, predicted", "flop", "of the runs")
-MORE = ("GB/s", "a second", "Gflop/s", "optimal")
+MORE = ("GB/s", "a second", "Gflop/s", "optimal", "of the bandwidth")
 
 # bench, what, unit: the limit that was set for it; the first that matches.
 LIMITS = [
@@ -43,6 +50,12 @@ LIMITS = [
     ("train", r"model p, float32, 1 thread: step / yardstick", "times", 1.6),
     ("train", r"step / yardstick", "times", 1.25),
     ("scale", r"step: exponent", "of the size", 1.05),
+    ("memory", r"^p-SVM", "reads of the tokens", 4),
+    ("memory", r"^p-SVM", "MB beyond the tokens", 1000),
+    ("memory", r"^p-SVM", "gap", 1e-12),
+    ("memory", r"resident", "MB", 1000),
+    ("ranks", r"norm", "error", 1e-12),
+    ("ranks", r"theta", "error", 1e-9),
     ("svm", r"^P4", "times one read", 3),
     ("svm", r"^P3", "times one read", 6),
     ("svm", r"^batch", "us", 40),
@@ -60,10 +73,15 @@ LIMITS = [
 ]
 
 
+class Failed(Exception):
+    """A part cannot go on."""
+
+
 class Suite:
     def __init__(self, options):
         self.quick, self.build, self.mpi = options.quick, options.build, options.mpi
         self.results, self.problems = [], []
+        self.deadline = math.inf
 
     # ------------------------------------------------------------------ what was measured
 
@@ -85,35 +103,69 @@ class Suite:
             result["limit"] = limit
         self.results.append(result)
         shown = "not to be had" if result["value"] is None else f"{value:12.5g} {unit}"
-        print(f"  {what:60} {shown:32}{verdict(result)}", flush=True)
+        print(f"  {what:60} {shown:34} {verdict(result)}", flush=True)
 
-    def run(self, bench, command, peak=True):
-        """The standard output of a command; its highest resident memory becomes a result."""
+    def start(self, bench, command, environment=None):
+        """Runs a command to its end, or to that of the part's time: (its standard output, the
+        highest resident memory in MB); what went wrong is noted."""
         with tempfile.TemporaryFile("w+") as out:
             try:
-                child = subprocess.Popen(command, stdout=out, stdin=subprocess.DEVNULL)
+                child = subprocess.Popen(command, stdout=out, stdin=subprocess.DEVNULL,
+                                         env=environment, start_new_session=True)
             except OSError as problem:
                 self.problems.append(f"{bench}: {problem}")
-                return ""
-            _, status, usage = os.wait4(child.pid, 0)
+                return "", None
+            pid, late = 0, False
+            while pid == 0:
+                pid, status, usage = os.wait4(child.pid, 0 if late else os.WNOHANG)
+                if pid == 0 and time.monotonic() > self.deadline:
+                    late = True
+                    os.killpg(child.pid, signal.SIGKILL)
+                elif pid == 0:
+                    time.sleep(0.01)
             child.returncode = os.waitstatus_to_exitcode(status)
             out.seek(0)
             text = out.read()
-        if child.returncode != 0:
+        if late:
+            self.problems.append(f"{bench}: the time was up in {' '.join(command)}")
+        elif child.returncode != 0:
             self.problems.append(f"{bench}: {' '.join(command)} ended with {child.returncode}")
-        if peak:
+        return text, usage.ru_maxrss / 1024
+
+    def run(self, bench, command, peak=True):
+        """The standard output of a command; its highest resident memory becomes a result."""
+        text, memory = self.start(bench, command)
+        if peak and memory:
             name = " ".join(os.path.basename(word) for word in command if word != "--json")
-            self.add(bench, "memory at most: " + name, usage.ru_maxrss / 1024, "MB")
+            self.add(bench, "memory at most: " + name, memory, "MB")
         return text
+
+    def command(self, bench, *words, program=None, ranks=None):
+        """The JSON object that attsvm prints, and its highest resident memory in MB."""
+        line = [program or os.path.join(self.build, "attsvm"), *words, "--json"]
+        if ranks:
+            line = ["mpirun", "--oversubscribe", "-n", str(ranks), *line]
+        root = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        text, memory = self.start(bench, line, root)
+        try:
+            return json.loads(text), memory
+        except ValueError:
+            raise Failed(f"{' '.join(line)} printed no JSON") from None
 
     def program(self, bench, *words):
         """The list that a program of build/bench prints with --json."""
         text = self.run(bench, [os.path.join(self.build, "bench", words[0]), "--json", *words[1:]])
         try:
             return json.loads(text)
-        except ValueError:
-            self.problems.append(f"{bench}: {words[0]} printed no JSON")
-            return []
+        except ValueError:  # cut off: one object a line is what there is
+            self.problems.append(f"{bench}: {words[0]} printed no whole list")
+        found = []
+        for line in text.splitlines():
+            try:
+                found.append(json.loads(line.strip(" ,[")))
+            except ValueError:
+                pass
+        return [at for at in found if isinstance(at, dict)]
 
     # ------------------------------------------------------------------------- the parts
 
@@ -159,6 +211,9 @@ class Suite:
                 what = "step"
             steps[head, what] = at["value"]
             self.add("train", f"{size}, {head}: {what}", at["value"], at["unit"])
+            if what == "step / yardstick" and head.startswith("model p"):
+                self.add("train", f"{size}, {head}: a step reads at", 1 / at["value"],
+                         "of the bandwidth", "ratio")
         for head in [head for head, what in steps if what == "step" and "1 thread" in head]:
             self.threads(size, head, steps)
         if ("model W, float64, 1 thread", "step") in steps:
@@ -168,7 +223,10 @@ class Suite:
         """The same step of W in PyTorch, float64, one thread; it makes its own data."""
         text = self.run("train", ["/usr/bin/python3", os.path.join(HERE, "peers", "torch_step.py"),
                                   str(n), str(T), str(d), "3", "2"])
-        theirs = 1e3 * float(text) if text.strip() else None
+        try:
+            theirs = 1e3 * float(text)
+        except ValueError:
+            theirs = None
         what = f"{size}, model W, float64, 1 thread: "
         self.add("train", what + "the same in PyTorch", theirs, "ms")
         self.add("train", what + "PyTorch by attsvm", theirs and theirs / ours, "times",
@@ -258,43 +316,133 @@ class Suite:
                 self.add("scale", at["what"], at["value"], at["unit"])
             seen.add(key)
 
+    def memory(self):
+        """A set of 4 GB (quick: 0.1 GB): p-SVM and training, with all memory and with an eighth."""
+        n, T, d = (30000 if self.quick else 1000000), 16, 64
+        size = n * T * d * 4
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "data.npz")
+            if shutil.disk_usage(folder).free < 1.5 * size:
+                print(f"  left out: less than {1.5 * size / 1e9:.1f} GB of disk are free")
+                return
+            self.command("memory", "generate", "--kind", "planted-p", "--n", str(n), "--T", str(T),
+                         "--d", str(d), "--dtype", "float32", "-o", path)
+            name = f"n={n} T={T} d={d} float32"
+            self.add("memory", f"{name}: reading the file", read_speed(path), "GB/s")
+            few = ["--memory", str(size // 8)]
+            solve = ["svm", path, "--problem", "p", "--select", "ids"]
+            for threads in ("1", "2"):
+                at, peak = self.command("memory", *solve, "--threads", threads)
+                what = f"p-SVM {name}, {threads} thread{'s' if threads > '1' else ''}"
+                self.add("memory", what, 1e3 * at["seconds"], "ms")
+                self.add("memory", what, at["passes"], "reads of the tokens")
+                self.add("memory", what, at["rounds"], "rounds")
+                self.add("memory", what, abs(at["gap"]), "gap", "error")
+                self.add("memory", what, max(0, peak - size / 2**20), "MB beyond the tokens")
+            at, peak = self.command("memory", *solve, "--threads", "2", *few)
+            limit = f"an eighth of the memory, {name}"
+            self.add("memory", f"p-SVM, {limit}", 1e3 * at["seconds"], "ms")
+            self.add("memory", f"p-SVM, {limit}: resident at most", peak, "MB")
+            for what, flags in (("all memory, " + name, []), (limit, few)):
+                seconds, iters = [], (2, 52 if self.quick else 7)
+                for steps in iters:
+                    runs = [self.command("memory", "train", path, "--model", "p", "--iters",
+                                         str(steps), "--threads", "2", *flags) for _ in range(2)]
+                    seconds.append(min(at["seconds"] for at, _ in runs))
+                    peak = max(used for _, used in runs)
+                step = (seconds[1] - seconds[0]) / (iters[1] - iters[0])
+                self.add("memory", f"training, {what}", size / 1e9 / step, "GB/s")
+            self.add("memory", f"training, {limit}: resident at most", peak, "MB")
+
     def ranks(self):
-        """Seconds and bytes of a step over ranks: those of a long run less those of a short one."""
-        attsvm, d, iters = os.path.join(self.mpi, "attsvm"), 64, (20, 120)
+        """A step, a solve and memory over ranks."""
+        attsvm = os.path.join(self.mpi, "attsvm")
         if not shutil.which("mpirun") or not os.path.exists(attsvm):
             print("  left out: no mpirun, or no build for it (make mpi)")
             return
-        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        n, T, d = (4000 if self.quick else 40000), 32, 64
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "data.npz")
-            subprocess.run([os.path.join(self.build, "attsvm"), "generate", "--kind", "planted-p",
-                            "--n", "4000" if self.quick else "40000", "--T", "32", "--d", str(d),
-                            "--dtype", "float32", "-q", "-o", path], check=True)
-            for count in (1, 2):
-                told = []
-                for steps in iters:
-                    best = None
-                    for _ in range(3):
-                        out = subprocess.run(
-                            ["mpirun", "--oversubscribe", "-n", str(count), attsvm, "train", path,
-                             "--model", "p", "--iters", str(steps), "--threads", "1", "--json"],
-                            env=environment, capture_output=True, text=True)
-                        if out.returncode != 0:
-                            self.problems.append(f"ranks: mpirun -n {count}: {out.stderr.strip()}")
-                            return
-                        at = json.loads(out.stdout)
-                        best = at if not best or at["seconds"] < best["seconds"] else best
-                    told.append(best)
-                steps = iters[1] - iters[0]
-                sent = told[1].get("bytes_sent", 0) - told[0].get("bytes_sent", 0)
-                what = f"{count} rank{'s' if count > 1 else ''}, model p, a step"
-                self.add("ranks", what, 1e3 * (told[1]["seconds"] - told[0]["seconds"]) / steps,
-                         "ms")
-                self.add("ranks", what, sent / steps, "bytes")
-                self.add("ranks", what, 8 * (d + 1) * math.log2(count), "bytes, predicted")
-                if sent / steps != 8 * (d + 1) * math.log2(count):
-                    self.problems.append(f"ranks: {what} does not send what is predicted")
+            path, many = os.path.join(folder, "data.npz"), os.path.join(folder, "many.npz")
+            for name, shape in ((path, (n, T, d)), (many, (5 * n, 16, 8))):
+                self.command("ranks", "generate", "--kind", "planted-p", "--n", str(shape[0]), "--T",
+                             str(shape[1]), "--d", str(shape[2]), "--dtype", "float32", "-o", name)
+            for count in (1, 2, 4):
+                self.rank_steps(attsvm, path, d, count)
+            self.rank_solves(attsvm, path, folder)
+            for count in (1, 2, 4):
+                self.rank_memory(attsvm, many, folder, count)
+
+    def rank_steps(self, attsvm, path, d, count):
+        """Those of a long run less those of a short one; more ranks than cores tell bytes alone."""
+        told, iters = [], (20, 120)
+        timed = count <= os.cpu_count()
+        for steps in iters:
+            runs = [self.command("ranks", "train", path, "--model", "p", "--iters", str(steps),
+                                 "--threads", "1", program=attsvm, ranks=count)[0]
+                    for _ in range(3 if timed else 1)]
+            told.append(min(runs, key=lambda at: at["seconds"]))
+        steps = iters[1] - iters[0]
+        sent = (told[1].get("bytes_sent", 0) - told[0].get("bytes_sent", 0)) / steps
+        predicted = 8 * (d + 1) * math.log2(count)
+        what = f"{count} rank{'s' if count > 1 else ''}, model p, a step"
+        if timed:
+            self.add("ranks", what, 1e3 * (told[1]["seconds"] - told[0]["seconds"]) / steps, "ms")
+        self.add("ranks", what, sent, "bytes")
+        self.add("ranks", what, predicted, "bytes, predicted")
+        if sent != predicted:
+            self.problems.append(f"ranks: {what} does not send what is predicted")
+
+    def rank_solves(self, attsvm, path, folder):
+        """The p-SVM on 1, 2 and 4 ranks: the same norm and theta; what was sent."""
+        import numpy as np
+        first = None
+        for count in (1, 2, 4):
+            out = os.path.join(folder, f"svm{count}.npz")
+            at, _ = self.command("ranks", "svm", path, "--problem", "p", "--select", "ids",
+                                 "--threads", "1", "-o", out, program=attsvm, ranks=count)
+            theta = np.load(out)["theta"]
+            what = f"{count} rank{'s' if count > 1 else ''}, p-SVM"
+            if count <= os.cpu_count():
+                self.add("ranks", what, 1e3 * at["seconds"], "ms")
+            self.add("ranks", what, at["rounds"], "rounds")
+            self.add("ranks", what, at.get("bytes_sent", 0), "bytes")
+            if first:
+                self.add("ranks", f"{what}: norm", abs(at["norm"] / first[0] - 1), "error", "error")
+                error = np.abs(theta - first[1]).max() / np.abs(first[1]).max()
+                self.add("ranks", f"{what}: theta", float(error), "error", "error")
+            first = first or (at["norm"], theta)
+
+    def rank_memory(self, attsvm, path, folder, count):
+        """The highest resident memory of a rank, by a shell that waits for each."""
+        for old in os.listdir(folder):
+            if old.startswith("peak."):
+                os.remove(os.path.join(folder, old))
+        watch = ("import os, sys; pid = os.spawnv(os.P_NOWAIT, sys.argv[2], sys.argv[2:]); "
+                 "used = os.wait4(pid, 0)[2].ru_maxrss; "
+                 "open(f'{sys.argv[1]}.{pid}', 'w').write(str(used))")
+        root = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        self.start("ranks", ["mpirun", "--oversubscribe", "-n", str(count), "/usr/bin/python3", "-c",
+                             watch, os.path.join(folder, "peak"), attsvm, "train", path, "--model",
+                             "p", "--iters", "2", "--threads", "1", "-q", "-o",
+                             os.path.join(folder, "run.npz")], root)
+        peaks = []
+        for name in os.listdir(folder):
+            if name.startswith("peak."):
+                with open(os.path.join(folder, name)) as f:
+                    peaks.append(int(f.read()) / 1024)
+        if len(peaks) != count:
+            raise Failed(f"{len(peaks)} of {count} ranks told their memory")
+        self.add("ranks", f"{count} rank{'s' if count > 1 else ''}, training: resident at most",
+                 max(peaks), "MB a rank")
+
+
+def read_speed(path):
+    """GB/s of reading a file from start to end."""
+    start, buffer = time.monotonic(), bytearray(1 << 22)
+    with open(path, "rb", buffering=0) as f:
+        while f.readinto(buffer):
+            pass
+    return os.path.getsize(path) / 1e9 / (time.monotonic() - start)
 
 
 def verdict(result):
@@ -383,8 +531,12 @@ def main():
     suite = Suite(options)
     for name in options.name or NAMES:
         start = time.monotonic()
+        suite.deadline = start + NAMES[name]
         print(f"== {name}", flush=True)
-        getattr(suite, name.replace("-", "_"))()
+        try:
+            getattr(suite, name.replace("-", "_"))()
+        except Exception as problem:  # whatever it is, the other parts are worth having
+            suite.problems.append(f"{name}: {problem if str(problem) else repr(problem)}")
         print(f"   {time.monotonic() - start:.0f} s", flush=True)
     with open(output, "w") as f:
         json.dump({"machine": machine(), "quick": options.quick, "results": suite.results}, f,
