@@ -44,7 +44,7 @@ static bool applies(const model *m)
     const attsvm_data *data = m->data;
     double values = (double)m->terms * (double)data->T_max * (double)m->d;
     bool relu = m->head.kind == &model_head_relu && !m->trains_v;
-    return m->parts == 1 && !data->comm && !m->loss.of_log && !m->repeats &&
+    return m->parts == 1 && !m->comm && !m->loss.of_log && !m->repeats &&
            data->T_min == data->T_max && data->T_max > 1 && m->query.mode != ATTSVM_QUERY_CAUSAL &&
            values <= MOST_VALUES && (relu || (m->scores && scores_differ(m))) &&
            queries_differ_from_zero(m);

@@ -339,7 +339,7 @@ static void *take_terms(const model *m, arena *a, size_t size)
 static void layout(model *m, arena *a)
 {
     size_t part = (size_t)m->part_size;
-    size_t ranks = m->data->comm ? (size_t)dist_size(m->data->comm) : 0;
+    size_t ranks = m->comm ? (size_t)dist_size(m->comm) : 0;
     m->rank_term = take_int64(a, ranks ? ranks + 1 : 0);
     m->rank_token = take_int64(a, ranks ? ranks + 1 : 0);
     m->rank_number = take_int64(a, ranks ? ranks + 1 : 0);
@@ -389,8 +389,9 @@ static void set_parts(model *m)
     m->parts = more > (double)m->parts ? (int64_t)more : m->parts;
     m->parts = m->parts < m->n ? m->parts : m->n;
     m->part_hi = m->parts;
-    if (data->comm)
-        dist_share(data->comm, m->parts, dist_rank(data->comm), &m->part_lo, &m->part_hi);
+    m->comm = m->parts > 1 ? data->comm : NULL;
+    if (m->comm)
+        dist_share(m->comm, m->parts, dist_rank(m->comm), &m->part_lo, &m->part_hi);
     int64_t own = m->part_hi > m->part_lo ? m->part_hi - m->part_lo : 1;
     m->slots = own < slots ? own : slots;
     m->own_lo = data_block_first(data, m->parts, m->part_lo);
@@ -404,7 +405,7 @@ static void set_parts(model *m)
 /* Where the terms and softmax entries of each rank begin. */
 static attsvm_status set_ranks(model *m, attsvm_error *err)
 {
-    dist_comm *comm = m->data->comm;
+    dist_comm *comm = m->comm;
     if (!comm)
         return ATTSVM_OK;
     int ranks = dist_size(comm);

@@ -169,6 +169,7 @@ typedef struct model_partial {
 
 typedef struct model {
     const attsvm_data *data;
+    dist_comm *comm; /* ranks that share the blocks; NULL also where each does all of a small set */
     attsvm_model kind;
     bool trains_p, trains_W, factored, trains_v;
     bool prompt;      /* the query is p, shared by all */

@@ -62,7 +62,7 @@ static model_sums add_ranks(const model_sums *all, int lo, int hi)
 
 static model_sums collect(model *m)
 {
-    dist_comm *comm = m->data->comm;
+    dist_comm *comm = m->comm;
     if (!comm)
         return m->total->sums;
     m->rank_sums[dist_rank(comm)] = m->total->sums;
@@ -98,6 +98,6 @@ model_value model_collect_value(model *m)
 
 void model_gather_selected(model *m)
 {
-    if (m->data->comm)
-        dist_gather(m->data->comm, m->selected, sizeof *m->selected, m->rank_term);
+    if (m->comm)
+        dist_gather(m->comm, m->selected, sizeof *m->selected, m->rank_term);
 }

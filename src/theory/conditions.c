@@ -27,7 +27,7 @@ static void look_at_scores(attsvm_conditions *out, const attsvm_scores *scores)
         tokens = fmax(tokens, (double)term.tokens);
     }
     double largest[] = { ties, unequal, tokens };
-    dist_max(scores->data->comm, largest, 3);
+    dist_max(scores->comm, largest, 3);
     out->unique_optimal = largest[0] == 0;
     out->equal_scores = largest[1] == 0;
     out->tokens = (int64_t)largest[2];
@@ -36,7 +36,7 @@ static void look_at_scores(attsvm_conditions *out, const attsvm_scores *scores)
 /* Where the terms of each rank begin, and their end: (ranks+1), the caller's to free. */
 static attsvm_status rank_terms(const attsvm_scores *scores, int64_t **out, attsvm_error *err)
 {
-    dist_comm *comm = scores->data->comm;
+    dist_comm *comm = scores->comm;
     int ranks = comm ? dist_size(comm) : 1;
     double *first;
     TRY(base_allocate(&first, (size_t)ranks, sizeof *first, "shares", err));
@@ -94,8 +94,8 @@ static attsvm_status count_queries(const attsvm_scores *scores, const int64_t *f
     free(z);
     if (status != ATTSVM_OK)
         return status;
-    if (scores->data->comm)
-        dist_gather(scores->data->comm, all, sizeof *all, first);
+    if (scores->comm)
+        dist_gather(scores->comm, all, sizeof *all, first);
     qsort(all, (size_t)terms, sizeof *all, by_mark);
     *count = 1;
     for (int64_t g = 1; g < terms; g++)
@@ -114,8 +114,8 @@ static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *
     TRY(base_allocate(&opt, (size_t)scores->terms.count, sizeof *opt, "optimal tokens", err));
     for (int64_t g = scores->term_lo; g < scores->term_hi; g++)
         opt[g] = attsvm_scores_term(scores, g).optimal;
-    if (scores->data->comm)
-        dist_gather(scores->data->comm, opt, sizeof *opt, first);
+    if (scores->comm)
+        dist_gather(scores->comm, opt, sizeof *opt, first);
     attsvm_status status = theory_solve(scores->data, opt, settings, &solution, err);
     free(opt);
     if (status != ATTSVM_OK)

@@ -132,6 +132,7 @@ attsvm_status theory_scores_of_model(attsvm_scores **out, const attsvm_train *ru
     attsvm_scores *s;
     *out = NULL;
     TRY(allocate(&s, data, &m->query, m->own_lo, m->own_hi, err));
+    s->comm = m->comm;
     attsvm_status status = ATTSVM_OK;
     bool fixed_map = m->prompt && !m->trains_W;
     if (m->scores) {

@@ -206,7 +206,7 @@ static void compare_optimal(attsvm_optimality *out, const attsvm_scores *scores,
         out->missed += !same;
     }
     double sums[] = { (double)out->tied_optimal, (double)out->missed };
-    dist_sum(scores->data->comm, sums, 2);
+    dist_sum(scores->comm, sums, 2);
     out->tied_optimal = (int64_t)sums[0];
     out->missed = (int64_t)sums[1];
     out->global = out->missed == 0;
@@ -275,7 +275,7 @@ static attsvm_status collect(collector *c, const attsvm_scores *scores, const sv
         }
     }
     free(m.memory);
-    add_ranks(c->out, scores->data->comm);
+    add_ranks(c->out, scores->comm);
     return ATTSVM_OK;
 }
 

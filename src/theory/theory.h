@@ -14,7 +14,8 @@
 struct attsvm_scores {
     const attsvm_data *data;
     data_terms terms;
-    int64_t lo, hi;           /* sequences of this rank; all where there is one      */
+    dist_comm *comm;          /* ranks that share the sequences; NULL: all are here  */
+    int64_t lo, hi;           /* sequences of this rank                              */
     int64_t term_lo, term_hi; /* their terms                                         */
     double *keymap;           /* (d,d) of the prompt problems, or NULL: tells copies */
     double *value;            /* (tokens) h(x), of sequences lo..hi-1 alone          */

@@ -80,7 +80,7 @@ static int64_t count_records(int64_t every, int64_t iters)
 static void layout(train_trace *trace, const model *m, arena *a)
 {
     size_t count = (size_t)trace->capacity, per_term = 0;
-    bool first = !m->data->comm || dist_rank(m->data->comm) == 0;
+    bool first = !m->comm || dist_rank(m->comm) == 0;
     if (!base_multiply(count, (size_t)m->terms, &per_term))
         a->overflow = true;
     trace->iter = take_int64(a, count);
@@ -115,8 +115,8 @@ attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err)
 static void collect_terms(const model *m, const void *own, void *all)
 {
     const char *from = (const char *)own + m->term_lo * 8;
-    if (m->data->comm)
-        dist_collect(m->data->comm, from, all, 8, m->rank_term);
+    if (m->comm)
+        dist_collect(m->comm, from, all, 8, m->rank_term);
     else
         memcpy(all, from, (size_t)m->terms * 8);
 }
@@ -178,7 +178,7 @@ static void put_softmax(attsvm_train *t)
     const model *m = t->m;
     int64_t shape[3], count = model_softmax_first(m, m->n);
     int ndim = term_shape(m, shape);
-    const double *softmax = m->data->comm ? NULL : t->softmax;
+    const double *softmax = m->comm ? NULL : t->softmax;
     if (m->data->T_min != m->data->T_max) { /* ragged: one row after the other */
         put(t, "softmax", softmax, ATTSVM_F64, 1, &count);
         return;

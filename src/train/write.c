@@ -18,7 +18,7 @@ static attsvm_status fill(void *context, int64_t first, int64_t count, void *buf
 {
     const attsvm_train *t = context;
     const int64_t *share = t->m->rank_token, last = first + count;
-    dist_comm *comm = t->data->comm;
+    dist_comm *comm = t->m->comm;
     double *out = buffer;
     (void)err;
     for (int rank = 0; rank < dist_size(comm); rank++) {
@@ -41,7 +41,7 @@ static attsvm_status fill(void *context, int64_t first, int64_t count, void *buf
 /* On the other ranks. */
 static void answer(const attsvm_train *t)
 {
-    dist_comm *comm = t->data->comm;
+    dist_comm *comm = t->m->comm;
     const int64_t from = t->m->rank_token[dist_rank(comm)];
     for (;;) {
         question q;
@@ -71,7 +71,7 @@ static attsvm_status write_all(const attsvm_train *t, const char *path,
 attsvm_status train_write(const attsvm_train *t, const char *path, const attsvm_named_array *more,
                           int64_t count, attsvm_error *err)
 {
-    dist_comm *comm = t->data->comm;
+    dist_comm *comm = t->m->comm;
     bool wanted = path != NULL;
     if (comm)
         dist_broadcast(comm, &wanted, sizeof wanted, 0);

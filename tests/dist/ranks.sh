@@ -43,6 +43,17 @@ both train p.npz --model p --iters 30 --step polyak
 both train p.npz --model p --iters 40 --batch 500 --record 15
 both train w.npz --model W --iters 20 --batch 7 --step polyak
 
+# fewer sequences than ranks, one that is longer than all others, and a set that is small
+good generate --kind planted-p --n 2 --T 8 --d 4 --seed 1 -o two.npz -q
+both train two.npz --model p --iters 20 --record 5
+both train two.npz --model p --iters 20 --batch 1
+both verify two.npz --model p --iters 300
+both svm two.npz --problem p --select ids
+"$helper" write uneven.npz X:float64:4100,16=0.5,-1,2,0.25,3,-0.75,1,0.125,-2,0.375 \
+    offsets:int64:6=0,4000,4010,4040,4090,4100 Y:int8:5=1,-1 v:float64:16=1,-0.5
+both train uneven.npz --model p --iters 20
+both svm uneven.npz --problem p
+
 # one exchange a step: exponent and gradient, once for each halving of the ranks
 short=$(sent train p.npz --model p --iters 100)
 long=$(sent train p.npz --model p --iters 300)
