@@ -231,15 +231,18 @@ static void look_at_stored(svm_run *run, const double *theta)
 {
     svm_pass_settings settings = run->pass_settings;
     double norm = la_norm(theta, run->pool.size);
-    run->stored = run->pool.soft > 0 || 0x1p-52 * run->pass.largest * norm > 1e-9;
+    run->stored = !run->cut && (run->pool.soft > 0 || 0x1p-52 * run->pass.largest * norm > 1e-9);
     if (!run->stored)
         return;
     settings.share = UINT64_MAX;
     settings.near = INFINITY;
     settings.fresh = false;
     settings.all = settings.exact = true;
+    bool (*poll)(void *) = run->pricing.poll;
+    run->pricing.poll = NULL; /* a proof that is cut is none */
     run->pass = svm_pricing_pass(&run->pricing, theta, run->zero, &settings);
     run->passes += run->pass.visited;
+    run->pricing.poll = poll;
 }
 
 static double largest_row(const svm_run *run)

@@ -302,6 +302,7 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     pricing->worst[g] = (int32_t)at;
     pricing->when[g] = pricing->travelled;
     block->pass.violated += worst < 0;
+    block->pass.noise = fmax(block->pass.noise, v.noise);
     block->tokens += (double)v.term.visible;
 }
 
@@ -322,6 +323,15 @@ static bool is_wanted(const job *j, int64_t g)
         (isfinite(settings->near) && likely_slack(pricing, g) > settings->near))
         return false;
     return settings->all || !skippable(pricing, g);
+}
+
+/* One thread asks whether to go on, now and then; all see the answer. */
+static bool is_stopped(svm_pricing *pricing, int64_t g, int worker)
+{
+    enum { BETWEEN = 16 };
+    if (pricing->poll && worker == 0 && g % BETWEEN == 0 && pricing->poll(pricing->poll_context))
+        __atomic_store_n(&pricing->stopped, true, __ATOMIC_RELAXED);
+    return __atomic_load_n(&pricing->stopped, __ATOMIC_RELAXED);
 }
 
 static void visit_block(void *context, int64_t b, int worker)
@@ -347,9 +357,11 @@ static void visit_block(void *context, int64_t b, int worker)
             lo = data_terms_first(&pricing->rows->terms, end);
         }
         lo = lo == first || lo > hi ? hi : lo;
-        for (int64_t g = first; g < lo; g++)
-            if (is_wanted(j, g))
+        for (int64_t g = first; g < lo && !block->pass.cut; g++) {
+            block->pass.cut = is_stopped(pricing, g, worker);
+            if (!block->pass.cut && is_wanted(j, g))
                 visit(j, g, s, block);
+        }
         if (pricing->rows->data->streams)
             data_give_back(pricing->rows->data, i, end);
     }
@@ -360,6 +372,8 @@ static void add_block(svm_pass *sum, const svm_pass *part)
     sum->least = fmin(sum->least, part->least);
     sum->least_zero = fmin(sum->least_zero, part->least_zero);
     sum->largest = fmax(sum->largest, part->largest);
+    sum->noise = fmax(sum->noise, part->noise);
+    sum->cut |= part->cut;
     sum->slacks += part->slacks;
     sum->violated += part->violated;
     sum->tight += part->tight;
@@ -421,6 +435,7 @@ svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *
         j.u_hi = u + rows->d;
         j.u_lo = u + 2 * rows->d;
     }
+    pricing->stopped = false;
     base_parallel(pricing->threads, pricing->blocks, visit_block, &j);
     svm_pass pass = {
         .least = INFINITY, .least_zero = INFINITY, .conflict_term = -1, .conflict_token = -1

@@ -144,6 +144,7 @@ attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, atts
     settings.soft = run->pool.soft > 0 ? &run->pool : NULL;
     run->pass = svm_pricing_pass(&run->pricing, theta, run->engine.theta_lo, &settings);
     run->passes += run->pass.visited;
+    run->cut |= run->pass.cut;
     if (run->pass.conflict_term >= 0)
         return ATTSVM_OK;
     int64_t added, forced;

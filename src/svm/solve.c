@@ -132,6 +132,10 @@ static void watch(svm_run *run, attsvm_svm_observer *observer, void *context)
         run->engine.poll = alone ? poll_run : poll_ranks;
         run->engine.poll_context = run;
     }
+    if (alone) { /* ranks have terms of their own, and are asked after a pass */
+        run->pricing.poll = run->engine.poll;
+        run->pricing.poll_context = run;
+    }
 }
 
 /* Whether a pass reads all terms that it cannot skip. */
@@ -149,11 +153,33 @@ static void keep_best(svm_run *run)
                    : norm > 0         ? least / norm
                                       : 0;
     bool feasible = run->pool.soft > 0 || (value > 0 && isfinite(value) && run->pass.broken == 0);
-    if (!is_full(&run->pass_settings) || !feasible || (run->has_best && value <= run->best_value))
+    if (run->pass.cut || !is_full(&run->pass_settings) || !feasible ||
+        (run->has_best && value <= run->best_value))
         return;
     run->has_best = true;
     run->best_value = value;
+    run->best_pass = run->pass;
     memcpy(run->best, run->engine.theta, (size_t)run->pool.size * sizeof(double));
+}
+
+/*
+ * After a stop inside a pass, what is known of theta without reading the tokens again: the report
+ * of the pass that found it the best, with room for rounding; or nothing.
+ */
+static attsvm_status finish_cut(svm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    attsvm_svm_info *info = &solution->info;
+    bool proved;
+    run->pass = run->best_pass;
+    run->pass.least -= 2 * run->pass.noise;
+    run->pass.slacks += run->pass.noise * (double)svm_rows_count(run->rows);
+    TRY(svm_certify(run, solution, &proved, err));
+    info->outcome = ATTSVM_STALLED;
+    if (!run->has_best) {
+        info->gap = info->violation = info->objective = NAN;
+        info->tight = -1;
+    }
+    return ATTSVM_OK;
 }
 
 /*
@@ -165,6 +191,8 @@ static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, att
     svm_engine *e = &run->engine;
     bool proved;
     svm_pass_settings settings = run->pass_settings;
+    bool hurry = run->stopped && run->pass_seconds > 1 && !run->rows->data->comm;
+    run->cut |= hurry;
     run->stopped = true;
     TRY(reserve_slots(run, err));
     svm_choose_bound(run);
@@ -172,6 +200,9 @@ static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, att
         memcpy(e->theta, run->best, (size_t)run->pool.size * sizeof(double));
         memset(e->theta_lo, 0, (size_t)run->pool.size * sizeof(double));
     }
+    if (run->cut)
+        return finish_cut(run, solution, err);
+    run->pricing.poll = NULL;
     settings.share = UINT64_MAX;
     settings.near = INFINITY;
     settings.fresh = false;
@@ -295,9 +326,13 @@ static void look(svm_run *run, bool exact)
     settings->tolerance = exact ? run->tol / 8 : 1e-8;
     settings->floor = exact ? 0x1p-53 : 1e-13;
     settings->soft = run->pool.soft > 0 ? &run->pool : NULL;
+    double start = base_seconds();
     run->pass = svm_pricing_pass(&run->pricing, run->engine.theta, run->engine.theta_lo, settings);
+    if (run->pass.visited > 0.01)
+        run->pass_seconds = (base_seconds() - start) / run->pass.visited;
     run->passes += run->pass.visited;
     run->rounds++;
+    run->cut |= run->pass.cut;
     keep_best(run);
 }
 
@@ -349,7 +384,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
         if (run->pass.conflict_term >= 0)
             return svm_certify_conflict(run, solution, run->pass.conflict_term,
                                         run->pass.conflict_token, err);
-        if (should_stop(run))
+        if (run->cut || should_stop(run))
             return finish_stopped(run, solution, err);
         if (run->pass.violated > 0) {
             TRY(take_violated(run, &forced_rounds, err));

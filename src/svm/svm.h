@@ -277,6 +277,8 @@ typedef struct svm_pass {
     int64_t violated;  /* terms with a violated row                                     */
     int64_t tight, merged;
     int64_t broken; /* rows with b = 0 that do not hold                              */
+    double noise;   /* largest error that rounding makes in <A, theta>, where not exact */
+    bool cut;       /* it was stopped before its end                                 */
     int64_t conflict_term, conflict_token; /* A = 0 and b = 1; -1: none                    */
 } svm_pass;
 
@@ -300,7 +302,10 @@ typedef struct svm_pricing {
     int64_t merged;   /* counted when a term is first read                    */
     double *scratch;  /* (threads, ...)                                       */
     int64_t scratch_each;
-    struct svm_block *results; /* (blocks)                                       */
+    struct svm_block *results;   /* (blocks)                                       */
+    bool (*poll)(void *context); /* asked by one thread while it reads; true: stop */
+    void *poll_context;
+    bool stopped; /* atomic */
     void *memory;
 } svm_pricing;
 
@@ -358,6 +363,7 @@ typedef struct svm_run {
     double tol, start, passes;
     double *best;      /* (size) best feasible direction so far         */
     double best_value; /* its smallest margin / norm (soft: -objective) */
+    svm_pass best_pass;
     bool has_best;
     double *earlier; /* multipliers before the change to double-double */
     int64_t earlier_count;
@@ -374,6 +380,8 @@ typedef struct svm_run {
     bool sampling;        /* the problem is large enough to look at parts of it first */
     bool last;            /* the next full pass may be the last, so it is exact         */
     bool stopped, stored; /* `pass` is at the rounded theta of the solution    */
+    bool cut;             /* stopped inside a pass: there is no time for another one */
+    double pass_seconds;  /* that reading all tokens takes, about                    */
 } svm_run;
 
 /* As attsvm_problem_solve, except that joint problems must have their `slack` rows set. */

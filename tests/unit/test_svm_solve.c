@@ -129,32 +129,46 @@ static void stopping_returns_the_best_so_far(void **state)
 
 /* A solve that is broken off inside a pool holds a lower bound, and says whether theta is feasible.
  */
-static void stopped_anywhere(attsvm_data *data, attsvm_svm_settings settings, const int64_t *alpha)
+static int64_t stopped(const attsvm_data *data, const attsvm_svm_settings *settings,
+                       const int64_t *alpha, double least)
 {
     attsvm_error err;
+    attsvm_problem *problem;
+    attsvm_solution *part;
     attsvm_selection selection = { .alpha = alpha };
-    attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *part;
-    double least = attsvm_solution_info(whole).objective;
-    int64_t last = attsvm_solution_info(whole).iterations, feasible = 0;
+    assert_ok(attsvm_problem_create(&problem, data, &selection, settings, &err), err);
+    assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &part, &err), err);
+    attsvm_svm_info info = attsvm_solution_info(part);
+    attsvm_claim claim = attsvm_solution_claim(part);
+    attsvm_report report = verdict(data, &claim);
+    assert_true(report.consistent || (report.valid && info.outcome == ATTSVM_OPTIMAL));
+    assert_true(info.dual <= least * (1 + 1e-12));
+    assert_near(report.dual, info.dual, 1e-9 * least);
+    if (!isnan(info.gap)) {
+        assert_true(info.objective >= least * (1 - 1e-12));
+        assert_near(report.gap, info.gap, 1e-9);
+    }
+    attsvm_solution_free(part);
+    attsvm_problem_free(problem);
+    return !isnan(info.gap);
+}
+
+/* Wherever it is stopped: by the number of changes, and by the clock, also inside a pass. */
+static void stopped_anywhere(attsvm_data *data, attsvm_svm_settings settings, const int64_t *alpha)
+{
+    attsvm_selection selection = { .alpha = alpha };
+    attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+    attsvm_svm_info info = attsvm_solution_info(whole);
+    int64_t last = info.iterations, feasible = 0;
     for (int64_t k = 0; k <= last; k += 1 + last / 40) {
-        attsvm_problem *problem;
         settings.max_iter = k + 1;
         settings.time_limit = k == 0 ? 1e-9 : 0; /* over before the first change */
-        assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
-        assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &part, &err), err);
-        attsvm_svm_info info = attsvm_solution_info(part);
-        attsvm_claim claim = attsvm_solution_claim(part);
-        attsvm_report report = verdict(data, &claim);
-        assert_true(report.consistent || (report.valid && info.outcome == ATTSVM_OPTIMAL));
-        assert_true(info.dual <= least * (1 + 1e-12));
-        assert_near(report.dual, info.dual, 1e-9 * least);
-        if (!isnan(info.gap)) {
-            assert_true(info.objective >= least * (1 - 1e-12));
-            assert_near(report.gap, info.gap, 1e-9);
-            feasible++;
-        }
-        attsvm_solution_free(part);
-        attsvm_problem_free(problem);
+        feasible += stopped(data, &settings, alpha, info.objective);
+    }
+    settings.max_iter = settings_for(ATTSVM_PROBLEM_P).max_iter;
+    for (int k = 1; k <= 60; k++) {
+        settings.time_limit = info.seconds * k / 50;
+        feasible += stopped(data, &settings, alpha, info.objective);
     }
     assert_true(feasible > 0);
     attsvm_solution_free(whole);
