@@ -65,7 +65,7 @@ attsvm_status svm_engine_create(svm_engine *e, svm_pool *pool, attsvm_error *err
 
 void svm_engine_free(svm_engine *e)
 {
-    void *pieces[] = { e->memory, e->residual, e->theta, e->work };
+    void *pieces[] = { e->memory, e->residual, e->theta, e->work, e->order };
     svm_space *space = e->pool ? e->pool->space : NULL;
     for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
         svm_space_release(space, pieces[k]);
@@ -187,6 +187,7 @@ attsvm_status svm_engine_extend(svm_engine *e, attsvm_error *err)
 {
     e->extended = true;
     e->settled = -1;
+    TRY(svm_engine_order(e, err));
     return svm_engine_restart(e, err);
 }
 

@@ -2,6 +2,7 @@
 #include "svm/svm.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef dd num;
@@ -130,3 +131,67 @@ static num correct(svm_engine *e, int64_t p, num *y, num *r, num pivot)
 }
 
 #include "svm/engine.inc"
+
+/*
+ * Which equalities enter, of those that depend on each other, decides how large their multipliers
+ * are: next is always the one that is farthest from the span of those before, relative to its
+ * length (Cholesky with pivots).  Rows of tokens whose norms differ by 1e12 may be parallel to as
+ * much, and the multipliers of two such rows take each other away.
+ */
+static void pivot_equalities(const svm_pool *pool, int32_t *slots, int64_t count, int64_t steps,
+                             num *rest, num *Y)
+{
+    for (int64_t k = 0; k < count; k++)
+        rest[k] = svm_pool_gram_exact(pool, slots[k], slots[k]);
+    for (int64_t i = 0; i < steps; i++) {
+        int64_t best = i;
+        for (int64_t k = i + 1; k < count; k++)
+            if (rest[k].hi * pool->square[slots[best]] > rest[best].hi * pool->square[slots[k]])
+                best = k;
+        if (!(rest[best].hi > DEPENDENT * pool->square[slots[best]]))
+            return;
+        int32_t slot = slots[best];
+        num root = base_dd_sqrt(rest[best]);
+        slots[best] = slots[i];
+        slots[i] = slot;
+        rest[best] = rest[i];
+        for (int64_t j = 0; j < i; j++) { /* columns of the two change places */
+            num swap = Y[j * count + best];
+            Y[j * count + best] = Y[j * count + i];
+            Y[j * count + i] = swap;
+        }
+        for (int64_t k = i + 1; k < count; k++) {
+            num y = svm_pool_gram_exact(pool, slot, slots[k]);
+            for (int64_t j = 0; j < i; j++)
+                y = SUB(y, MUL(Y[j * count + i], Y[j * count + k]));
+            y = DIV(y, root);
+            Y[i * count + k] = y;
+            rest[k] = SUB(rest[k], MUL(y, y));
+        }
+    }
+}
+
+attsvm_status svm_engine_order(svm_engine *e, attsvm_error *err)
+{
+    enum { MOST = 1 << 20 }; /* entries of Y; where there are more, as they come */
+    const svm_pool *pool = e->pool;
+    int64_t count = 0;
+    for (int64_t s = 0; s < pool->count; s++)
+        count += pool->equality[s];
+    int64_t steps = count < pool->size ? count : pool->size;
+    if (count < 2 || steps > MOST / count)
+        return ATTSVM_OK;
+    svm_space_release(pool->space, e->order);
+    e->order = NULL;
+    TRY(svm_space_allocate(pool->space, &e->order, (size_t)count, sizeof *e->order, "equalities",
+                           err));
+    e->ordered = 0;
+    for (int64_t s = 0; s < pool->count; s++)
+        if (pool->equality[s])
+            e->order[e->ordered++] = (int32_t)s;
+    num *memory;
+    TRY(base_allocate(&memory, (size_t)(count * (steps + 1)), sizeof *memory, "equalities", err));
+    pivot_equalities(pool, e->order, count, steps, memory, memory + count);
+    free(memory);
+    return ATTSVM_OK;
+}

@@ -225,8 +225,10 @@ typedef struct svm_engine {
     size_t work_size;            /* in bytes */
     bool (*poll)(void *context); /* true: stop at once; NULL: nobody to ask       */
     void *poll_context;
-    int64_t settled;      /* active rows found by conjugate gradients; -1: they failed    */
-    int64_t entering;     /* slot whose row cannot be met                        */
+    int64_t settled;  /* active rows found by conjugate gradients; -1: they failed    */
+    int32_t *order;   /* slots of equalities in the order in which they enter; NULL: as they come */
+    int64_t ordered;  /* how many these are                                  */
+    int64_t entering; /* slot whose row cannot be met                        */
     double entering_sign; /* -1: an equality that had to come down               */
 } svm_engine;
 
@@ -258,6 +260,8 @@ void svm_engine_move(svm_engine *engine, const int32_t *moved);
 double svm_engine_margins(svm_engine *engine);
 svm_engine_end svm_engine_run_double(svm_engine *engine);
 svm_engine_end svm_engine_run_extended(svm_engine *engine);
+/* Chooses `order` for the double-double engine. */
+attsvm_status svm_engine_order(svm_engine *engine, attsvm_error *err);
 svm_engine_end svm_engine_equalities_double(svm_engine *engine);
 svm_engine_end svm_engine_enter_double(svm_engine *e, int64_t p, double violation, double sign);
 /* Row p joins S, unless its pivot is below `clear` relative to |A|^2. */

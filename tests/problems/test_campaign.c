@@ -180,8 +180,6 @@ static void choose_problem(instance *in, base_random *r)
         in->query = base_random_below(r, 2) ? ATTSVM_QUERY_ALL : ATTSVM_QUERY_CAUSAL;
     in->soft = !barely && !in->large && in->problem != ATTSVM_PROBLEM_FINITE &&
                in->problem != ATTSVM_PROBLEM_JOINT && base_random_below(r, 6) == 0;
-    /* equalities over 12 orders of magnitude have multipliers that no double can hold */
-    in->soft = in->soft && !(in->kind == WILD && sets);
     in->expected = in->kind == BARELY_FEASIBLE     ? ATTSVM_OPTIMAL
                    : in->kind == BARELY_INFEASIBLE ? ATTSVM_INFEASIBLE
                                                    : ATTSVM_NOT_RUN;
