@@ -179,10 +179,10 @@ attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err)
         return ATTSVM_OK;
     if (solution->info.outcome == ATTSVM_INFEASIBLE)
         return ATTSVM_OK;
-    TRY(base_allocate(&memory, (size_t)(3 * size + d), sizeof *memory, "singular values", err));
+    TRY(base_allocate(&memory, (size_t)(size + d), sizeof *memory, "singular values", err));
     memcpy(memory, solution->theta, (size_t)size * sizeof *memory);
-    double *s = memory + 3 * size;
-    attsvm_status status = la_svd(d, d, memory, d, s, memory + size, d, memory + 2 * size, d, err);
+    double *s = memory + size;
+    attsvm_status status = la_singular_values(d, d, memory, d, s, err);
     int64_t rank = 0;
     while (status == ATTSVM_OK && rank < d && s[rank] > 1e-6 * s[0])
         rank++;

@@ -31,10 +31,9 @@ static attsvm_status open_run(svm_run *run, attsvm_problem *problem, attsvm_erro
     run->engine.max_iterations = settings->max_iter;
     TRY(svm_pricing_create(&run->pricing, rows, problem->space, base_threads(settings->threads),
                            err));
-    TRY(svm_space_allocate(problem->space, &run->best, 4 * size, sizeof(double), "theta", err));
-    run->sum = run->best + size;
-    run->sum_lo = run->sum + size;
-    run->zero = run->sum_lo + size;
+    TRY(svm_space_allocate(problem->space, &run->zero, size, sizeof(double), "theta", err));
+    run->sum = run->engine.step; /* certificates come when the engine is at rest */
+    run->sum_lo = run->engine.step_lo;
     return ATTSVM_OK;
 }
 
@@ -43,7 +42,7 @@ static void close_run(svm_run *run)
     svm_pool_free(&run->pool);
     svm_engine_free(&run->engine);
     svm_pricing_free(&run->pricing);
-    svm_space_release(run->problem->space, run->best);
+    svm_space_release(run->problem->space, run->zero);
     svm_space_release(run->problem->space, run->coef);
     free(run->earlier);
     free(run->candidates);
@@ -430,6 +429,7 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
     if (status == ATTSVM_OK)
         status = open_run(&run, problem, err);
     if (status == ATTSVM_OK) {
+        run.best = (*out)->theta; /* until the end, when it is scaled */
         watch(&run, observer, context);
         choose_sample(&run);
         status = svm_seed(&run, warm, &whole, err);
