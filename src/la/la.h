@@ -59,25 +59,25 @@ typedef struct la_weighed {
     double M, Z, output;
 } la_weighed;
 
-/* A softmax problem among many: logits, scores, and where its weights go (T each). */
-typedef struct la_softmax {
-    int64_t T;
-    const double *a, *score;
-    double *w;
-} la_softmax;
+enum { LA_MOST_LANES = 8 };
 
-/* Between weigh_forward and weigh_backward; lanes: 4 times the tokens of all problems. */
-typedef struct la_lane_work {
-    double *lanes, *shift, *pull; /* shift, pull: one a problem */
-} la_lane_work;
-
-/* Rows that follow each other, and a number for each (count). */
-typedef struct la_run {
-    const void *rows;
-    int64_t count;
-    double *value;
-    double *vector; /* terms_turns: the run's own p, or its own sum (d) */
-} la_run;
+/*
+ * Runs of rows side by side, as many as there are lanes: sequences (softmax problems), or parts of
+ * one.  What has `lanes` entries is here an array of LA_MOST_LANES.  a and c hold 8 more rows than
+ * T, w the same.
+ */
+typedef struct la_group {
+    int64_t T;                       /* the longest                                     */
+    int64_t length[LA_MOST_LANES];   /* 0: none, but its rows can be read               */
+    const void *rows[LA_MOST_LANES]; /* d values each, one after another                */
+    const double *p[LA_MOST_LANES];  /* what logits are taken along                     */
+    const double *score[LA_MOST_LANES];
+    double *sum[LA_MOST_LANES]; /* own: where sum_t w_t x_t goes                   */
+    double *a, *c;              /* T x lanes: logits, then q; scores, then e       */
+    double *w;                  /* weights: T x lanes; own: lanes x T rounded up   */
+    double M[LA_MOST_LANES], Z[LA_MOST_LANES], output[LA_MOST_LANES]; /* as la_weighed   */
+    double top[LA_MOST_LANES], pull[LA_MOST_LANES], shift[LA_MOST_LANES];
+} la_group;
 
 /* ------------------------------------------------- kernels by instruction set */
 
@@ -119,20 +119,15 @@ typedef struct la_kernels {
     /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false (and a as
        it was) where T = 1 or another token has the score of the selected one */
     bool (*weigh)(int64_t T, double *a, const double *score, double Y, double *w, la_weighed *out);
-    /* `weigh` with Y = 1 for many problems, without the weights; M is NaN where it would be false,
-       and where neighbours are few or of very different length.  Then the weights of the others,
-       times the factor of their problem */
-    void (*weigh_forward)(int64_t count, const la_softmax *problem, la_lane_work *work,
-                          la_weighed *out);
-    void (*weigh_backward)(int64_t count, const la_softmax *problem, const la_lane_work *work,
-                           const la_weighed *out, const double *factor);
-    /* Logits x_t' p of the runs in `next`, while sum += value[t] x_t over those in `before`: what
-       is read from memory hides what is computed */
-    void (*rows_turns)(attsvm_dtype dtype, int64_t d, const la_run next[4], const double *p,
-                       const la_run before[4], double *sum);
-    /* The same with p and sum of each run's own */
-    void (*terms_turns)(attsvm_dtype dtype, int64_t d, const la_run next[4],
-                        const la_run before[4]);
+    /* Logits of `ahead`, while sum_t w_t x_t over `behind` is added to y: what is read from memory
+       hides what is computed.  own: every run has its p and its sum; else p[0] and y serve all.
+       Either group may be NULL; d >= lanes */
+    void (*group_read)(attsvm_dtype dtype, bool own, int64_t d, la_group *ahead,
+                       const la_group *behind, double *y);
+    /* `weigh` with Y = 1 for the sequences of a group; M is NaN where it would be false */
+    void (*group_weigh)(la_group *group);
+    /* Then its weights, times the factor (lanes) of the sequence; 0 where that is 0 */
+    void (*group_weights)(la_group *group, bool own, const double *factor);
 } la_kernels;
 
 extern const la_kernels la_baseline;

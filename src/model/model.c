@@ -300,8 +300,8 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
 static void layout_worker(model *m, model_worker *w, arena *a)
 {
     size_t d = (size_t)m->d, chunk = (size_t)m->chunk, T = (size_t)m->data->T_max + 8;
-    size_t rows = m->prompt ? 0 : chunk, group = m->grouped ? (size_t)model_group_rows(m) + 8 : 0;
-    chunk = chunk > group ? chunk : group;
+    size_t rows = m->prompt ? 0 : chunk, group = m->grouped ? (T + 8) * LA_MOST_LANES : 0;
+    chunk = chunk > LA_MOST_LANES ? chunk : LA_MOST_LANES;
     w->Z = take(a, rows * d);
     w->B = take(a, rows * d);
     w->U = take(a, rows * d);
@@ -318,16 +318,14 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->delta = take(a, d);
     w->x = take(a, d);
     w->head = take(a, 2 * d + (size_t)m->head.size);
-    w->group_a = take(a, group);
-    w->group_w = take(a, group);
     w->group_M = take(a, chunk);
     w->group_Z = take(a, chunk);
     w->group_output = take(a, chunk);
-    w->group_problem = base_take(a, group, sizeof *w->group_problem);
-    w->group_out = base_take(a, group, sizeof *w->group_out);
-    w->group_work.lanes = take(a, 4 * group);
-    w->group_work.shift = take(a, group);
-    w->group_work.pull = take(a, group);
+    for (int k = 0; k < 2; k++) {
+        w->group[k].a = take(a, group);
+        w->group[k].c = take(a, group);
+        w->group[k].w = take(a, group);
+    }
 }
 
 /* One entry for each term of this rank. */
@@ -426,8 +424,8 @@ static attsvm_status set_memory(model *m, attsvm_error *err)
 {
     const attsvm_data *data = m->data;
     m->chunk = m->terms < CHUNK ? m->terms : CHUNK;
-    m->grouped =
-        m->scores && !data->index && !m->loss.of_log && (m->prompt || model_query_groups(m));
+    m->grouped = m->scores && !data->index && !m->loss.of_log && m->d >= LA_MOST_LANES &&
+                 (m->prompt || model_query_groups(m));
     arena a = { 0 };
     layout(m, &a);
     TRY(base_arena_allocate(&a, "model", err));

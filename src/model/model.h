@@ -146,11 +146,8 @@ typedef struct model_worker {
     double *scratch;               /* 2 T                                                     */
     double *u, *slope, *delta, *x; /* d: pooled token, gradient of the head                   */
     double *head;                  /* scratch of the head                                     */
-    double *group_a, *group_w;     /* rows of a group: logits, weights                        */
-    double *group_M, *group_Z, *group_output; /* sequences of a group                         */
-    la_softmax *group_problem;
-    la_weighed *group_out;
-    la_lane_work group_work;
+    double *group_M, *group_Z, *group_output; /* chunk: of each term                          */
+    la_group group[2];                        /* being read, and being added up               */
 } model_worker;
 
 /* What is added up over terms, beside the gradient: doubles alone: ranks exchange their bytes. */
@@ -314,12 +311,10 @@ bool model_pack_was_odd(const model_pack *p, int64_t k);
 
 /*
  * Adds the attention gradient of sequences lo..hi-1 to the block's sum: models with scores, rows
- * without index; of those with queries where model_query_groups says so.  Rows (and sequences) that
- * a group may have.
+ * without index, d >= LA_MOST_LANES; of those with queries where model_query_groups says so.
  */
 void model_group_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
                           int64_t hi, double terms);
-int64_t model_group_rows(const model *m);
 bool model_query_groups(const model *m);
 /* Adds U' Z of a chunk of terms to the block's sum, each term times rate and exp(exponent). */
 void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms);

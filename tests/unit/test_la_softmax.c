@@ -1,10 +1,10 @@
-/* Softmax kernels for many problems, and the pass that reads rows while it adds up others. */
+/* Softmax problems straight from rows, side by side: the sums that are the gradient. */
 #include "kernel_sets.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PROBLEMS = 23, LONGEST = 41 };
+enum { LONGEST = 41, WIDEST = 33 };
 
 /*
  * The weights in long double, and how far rounding may take a kernel from them, in units of the
@@ -44,126 +44,161 @@ static void extended_weights(int64_t T, const double *a, const double *score, lo
     }
 }
 
-/* Side by side and one by one: the weights up to rounding, the same problems left to others. */
-static void many_problems_of(const la_kernels *kernels)
+/* Rows whose first entry is the logit along p = (1, 0, ...): the rest are other numbers. */
+typedef struct problems {
+    int64_t d, length[LA_MOST_LANES];
+    double x[LA_MOST_LANES][LONGEST * WIDEST], score[LA_MOST_LANES][LONGEST];
+    double a[(LONGEST + 8) * LA_MOST_LANES], c[(LONGEST + 8) * LA_MOST_LANES],
+        w[(LONGEST + 8) * LA_MOST_LANES];
+    double sum[LA_MOST_LANES][WIDEST];
+} problems;
+
+static void draw_problems(problems *g, base_random *r, int64_t lanes, int64_t d, double scale,
+                          bool ragged)
 {
-    static const double scale[] = { 1e-3, 1, 50, 2000 };
-    base_random r = base_random_stream(3, 1);
-    for (int round = 0; round < 8; round++) {
-        double a[PROBLEMS][LONGEST], score[PROBLEMS][LONGEST], w[PROBLEMS][LONGEST];
-        double alone[LONGEST], lanes[4 * PROBLEMS * LONGEST], shift[PROBLEMS], pull[PROBLEMS];
-        double factor[PROBLEMS], bound[LONGEST];
-        long double exact[LONGEST];
-        la_softmax problem[PROBLEMS];
-        la_weighed out[PROBLEMS], one;
-        la_lane_work work = { lanes, shift, pull };
-        for (int s = 0; s < PROBLEMS; s++) {
-            int64_t T = round % 2 ? LONGEST - 4 : 30 + (7 * s + round) % (LONGEST - 29);
-            for (int64_t t = 0; t < T; t++) {
-                a[s][t] = scale[round / 2] * base_random_gauss(&r);
-                score[s][t] = base_random_gauss(&r);
-            }
-            if (s == 5) /* all scores are equal */
-                for (int64_t t = 0; t < T; t++)
-                    score[s][t] = 0.25;
-            problem[s] = (la_softmax){ T, a[s], score[s], w[s] };
-            factor[s] = 0.5 + s;
+    g->d = d;
+    for (int64_t k = 0; k < lanes; k++) {
+        int64_t T = g->length[k] = ragged ? 2 + (11 * k + d) % (LONGEST - 2) : LONGEST - 1;
+        for (int64_t t = 0; t < T; t++) {
+            for (int64_t j = 0; j < d; j++)
+                g->x[k][t * d + j] = (j == 0 ? scale : 1) * base_random_gauss(r);
+            g->score[k][t] = k == 1 && ragged ? 0.25 : base_random_gauss(r);
         }
-        memset(w, 0, sizeof w);
-        kernels->weigh_forward(PROBLEMS, problem, &work, out);
-        kernels->weigh_backward(PROBLEMS, problem, &work, out, factor);
-        int left = 0;
-        for (int s = 0; s < PROBLEMS; s++) {
-            const int64_t T = problem[s].T;
-            bool usual = kernels->weigh(T, a[s], score[s], 1, alone, &one);
-            assert_true(usual == (s != 5));
-            left += isnan(out[s].M);
-            assert_true(usual || isnan(out[s].M));
-            for (int64_t t = 0; isnan(out[s].M) && t < T; t++)
-                assert_true(w[s][t] == 0);
-            if (isnan(out[s].M))
-                continue;
-            assert_true(out[s].M == one.M && fabs(out[s].Z - one.Z) <= 1e-14 * one.Z);
-            assert_true(fabs(out[s].output - one.output) <= 1e-14 * (1 + fabs(one.output)));
-            extended_weights(T, a[s], score[s], exact, bound);
-            for (int64_t t = 0; t < T; t++) {
-                double apart = (double)fabsl(w[s][t] - factor[s] * exact[t]);
-                assert_true(apart <= factor[s] * bound[t]);
-                assert_true((double)fabsl(alone[t] - exact[t]) <= bound[t]);
-            }
-        }
-        assert_true(left <= 8); /* at most the lanes of the last group */
     }
 }
 
-static void many_problems_at_once(void **state)
+static la_group group_of(problems *g, int64_t lanes, const double *p)
 {
-    (void)state;
-    for_every_set(many_problems_of);
+    la_group group = { .a = g->a, .c = g->c, .w = g->w };
+    memset(g->sum, 0, sizeof g->sum);
+    for (int64_t k = 0; k < lanes; k++) {
+        group.length[k] = g->length[k];
+        group.rows[k] = g->x[k];
+        group.p[k] = p;
+        group.score[k] = g->score[k];
+        group.sum[k] = g->sum[k];
+    }
+    return group;
 }
 
-/* Logits have the bytes of rows_dot, whatever the lengths of the runs. */
-static void turns_of(const la_kernels *kernels)
+/* sum_t w_t x_t of the group (own: of each sequence) as the weights in long double have it. */
+static void check_sums(const problems *g, const la_group *group, int64_t lanes, bool own,
+                       const double *factor, const double *y, bool usual[])
 {
-    static const int64_t next_rows[3][4] = { { 9, 9, 9, 9 }, { 5, 8, 0, 7 }, { 0, 0, 0, 0 } };
-    static const int64_t before_rows[3][4] = { { 8, 8, 8, 8 }, { 3, 0, 17, 30 }, { 1, 2, 3, 4 } };
-    base_random r = base_random_stream(4, 1);
-    for (int64_t d = 1; d < 40; d += 3)
-        for (int c = 0; c < 3; c++) {
-            double *x = calloc(100 * (size_t)d, sizeof *x), *p = calloc((size_t)d, sizeof *p);
-            double y[100], logits[100], w[100], *sum = calloc(2 * (size_t)d, sizeof *sum);
-            for (int64_t j = 0; j < 100 * d; j++)
-                x[j] = base_random_gauss(&r);
-            for (int64_t j = 0; j < d; j++)
-                p[j] = base_random_gauss(&r);
-            la_run next[4], before[4];
-            int64_t at = 0;
-            for (int k = 0; k < 4; at += next_rows[c][k++])
-                next[k] = (la_run){ x + at * d, next_rows[c][k], y + at, NULL };
-            la_rows first = { x, NULL, at, d, ATTSVM_F64 };
-            for (int k = 0; k < 4; k++) {
-                before[k] = (la_run){ x + at * d, before_rows[c][k], w + at, NULL };
-                for (int64_t t = 0; t < before_rows[c][k]; t++, at++) {
-                    w[at] = base_random_gauss(&r);
-                    for (int64_t j = 0; j < d; j++)
-                        sum[d + j] += w[at] * x[at * d + j];
-                }
+    long double sum[WIDEST] = { 0 }, w[LONGEST];
+    double bound[WIDEST] = { 0 }, lost[LONGEST], a[LONGEST];
+    for (int64_t k = 0; k < lanes; k++) {
+        const int64_t T = g->length[k];
+        for (int64_t t = 0; t < T; t++)
+            a[t] = g->x[k][t * g->d];
+        usual[k] = !isnan(group->M[k]);
+        if (!usual[k])
+            continue;
+        extended_weights(T, a, g->score[k], w, lost);
+        for (int64_t j = 0; j < g->d; j++) {
+            for (int64_t t = 0; t < T; t++) {
+                double x = g->x[k][t * g->d + j];
+                sum[j] += factor[k] * w[t] * x;
+                bound[j] +=
+                    fabs(factor[k] * x) * (2 * lost[t] + 64 * 0x1p-53 * (double)fabsl(w[t]));
             }
-            kernels->rows_turns(ATTSVM_F64, d, next, p, before, sum);
-            kernels->rows_dot(&first, p, logits);
-            assert_memory_equal(y, logits, (size_t)first.count * sizeof *y);
-            for (int64_t j = 0; j < d; j++)
-                assert_true(fabs(sum[j] - sum[d + j]) < 1e-12);
-            /* with p and sum of their own: the same p, and the sums of the runs added up */
-            double *own = calloc(4 * (size_t)d, sizeof *own);
-            for (int k = 0; k < 4; k++) {
-                next[k].vector = p;
-                before[k].vector = own + k * d;
+            if (own) {
+                assert_true(fabs((double)(sum[j] - g->sum[k][j])) <= bound[j]);
+                sum[j] = bound[j] = 0;
             }
-            memset(y, 0, sizeof y);
-            kernels->terms_turns(ATTSVM_F64, d, next, before);
-            assert_memory_equal(y, logits, (size_t)first.count * sizeof *y);
-            for (int64_t j = 0; j < d; j++)
-                assert_true(fabs(own[j] + own[d + j] + own[2 * d + j] + own[3 * d + j] -
-                                 sum[d + j]) < 1e-12);
-            free(own);
-            free(x);
-            free(p);
-            free(sum);
+        }
+    }
+    for (int64_t j = 0; j < g->d && !own; j++)
+        assert_true(fabs((double)(sum[j] - y[j])) <= bound[j]);
+}
+
+/*
+ * Two groups through the kernels, the second read while the first is added up: sums up to rounding,
+ * M, Z and output as of one problem alone, and the same problems left to others.
+ */
+static void groups_of(const la_kernels *kernels)
+{
+    static const double scale[] = { 1e-3, 1, 50, 2000 };
+    static problems first, second;
+    const int64_t lanes = kernels->lanes;
+    base_random r = base_random_stream(3, 1);
+    for (int64_t d = LA_MOST_LANES; d <= WIDEST; d += 5)
+        for (int round = 0; round < 16; round++) {
+            const bool own = round & 1, ragged = round & 2;
+            double p[WIDEST] = { 1 }, y[2][WIDEST] = { { 0 } }, factor[LA_MOST_LANES];
+            draw_problems(&first, &r, lanes, d, scale[round / 4], ragged);
+            draw_problems(&second, &r, lanes, d, scale[round / 4], !ragged);
+            la_group one = group_of(&first, lanes, p), two = group_of(&second, lanes, p);
+            kernels->group_read(ATTSVM_F64, own, d, &one, NULL, NULL);
+            kernels->group_weigh(&one);
+            for (int64_t k = 0; k < lanes; k++)
+                factor[k] = isnan(one.M[k]) ? 0 : 0.5 + (double)k;
+            kernels->group_weights(&one, own, factor);
+            kernels->group_read(ATTSVM_F64, own, d, &two, &one, y[0]);
+            bool usual[LA_MOST_LANES] = { false };
+            check_sums(&first, &one, lanes, own, factor, y[0], usual);
+            kernels->group_weigh(&two);
+            for (int64_t k = 0; k < lanes; k++) {
+                double alone[LONGEST], a[LONGEST];
+                la_weighed out;
+                for (int64_t t = 0; t < first.length[k]; t++)
+                    a[t] = first.x[k][t * d];
+                assert_true(kernels->weigh(first.length[k], a, first.score[k], 1, alone, &out) ==
+                            usual[k]);
+                assert_true(usual[k] == !(k == 1 && ragged));
+                if (!usual[k])
+                    continue;
+                assert_true(one.M[k] == out.M && fabs(one.Z[k] - out.Z) <= 1e-14 * out.Z);
+                assert_true(fabs(one.output[k] - out.output) <= 1e-14 * (1 + fabs(out.output)));
+                factor[k] = 1;
+            }
+            for (int64_t k = 0; k < lanes; k++)
+                factor[k] = isnan(two.M[k]) ? 0 : 1;
+            kernels->group_weights(&two, own, factor);
+            kernels->group_read(ATTSVM_F64, own, d, NULL, &two, y[1]);
+            check_sums(&second, &two, lanes, own, factor, y[1], usual);
         }
 }
 
-static void turns_match_rows(void **state)
+static void groups_of_problems(void **state)
 {
     (void)state;
-    for_every_set(turns_of);
+    for_every_set(groups_of);
+}
+
+/* Lanes without a sequence, and sequences of one token, leave no trace. */
+static void empty_lanes_of(const la_kernels *kernels)
+{
+    static problems g;
+    const int64_t lanes = kernels->lanes;
+    double p[WIDEST] = { 1 }, y[WIDEST] = { 0 }, factor[LA_MOST_LANES] = { 1 };
+    base_random r = base_random_stream(5, 1);
+    draw_problems(&g, &r, lanes, WIDEST, 1, false);
+    for (int64_t k = 1; k < lanes; k++)
+        g.length[k] = k % 2 ? 0 : 1;
+    la_group group = group_of(&g, lanes, p);
+    kernels->group_read(ATTSVM_F64, false, WIDEST, &group, NULL, NULL);
+    kernels->group_weigh(&group);
+    kernels->group_weights(&group, false, factor);
+    kernels->group_read(ATTSVM_F64, false, WIDEST, NULL, &group, y);
+    bool usual[LA_MOST_LANES] = { false };
+    check_sums(&g, &group, lanes, false, factor, y, usual);
+    assert_true(usual[0]);
+    for (int64_t k = 1; k < lanes; k++)
+        assert_false(usual[k]);
+}
+
+static void empty_lanes(void **state)
+{
+    (void)state;
+    for_every_set(empty_lanes_of);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_problems_at_once),
-        cmocka_unit_test(turns_match_rows),
+        cmocka_unit_test(groups_of_problems),
+        cmocka_unit_test(empty_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

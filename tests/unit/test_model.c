@@ -204,7 +204,7 @@ static void groups_match_terms(void **state)
     static const int32_t dtypes[] = { ATTSVM_F64, ATTSVM_F32, ATTSVM_F16 };
     for (int kind = 0; kind < 2; kind++)
         for (int type = 0; type < 3; type++)
-            for (int64_t d = 3; d <= 33; d += 15) {
+            for (int64_t d = 8; d <= 33; d += d < 18 ? 10 : 15) {
                 attsvm_generate_settings settings;
                 attsvm_generate_settings_init(&settings);
                 settings.kind = kinds[kind];
@@ -219,6 +219,16 @@ static void groups_match_terms(void **state)
                 check_groups(&s, ATTSVM_MODEL_P);
                 check_groups(&s, ATTSVM_MODEL_W);
                 check_groups(&s, ATTSVM_MODEL_KQ);
+                attsvm_data_free(s.data);
+                settings.n = 3; /* fewer than places */
+                assert_int_equal(attsvm_data_generate(&s.data, &settings, NULL), ATTSVM_OK);
+                check_groups(&s, ATTSVM_MODEL_P);
+                attsvm_data_free(s.data);
+                settings.n = 30; /* long sequences, one after another */
+                settings.T = 32768 / d;
+                settings.T_min = settings.T - 3;
+                assert_int_equal(attsvm_data_generate(&s.data, &settings, NULL), ATTSVM_OK);
+                check_groups(&s, ATTSVM_MODEL_P);
                 attsvm_data_free(s.data);
             }
 }
