@@ -360,10 +360,10 @@ class Suite:
         if not shutil.which("mpirun") or not os.path.exists(attsvm):
             print("  left out: no mpirun, or no build for it (make mpi)")
             return
-        n, T, d = (4000 if self.quick else 40000), 32, 64
+        n, T, d = (4000 if self.quick else 20000), 32, 64
         with tempfile.TemporaryDirectory() as folder:
             path, many = os.path.join(folder, "data.npz"), os.path.join(folder, "many.npz")
-            for name, shape in ((path, (n, T, d)), (many, (5 * n, 16, 8))):
+            for name, shape in ((path, (n, T, d)), (many, (10 * n, 16, 8))):
                 self.command("ranks", "generate", "--kind", "planted-p", "--n", str(shape[0]), "--T",
                              str(shape[1]), "--d", str(shape[2]), "--dtype", "float32", "-o", name)
             for count in (1, 2, 4):
@@ -374,8 +374,8 @@ class Suite:
 
     def rank_steps(self, attsvm, path, d, count):
         """Those of a long run less those of a short one; more ranks than cores tell bytes alone."""
-        told, iters = [], (20, 120)
         timed = count <= os.cpu_count()
+        told, iters = [], (20, 70) if timed else (2, 12)
         for steps in iters:
             runs = [self.command("ranks", "train", path, "--model", "p", "--iters", str(steps),
                                  "--threads", "1", program=attsvm, ranks=count)[0]

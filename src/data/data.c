@@ -371,6 +371,8 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
         status = build(data, settings, source, err);
     if (source->comm)
         status = dist_agree(source->comm, status, err);
+    if (status == ATTSVM_OK)
+        status = data_check_ranks(source->comm, err);
     if (status != ATTSVM_OK) {
         attsvm_data_free(data);
         return status;

@@ -30,6 +30,22 @@ attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+attsvm_status data_check_ranks(dist_comm *comm, attsvm_error *err)
+{
+    double number = 0;
+    if (!comm)
+        return ATTSVM_OK;
+    for (const char *c = attsvm_kernels(); *c; c++)
+        number = 31 * number + *c;
+    double largest[2] = { number, -number };
+    dist_max(comm, largest, 2);
+    if (largest[0] == -largest[1])
+        return ATTSVM_OK;
+    return fail(err, ATTSVM_E_ARG,
+                "ranks have different vector kernels (this one %s); --kernels chooses one for all",
+                attsvm_kernels());
+}
+
 void data_own(const attsvm_data *data, int64_t *lo, int64_t *hi)
 {
     int rank = data->comm ? dist_rank(data->comm) : 0;

@@ -113,6 +113,15 @@ check 'the message names it' grep -q 'bad.npz: X\[7,0,0\] is NaN' err
 check 'nothing was written' [ ! -e nothing-written.npz ]
 attsvm=$one
 
+if [ "$("$one" version --json | "$helper" json kernels)" != '"baseline"' ]; then
+    last='ranks with different kernels'
+    "$mpirun" --oversubscribe -n 1 "$one" svm p.npz --problem p --kernels baseline : \
+        -n 1 "$one" svm p.npz --problem p >out 2>err
+    status=$?
+    check 'ranks with different kernels are refused' [ $status -eq 2 ]
+    check 'with a reason' grep -q 'different vector kernels' err
+fi
+
 # ----------------------------------------------------------------- stopped within a pool
 good generate --kind gauss --n 2400 --T 8 --d 80 --seed 1 -o hard.npz -q
 attsvm=$many
