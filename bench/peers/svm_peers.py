@@ -71,6 +71,18 @@ class Model(ctypes.Structure):
                 ("w", ctypes.POINTER(ctypes.c_double))]
 
 
+def timed(call):
+    """Processor seconds of the best of five calls, of one where it takes long; and what it found."""
+    best = float("inf")
+    for _ in range(5):
+        start = time.process_time()
+        found = call()
+        best = min(best, time.process_time() - start)
+        if best > 1:
+            break
+    return best, found
+
+
 def signed(A):
     """Half of the rows with label -1: classifiers want two classes."""
     y = np.where(np.arange(len(A)) % 2 == 0, 1.0, -1.0)
@@ -94,10 +106,8 @@ def liblinear(A):
         pointers[r] = ctypes.cast(nodes.ctypes.data + r * step, ctypes.POINTER(Node))
     problem = Problem(m, d, y.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), pointers, -1.0)
     for eps in (1e-3, 1e-6, 1e-10):  # it stops after 1000 sweeps whatever eps
-        start = time.process_time()
-        model = lib.train(ctypes.byref(problem),
-                          ctypes.byref(Parameter(3, eps, 1e9, 0, None, None, 0.1, None)))
-        seconds = time.process_time() - start
+        parameter = Parameter(3, eps, 1e9, 0, None, None, 0.1, None)
+        seconds, model = timed(lambda: lib.train(ctypes.byref(problem), ctypes.byref(parameter)))
         w = np.ctypeslib.as_array(model.contents.w, (d,)).copy()
         yield f"liblinear eps={eps:g}", seconds, w
 
@@ -107,19 +117,18 @@ def linearsvc(A):
     import warnings
     warnings.simplefilter("ignore")
     B, y = signed(A)
-    start = time.process_time()
-    model = LinearSVC(loss="hinge", C=1e9, fit_intercept=False, tol=1e-6, max_iter=20000)
-    model.fit(B, y)
-    yield "LinearSVC 1e-6", time.process_time() - start, model.coef_[0]
+    seconds, model = timed(lambda: LinearSVC(loss="hinge", C=1e9, fit_intercept=False, tol=1e-6,
+                                             max_iter=20000).fit(B, y))
+    yield "LinearSVC 1e-6", seconds, model.coef_[0]
 
 
 def libsvm(A):
     from sklearn.svm import SVC
     # the kernel machine has an intercept: rows and their negatives force it to zero
     B, y = np.vstack([A, -A]), np.r_[np.ones(len(A)), -np.ones(len(A))]
-    start = time.process_time()
-    model = SVC(kernel="linear", C=1e9, tol=1e-8, cache_size=2000, max_iter=2000000).fit(B, y)
-    yield "LIBSVM 1e-8", time.process_time() - start, model.coef_[0]
+    seconds, model = timed(lambda: SVC(kernel="linear", C=1e9, tol=1e-8, cache_size=2000,
+                                       max_iter=2000000).fit(B, y))
+    yield "LIBSVM 1e-8", seconds, model.coef_[0]
 
 
 def cvxopt(A):
@@ -127,17 +136,17 @@ def cvxopt(A):
     co.solvers.options.update(show_progress=False, abstol=1e-11, reltol=1e-11, feastol=1e-11,
                               maxiters=100)
     m, d = A.shape
-    start = time.process_time()
-    if d <= m:
-        found = co.solvers.qp(co.spdiag([1.0] * d), co.matrix(0.0, (d, 1)), co.matrix(-A),
-                              co.matrix(-1.0, (m, 1)))
-        w = np.array(found["x"]).ravel()
-    else:  # the dual is smaller
-        G = A @ A.T
-        found = co.solvers.qp(co.matrix(G), co.matrix(-1.0, (m, 1)), co.spdiag([-1.0] * m),
-                              co.matrix(0.0, (m, 1)))
-        w = A.T @ np.array(found["x"]).ravel()
-    yield "CVXOPT 1e-11", time.process_time() - start, w
+
+    def solve():
+        if d <= m:
+            found = co.solvers.qp(co.spdiag([1.0] * d), co.matrix(0.0, (d, 1)), co.matrix(-A),
+                                  co.matrix(-1.0, (m, 1)))
+            return np.array(found["x"]).ravel()
+        found = co.solvers.qp(co.matrix(A @ A.T), co.matrix(-1.0, (m, 1)),
+                              co.spdiag([-1.0] * m), co.matrix(0.0, (m, 1)))
+        return A.T @ np.array(found["x"]).ravel()  # the dual is smaller
+    seconds, w = timed(solve)
+    yield "CVXOPT 1e-11", seconds, w
 
 
 def nnls(A):
@@ -145,10 +154,9 @@ def nnls(A):
     from scipy.optimize import nnls as solve
     m, d = A.shape
     E = np.vstack([A.T, np.ones((1, m))])
-    start = time.process_time()
-    u, _ = solve(E, np.r_[np.zeros(d), 1.0], maxiter=30 * m)
+    seconds, (u, _) = timed(lambda: solve(E, np.r_[np.zeros(d), 1.0], maxiter=30 * m))
     r = E @ u - np.r_[np.zeros(d), 1.0]
-    yield "scipy NNLS", time.process_time() - start, -r[:d] / r[d]
+    yield "scipy NNLS", seconds, -r[:d] / r[d]
 
 
 PEERS = {"liblinear": liblinear, "linearsvc": linearsvc, "libsvm": libsvm, "cvxopt": cvxopt,
@@ -204,7 +212,7 @@ def run(attsvm, name, folder):
          "--threads", "1", "--json", "-o", result], check=True, capture_output=True).stdout)
     # "seconds" is the wall clock; processor seconds of the same instance come from bench_svm
     bench = os.path.join(os.path.dirname(attsvm), "bench", "bench_svm")
-    line = subprocess.run([bench, "--only", name, "--repeat", "5"], check=True,
+    line = subprocess.run([bench, "--only", name, "--repeat", "20"], check=True,
                           capture_output=True, text=True).stdout
     own = float(re.search(r"([0-9.e+-]+) s \(median", line).group(1))
     read = own / float(re.search(r"= ([0-9.e+-]+) reads", line).group(1))
