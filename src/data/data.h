@@ -138,6 +138,8 @@ int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi);
  */
 void data_passed(const attsvm_data *data, int64_t i, int64_t *first);
 void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi);
+/* The same for token t of sequence i, among many that are read here and there. */
+void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t);
 void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi);
 
 /* ------------------------------------------------------------------------- terms */

@@ -126,13 +126,12 @@ void data_passed(const attsvm_data *data, int64_t i, int64_t *first)
     *first = i;
 }
 
-/* Whole pages within the tokens of lo..hi-1 (`within`), or all that they touch. */
-static void advise(const attsvm_data *data, int64_t lo, int64_t hi, bool within, int advice)
+/* Whole pages within `count` rows of X (`within`), or all that they touch. */
+static void advise(const attsvm_data *data, int64_t row, int64_t count, bool within, int advice)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *base = (char *)data->X;
-    char *from = base + (size_t)data_first(data, lo) * row_bytes(data);
-    char *to = base + (size_t)data_first(data, hi) * row_bytes(data);
+    char *from = (char *)data->X + (size_t)row * row_bytes(data);
+    char *to = from + (size_t)count * row_bytes(data);
     size_t before = (size_t)((uintptr_t)from % page), after = (size_t)((uintptr_t)to % page);
     from -= before;
     to -= after;
@@ -144,14 +143,26 @@ static void advise(const attsvm_data *data, int64_t lo, int64_t hi, bool within,
         (void)madvise(from, (size_t)(to - from), advice);
 }
 
+static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bool within,
+                             int advice)
+{
+    const int64_t first = data_first(data, lo);
+    if (data->streams && lo < hi)
+        advise(data, first, data_first(data, hi) - first, within, advice);
+}
+
 void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi)
 {
-    if (data->streams && lo < hi)
-        advise(data, lo, hi, false, MADV_WILLNEED);
+    advise_sequences(data, lo, hi, false, MADV_WILLNEED);
+}
+
+void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t)
+{
+    if (data->streams)
+        advise(data, data_first(data, i) + t, 1, false, MADV_WILLNEED);
 }
 
 void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi)
 {
-    if (data->streams && lo < hi)
-        advise(data, lo, hi, true, MADV_DONTNEED);
+    advise_sequences(data, lo, hi, true, MADV_DONTNEED);
 }

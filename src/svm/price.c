@@ -334,10 +334,47 @@ static bool is_stopped(svm_pricing *pricing, int64_t g, int worker)
     return __atomic_load_n(&pricing->stopped, __ATOMIC_RELAXED);
 }
 
+/* The sequence that the term belongs to; of the end of all terms, the end of all sequences. */
+static int64_t sequence_of(const svm_pricing *pricing, int64_t term)
+{
+    const data_terms *terms = &pricing->rows->terms;
+    int64_t i = pricing->rows->data->n, query;
+    if (term < terms->count)
+        data_terms_find(terms, term, &i, &query);
+    return i;
+}
+
+/* Terms that are read together: where tokens stream in, one stretch of them. */
+static int64_t stretch_end(const svm_pricing *pricing, int64_t lo, int64_t hi)
+{
+    const attsvm_data *data = pricing->rows->data;
+    if (!data->streams)
+        return hi;
+    int64_t end = data_stretch(data, sequence_of(pricing, lo), data->n);
+    int64_t term = data_terms_first(&pricing->rows->terms, end);
+    return term > lo && term < hi ? term : hi;
+}
+
+/* Asks for the tokens of terms lo..hi-1 that will be read. */
+static void ask_ahead(const job *j, int64_t lo, int64_t hi)
+{
+    while (lo < hi) {
+        while (lo < hi && !is_wanted(j, lo))
+            lo++;
+        int64_t first = lo;
+        while (lo < hi && is_wanted(j, lo))
+            lo++;
+        if (first < lo)
+            data_ahead(j->pricing->rows->data, sequence_of(j->pricing, first),
+                       sequence_of(j->pricing, lo - 1) + 1);
+    }
+}
+
 static void visit_block(void *context, int64_t b, int worker)
 {
     const job *j = context;
     svm_pricing *pricing = j->pricing;
+    const attsvm_data *data = pricing->rows->data;
     svm_block *block = &pricing->results[b];
     scratch s = scratch_of(pricing, worker);
     int64_t lo, hi;
@@ -348,22 +385,20 @@ static void visit_block(void *context, int64_t b, int worker)
     base_block(pricing->hi - pricing->lo, pricing->blocks, b, &lo, &hi);
     lo += pricing->lo;
     hi += pricing->lo;
+    if (data->streams)
+        ask_ahead(j, lo, stretch_end(pricing, lo, hi));
     while (lo < hi) {
-        int64_t first = lo, i = 0, q, end = 0;
-        if (pricing->rows->data
-                ->streams) { /* stretch by stretch, so that pages can be given back */
-            data_terms_find(&pricing->rows->terms, lo, &i, &q);
-            end = data_stretch(pricing->rows->data, i, pricing->rows->data->n);
-            lo = data_terms_first(&pricing->rows->terms, end);
-        }
-        lo = lo == first || lo > hi ? hi : lo;
+        const int64_t first = lo;
+        lo = stretch_end(pricing, lo, hi);
+        if (data->streams && lo < hi)
+            ask_ahead(j, lo, stretch_end(pricing, lo, hi));
         for (int64_t g = first; g < lo && !block->pass.cut; g++) {
             block->pass.cut = is_stopped(pricing, g, worker);
             if (!block->pass.cut && is_wanted(j, g))
                 visit(j, g, s, block);
         }
-        if (pricing->rows->data->streams)
-            data_give_back(pricing->rows->data, i, end);
+        if (data->streams)
+            data_give_back(data, sequence_of(pricing, first), sequence_of(pricing, lo));
     }
 }
 

@@ -227,6 +227,19 @@ static attsvm_status exchange(svm_run *run, int64_t most, int64_t *count, attsvm
     return status;
 }
 
+/* Asks for the tokens of the next candidates at once, from k on, where they come from a disk. */
+static void ask_ahead(const svm_run *run, int64_t k, int64_t count)
+{
+    enum { AT_ONCE = 64 };
+    if (!run->rows->data->streams || k % AT_ONCE != 0)
+        return;
+    for (int64_t end = k + AT_ONCE; k < count && k < end; k++) {
+        svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
+        data_row_ahead(run->rows->data, term.i, term.base);
+        data_row_ahead(run->rows->data, term.i, run->candidates[k].token);
+    }
+}
+
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
                           attsvm_error *err)
 {
@@ -246,6 +259,7 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
         TRY(exchange(run, most, &count, err));
     TRY(svm_pool_reserve(&run->pool, count < most ? count : most, err));
     for (int64_t k = 0; k < count && k < most; k++) {
+        ask_ahead(run, k, count < most ? count : most);
         svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
         int64_t t = run->candidates[k].token, slot = svm_pool_find(&run->pool, term.term, t);
         if (slot < 0) {
