@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct {
     char letter;
@@ -292,6 +293,22 @@ static attsvm_status check_count(const cli_call *call, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+/* A result never takes the place of a file that it is made from; info writes the same data again,
+   which may. */
+static attsvm_status check_output(const cli_call *call, attsvm_error *err)
+{
+    const char *output = call->common->output;
+    struct stat to, from;
+    if (!output || strcmp(call->verb->name, "info") == 0 || stat(output, &to) != 0 ||
+        !S_ISREG(to.st_mode))
+        return ATTSVM_OK;
+    for (int k = 0; k < call->count; k++)
+        if (stat(call->arguments[k], &from) == 0 && from.st_dev == to.st_dev &&
+            from.st_ino == to.st_ino)
+            return fail(err, ATTSVM_E_ARG, "-o %s: is the file that is read; name another", output);
+    return ATTSVM_OK;
+}
+
 static attsvm_status allocate_call(cli_call *call, int argc, attsvm_error *err)
 {
     size_t tables = 0, words = (size_t)argc + 1;
@@ -320,7 +337,8 @@ attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **a
     TRY(allocate_call(call, argc, err));
     reader r = { .call = call, .argc = argc, .argv = argv, .err = err };
     TRY(read_words(&r));
-    return check_count(call, err);
+    TRY(check_count(call, err));
+    return check_output(call, err);
 }
 
 void cli_call_free(cli_call *call)

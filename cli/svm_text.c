@@ -56,7 +56,7 @@ static void print_title(const cli_solved *s)
 
 static void print_line(const char *name, const char *value, const char *meaning)
 {
-    printf("  %-10s %-*s%s\n", name, meaning[0] ? 15 : 0, value, meaning);
+    printf("  %-10s %-*s%s\n", name, meaning[0] ? 18 : 0, value, meaning);
 }
 
 static void print_number(const char *name, double value, const char *meaning)

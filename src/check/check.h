@@ -16,7 +16,7 @@
 #define CHECK_FARKAS   1e-12    /* infeasible: eps <= this * sum (lambda + |mu|) |A|            */
 #define CHECK_FLOOR    0x1p-50  /* gap that rounding theta alone may cause: this * |A||theta| */
 #define CHECK_UNIT     0x1p-53  /* rounding unit of double                                    */
-#define CHECK_DD_UNIT  0x1p-100 /* more than the relative error of one double-double step    */
+#define CHECK_DD_UNIT  0x1p-103 /* relative error of one double-double step: at most 7 u^2    */
 
 /* What a problem's rows are made of; `claim` and `data` are borrowed. */
 typedef struct check_problem {

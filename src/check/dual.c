@@ -29,7 +29,7 @@ typedef struct combination {
     int64_t held;
     double *base, *x, *spare;
     dd *delta;
-    double raw; /* sum |lambda| |delta|_1                                                  */
+    double *raw; /* d: sum |lambda delta|, entry by entry                                 */
 } combination;
 
 static int compare_rows(const void *a, const void *b)
@@ -176,7 +176,7 @@ static bool add_term(combination *c, int64_t lo, int64_t hi, check_dual *out, at
             return false;
         for (int64_t j = 0; j < p->d; j++) {
             sum[j] = base_dd_add(sum[j], base_dd_mul(c->delta[j], base_dd(e->value)));
-            c->raw += fabs(e->value * c->delta[j].hi);
+            c->raw[j] += fabs(e->value * c->delta[j].hi);
         }
         out->value = base_dd_add(out->value, base_dd_product(right, e->value));
         out->scale += fabs(right * e->value);
@@ -213,25 +213,29 @@ static void layout(combination *c, arena *a)
     c->base = take(a, d);
     c->x = take(a, d);
     c->spare = take(a, d);
+    c->raw = take(a, d);
     c->delta = base_take(a, d, sizeof(dd));
 }
 
 /*
- * What rounding did to G.  Entry by entry it is at most (steps) 2^-100 sum |lambda| |A|, with
- * |A| <= |W||delta| where there is a key map; a norm of that is at most the sum of the rows' norms
- * (times d for the nuclear norm).
+ * What rounding did to G.  Entry by entry it is at most (steps) 2^-103 sum |lambda| |A|, whose norm
+ * is at most the sum of the rows' norms (times d for the nuclear norm).  Where there is a key map
+ * rows may cancel in W delta, and |W| sum |lambda delta| takes the place of that sum.
  */
 static double rounding(const combination *c, const check_dual *out)
 {
-    double steps = (double)(c->count + c->p->d + 8) * CHECK_DD_UNIT;
-    double size = out->weight * (c->p->matrix ? (double)c->p->d : 1);
-    if (c->p->key_map) {
-        double map = 0;
-        for (int64_t j = 0; j < c->p->d * c->p->d; j++)
-            map += fabs(c->p->key_map[j]);
-        size = map * c->raw;
+    const check_problem *p = c->p;
+    double steps = (double)(c->count + p->d + 8) * CHECK_DD_UNIT, q;
+    if (!p->key_map)
+        return steps * out->weight * (p->matrix ? (double)p->d : 1);
+    for (int64_t j = 0; j < p->d; j++) {
+        c->spare[j] = 0;
+        for (int64_t k = 0; k < p->d; k++)
+            c->spare[j] += fabs(p->key_map[j * p->d + k]) * c->raw[k];
     }
-    return steps * size;
+    attsvm_norm norm =
+        check_dual_norm((attsvm_norm)p->claim->settings.norm, p->claim->settings.q, &q);
+    return steps * check_vector_norm(norm, q, c->spare, p->d);
 }
 
 bool check_dual_of(check_dual *out, const check_problem *problem, attsvm_report *report,

@@ -219,17 +219,21 @@ static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int
     return slot >= 0 && settings->soft->place[slot] == SVM_AT_UPPER;
 }
 
-/* Merged tokens are no rows, and tokens with the key of the base token cannot be separated. */
-static bool is_row(const job *j, const view *v, int64_t t, svm_pass *pass)
+/*
+ * Merged tokens are no rows, and tokens with the key of the base token cannot be separated.  An
+ * empty row is tight whatever theta is.
+ */
+static svm_row_kind resolve(const job *j, const view *v, int64_t t, svm_pass *pass)
 {
     svm_row_kind kind = svm_rows_resolve(j->pricing->rows, &v->term, t);
     bool impossible = kind == SVM_IMPOSSIBLE && !j->settings->soft;
     pass->merged += v->first && kind == SVM_NO_ROW;
+    pass->tight += kind == SVM_EMPTY;
     if (impossible && pass->conflict_term < 0) {
         pass->conflict_term = v->term.term;
         pass->conflict_token = t;
     }
-    return kind != SVM_NO_ROW && !impossible;
+    return impossible ? SVM_NO_ROW : kind;
 }
 
 /* <A, theta> - b of a row that is not clearly met, 0 where rounding alone is to blame for less. */
@@ -239,9 +243,11 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
     const svm_rows *rows = j->pricing->rows;
     double b = v->b, size = v->bound;
     bool copy = rows->sets && margin < b; /* it may be one of a member of the set */
-    if ((copy || fabs(margin) <= 2 * v->noise + 1e-9 * v->bound * j->norm) &&
-        !is_row(j, v, t, pass))
-        return INFINITY;
+    if (copy || fabs(margin) <= 2 * v->noise + 1e-9 * v->bound * j->norm) {
+        svm_row_kind kind = resolve(j, v, t, pass);
+        if (kind == SVM_NO_ROW || kind == SVM_EMPTY)
+            return kind == SVM_EMPTY ? 0 : INFINITY;
+    }
     if (settings->exact && fabs(margin - b) <= NEAR + v->noise) {
         margin = exact_margin(j, &v->term, &v->tokens, t, s, &v->ready, &v->base);
         size = row_norm(j, v, t, s);

@@ -179,7 +179,7 @@ svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_
         return !same ? kind : svm_rows_rhs(rows, term, t) == 0 ? SVM_NO_ROW : SVM_IMPOSSIBLE;
     if (same) {
         bool merged = !rows->strict && is_copy(rows, term, term->base, t);
-        return merged || term->slack ? SVM_NO_ROW : SVM_IMPOSSIBLE;
+        return merged ? SVM_NO_ROW : term->slack ? SVM_EMPTY : SVM_IMPOSSIBLE;
     }
     if (rows->sets && !rows->strict)
         for (int64_t a = term->base + 1; a < term->visible; a++)

@@ -18,14 +18,15 @@ typedef struct svm_candidate {
     int32_t token, reserved;
 } svm_candidate;
 
-/* Adds one row unless it is there, merged, or impossible (then *conflict). */
+/* Adds one row unless it is there, merged, empty, or impossible (then *conflict). */
 static attsvm_status add_row(svm_run *run, const svm_term *term, int64_t t, bool *conflict,
                              attsvm_error *err)
 {
     svm_row_kind kind = svm_rows_resolve(run->rows, term, t);
     bool slack = run->pool.soft > 0 && svm_rows_kind(run->rows, term, t) == SVM_AT_LEAST;
     *conflict = kind == SVM_IMPOSSIBLE && !slack;
-    if (kind == SVM_NO_ROW || *conflict || svm_pool_find(&run->pool, term->term, t) >= 0)
+    if (kind == SVM_NO_ROW || kind == SVM_EMPTY || *conflict ||
+        svm_pool_find(&run->pool, term->term, t) >= 0)
         return ATTSVM_OK;
     return svm_pool_add(&run->pool, term, t, NULL, err);
 }

@@ -47,6 +47,7 @@ typedef enum svm_row_kind {
     SVM_NO_ROW,    /* the base token itself, or a token merged with it         */
     SVM_AT_LEAST,  /* <A, theta> >= b                                          */
     SVM_EQUAL,     /* <A, theta> = b                                           */
+    SVM_EMPTY,     /* A = 0 and b = 0, not merged: holds whatever theta is     */
     SVM_IMPOSSIBLE /* A = 0 and b != 0: the token has the key of the base token */
 } svm_row_kind;
 
@@ -92,7 +93,8 @@ typedef struct svm_term {
 svm_term svm_rows_term(const svm_rows *rows, int64_t term);
 /* What token t of the term is, without looking for duplicates. */
 svm_row_kind svm_rows_kind(const svm_rows *rows, const svm_term *term, int64_t t);
-/* The same after comparing keys: SVM_NO_ROW where merged, SVM_IMPOSSIBLE where A = 0 and b != 0. */
+/* The same after comparing keys: SVM_NO_ROW where merged (or 0 = 0 is asked for), otherwise
+   SVM_EMPTY or SVM_IMPOSSIBLE where A = 0. */
 svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_t t);
 double svm_rows_rhs(const svm_rows *rows, const svm_term *term, int64_t t);
 /* delta of the row (d) in double-double: A, or A = delta z'; scratch (2d). */

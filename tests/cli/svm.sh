@@ -122,6 +122,28 @@ json pair.token 0
 run svm key.npz --problem p
 says 'token 0 of sequence 0 has the same key'
 
+# Sequence 1 is slack and holds its selected token twice: merged, or a row of zeros, which is tight.
+arrays slack.npz X:float64:2,2,1=2,-1,-5,-5 Y:int8:2=-1,1 ids:int64:2=0,1
+for duplicates in merge:1:1 strict:0:2; do
+    IFS=: read -r name merged tight <<<"$duplicates"
+    proved 0 slack.npz --problem joint --select ids --duplicates "$name"
+    near norm 0.3333333333333333 1e-15
+    json merged "$merged"
+    json tight "$tight"
+    good check slack.npz result.npz --json
+    json merged "$merged"
+    json tight "$tight"
+done
+
+# The keys of sequence 0 differ by rounding alone, so that its row has a multiplier of 2e21.
+arrays same.npz X:float64:6,5=0,-3e-6,-4e-6,-3e-6,-3e-6,0,-3e-6,-4e-6,-2e-6,-1e-6,\
+3e-6,-2e-6,3e-6,1e-6,1e-6,0,0,3e-6,0,-4e-6,0,2e-6,4e-6,0,1e-6,1e-6,0,1e-6,-3e-6,1e-6 \
+    offsets:int64:3=0,2,6 Y:int8:2=-1,1 ids:int64:2=1,2 \
+    W:float64:5,5=1,1,2,-2,1,1,0,2,2,-1,1,-2,-2,0,0,-1,-2,-1,-2,1,1,2,-2,2,-1
+proved 0 same.npz --problem joint --select ids
+good svm same.npz --problem joint --select ids
+check 'figures and their meaning stand apart' grep -q 'margin .*e-06 .*1/norm' out
+
 # --------------------------------------------------------- same bytes for any number of threads
 for threads in 1 2 5; do
     run svm p.npz --problem p --select ids --threads $threads -o threads$threads.npz --json
@@ -137,6 +159,9 @@ bad 2 'missing.npz' svm missing.npz
 bad 2 '--problem q: expected one of' svm line.npz --problem q
 bad 2 'ids' svm line.npz --select ids -o never.npz
 bad 2 'missing.npz' svm line.npz --select missing.npz
+cp line.npz kept.npz
+bad 2 'is the file that is read' svm line.npz --problem p -o ./line.npz
+check 'the data set is still there' cmp line.npz kept.npz
 bad 2 'is for the problems multi and finite' svm line.npz --problem p --select sets
 bad 2 'O is not there' svm line.npz --problem multi
 bad 2 'query token 7' svm sphere.npz --query 7
