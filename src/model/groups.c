@@ -161,7 +161,8 @@ static void add_odd(const model *m, model_worker *k, model_partial *part, int64_
 static void weigh_prompt(const model *m, model_worker *k, model_partial *part, const places *at,
                          int64_t s, la_group *g, double terms)
 {
-    double Y[LA_MOST_LANES], M[LA_MOST_LANES], output[LA_MOST_LANES], factor[LA_MOST_LANES];
+    double Y[LA_MOST_LANES] = { 0 }, factor[LA_MOST_LANES] = { 0 };
+    double M[LA_MOST_LANES], output[LA_MOST_LANES];
     la_active()->group_weigh(g);
     for (int q = 0; q < lanes(); q++) {
         const int64_t i = sequence_of(at, s, q);
