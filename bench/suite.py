@@ -287,12 +287,15 @@ class Suite:
         names = ("P1", "P2", "F2p") if self.quick else ()
         for name, others in self.peers("svm-peers", "svm_peers.py", "attsvm", names):
             exact = [at["times"] for at in others if at["error"] <= 1e-9]
-            linear = [at["times"] for at in others if at["who"].startswith("liblinear")]
+            # with a looser rule to stop it is faster, and its error is then above 1e-4
+            linear = [at["times"] for at in others
+                      if at["who"].startswith("liblinear") and at["error"] <= 1e-6]
             if exact:
                 self.add("svm-peers", f"{name} fastest that reaches 1e-9", min(exact),
                          "times as long")
             if linear:
-                self.add("svm-peers", f"{name} fastest liblinear", min(linear), "times as long")
+                self.add("svm-peers", f"{name} fastest liblinear that reaches 1e-6", min(linear),
+                         "times as long")
 
     def norms(self):
         names = ("N1", "N2", "Q1", "S1", "L1", "L8") if self.quick else ()
