@@ -12,6 +12,7 @@ smallest.  The true error of an answer W is |W| / min_r <A_r, W> over the certif
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -97,11 +98,10 @@ def write_sdpa(rows, path):
 
 
 def child_seconds(command, **keywords):
-    start = os.times()
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, **keywords)
-    end = os.times()
-    return done, end.children_user + end.children_system - start.children_user - \
-        start.children_system
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done, end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
 
 
 def csdp(rows, folder):

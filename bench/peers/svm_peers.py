@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 """Other people's solvers on the instances of bench_svm, one thread, processor seconds.
 
-    svm_peers.py ATTSVM [--json] [NAME...]      ATTSVM is the built command, e.g. build/attsvm
+    svm_peers.py ATTSVM [--json] [--limit S] [NAME...]    ATTSVM is the built command: build/attsvm
 
-With --json one object a line: instance, who, seconds, error, times (as long as attsvm).
+With --json one object a line: instance, who, seconds, error, times (as long as attsvm); or
+instance, who and failed, which says why there is no answer.
 
 Instances are written by `attsvm generate` and solved by `attsvm svm`; every peer gets the same
 rows.  The true error of an answer w is |w| / min_r <A_r, w> relative to the certified norm, less 1.
-A peer has a minute and 8 GB for an instance; what it did not finish is said.
+A peer has S seconds of wall clock (60) and 8 GB for an instance; what it did not finish is said.
 """
+import argparse
 import ctypes
 import json
 import multiprocessing
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
@@ -33,7 +36,6 @@ INSTANCES = {  # problem, kind, n, T, d
     "F2p": ("W", "planted-W", 50, 10, 30),
     "F3": ("W", "planted-W", 500, 16, 64),
 }
-LIMIT = 60  # seconds of wall clock and
 MEMORY = 8 << 30  # bytes that a peer may take for one instance
 
 
@@ -109,17 +111,15 @@ def liblinear(A):
         parameter = Parameter(3, eps, 1e9, 0, None, None, 0.1, None)
         seconds, model = timed(lambda: lib.train(ctypes.byref(problem), ctypes.byref(parameter)))
         w = np.ctypeslib.as_array(model.contents.w, (d,)).copy()
-        yield f"liblinear eps={eps:g}", seconds, w
+        yield seconds, w
 
 
 def linearsvc(A):
     from sklearn.svm import LinearSVC
-    import warnings
-    warnings.simplefilter("ignore")
     B, y = signed(A)
     seconds, model = timed(lambda: LinearSVC(loss="hinge", C=1e9, fit_intercept=False, tol=1e-6,
                                              max_iter=20000).fit(B, y))
-    yield "LinearSVC 1e-6", seconds, model.coef_[0]
+    yield seconds, model.coef_[0]
 
 
 def libsvm(A):
@@ -128,7 +128,7 @@ def libsvm(A):
     B, y = np.vstack([A, -A]), np.r_[np.ones(len(A)), -np.ones(len(A))]
     seconds, model = timed(lambda: SVC(kernel="linear", C=1e9, tol=1e-8, cache_size=2000,
                                        max_iter=2000000).fit(B, y))
-    yield "LIBSVM 1e-8", seconds, model.coef_[0]
+    yield seconds, model.coef_[0]
 
 
 def cvxopt(A):
@@ -146,7 +146,7 @@ def cvxopt(A):
                               co.spdiag([-1.0] * m), co.matrix(0.0, (m, 1)))
         return A.T @ np.array(found["x"]).ravel()  # the dual is smaller
     seconds, w = timed(solve)
-    yield "CVXOPT 1e-11", seconds, w
+    yield seconds, w
 
 
 def nnls(A):
@@ -156,51 +156,57 @@ def nnls(A):
     E = np.vstack([A.T, np.ones((1, m))])
     seconds, (u, _) = timed(lambda: solve(E, np.r_[np.zeros(d), 1.0], maxiter=30 * m))
     r = E @ u - np.r_[np.zeros(d), 1.0]
-    yield "scipy NNLS", seconds, -r[:d] / r[d]
+    yield seconds, -r[:d] / r[d]
 
 
-PEERS = {"liblinear": liblinear, "linearsvc": linearsvc, "libsvm": libsvm, "cvxopt": cvxopt,
-         "nnls": nnls}
-
-
-def tell(text, **numbers):
-    print(json.dumps(numbers) if AS_JSON else text, flush=True)
+PEERS = {  # with the names of what they yield, in order
+    liblinear: ("liblinear eps=0.001", "liblinear eps=1e-06", "liblinear eps=1e-10"),
+    linearsvc: ("LinearSVC 1e-6",),
+    libsvm: ("LIBSVM 1e-8",),
+    cvxopt: ("CVXOPT 1e-11",),
+    nnls: ("scipy NNLS",),
+}
 
 
 def answer(peer, A, pipe):
     """In a process of its own, so that it can be stopped."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore")  # the error of an answer tells what they would
     try:
-        for found in PEERS[peer](A):
+        for found in peer(A):
             pipe.send(found)
-        pipe.send(None)
     except (MemoryError, OSError) as problem:
         pipe.send(f"more than {MEMORY >> 30} GB ({type(problem).__name__})")
     except Exception as problem:  # what goes wrong in a peer is a result too
         pipe.send(f"{type(problem).__name__}: {problem}"[:60])
 
 
-def answers(peer, A):
-    """What the peer finds within the limits, then why it found no more (None: it came to its end)."""
+def answers(peer, A, limit):
+    """(name, seconds, w) of all that the peer finds within the limits; (name, why not) of the rest."""
     here, there = multiprocessing.Pipe()
     child = multiprocessing.Process(target=answer, args=(peer, A, there))
     child.start()
     there.close()
-    end = time.monotonic() + LIMIT
-    while True:
-        try:
-            late = not here.poll(max(0, end - time.monotonic()))
-            found = f"more than {LIMIT} s" if late else here.recv()
-        except EOFError:
-            found = f"more than {MEMORY >> 30} GB (killed)"
-        yield found
-        if found is None or isinstance(found, str):
-            break
+    end, why = time.monotonic() + limit, None
+    for name in PEERS[peer]:
+        if why is None:
+            try:
+                late = not here.poll(max(0, end - time.monotonic()))
+                found = f"not finished in {limit:g} s" if late else here.recv()
+            except EOFError:
+                found = f"more than {MEMORY >> 30} GB (killed)"
+            why = found if isinstance(found, str) else None
+        yield (name, why) if why else (name, *found)
     child.kill()
     child.join()
 
 
-def run(attsvm, name, folder):
+def run(options, name, folder):
+    attsvm = options.attsvm
+
+    def tell(text, **numbers):
+        print(json.dumps(dict(instance=name, **numbers)) if options.json else text, flush=True)
+
     problem, kind, n, T, d = INSTANCES[name]
     path = os.path.join(folder, name + ".npz")
     result = os.path.join(folder, name + "-result.npz")
@@ -220,30 +226,34 @@ def run(attsvm, name, folder):
     tell(f"{name:4} n={n} T={T} d={d}: {len(A)} rows, {best['active']} active; "
          f"a read of the tokens {read:.2e} s\n"
          f"     {'attsvm':22} {own:10.3e} s {own / read:10.1f} reads   gap   {best['gap']:8.1e}",
-         instance=name, who="attsvm", seconds=own, reads=own / read, error=best["gap"], times=1)
+         who="attsvm", seconds=own, reads=own / read, error=best["gap"], times=1)
     for peer in PEERS:
-        for found in answers(peer, A):
-            if found is None:
+        for label, *found in answers(peer, A, options.limit):
+            if len(found) == 1:
+                tell(f"     {label:22} {found[0]}", who=label, failed=found[0])
                 continue
-            if isinstance(found, str):
-                tell(f"     {peer:22} not finished: {found}", instance=name, who=peer, failed=found)
-                continue
-            label, seconds, w = found
+            seconds, w = found
             margin = (A @ w).min()
             error = np.linalg.norm(w) / margin / best["norm"] - 1 if margin > 0 else float("inf")
             tell(f"     {label:22} {seconds:10.3e} s {seconds / read:10.1f} reads   error "
                  f"{error:8.1e}   {seconds / own:8.1f} times",
-                 instance=name, who=label, seconds=seconds, reads=seconds / read, error=error,
+                 who=label, seconds=seconds, reads=seconds / read, error=error,
                  times=seconds / own)
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument("--limit", type=float, default=60, help="seconds that a peer may take; 60")
+    parser.add_argument("attsvm")
+    parser.add_argument("name", nargs="*", help=", ".join(INSTANCES) + "; default: all")
+    options = parser.parse_intermixed_args()
+    for name in options.name:
+        if name not in INSTANCES:
+            parser.error(f"no instance '{name}'; there are: {' '.join(INSTANCES)}")
     with tempfile.TemporaryDirectory() as folder:
-        for name in [a for a in sys.argv[2:] if a != "--json"] or INSTANCES:
-            run(sys.argv[1], name, folder)
+        for name in options.name or INSTANCES:
+            run(options, name, folder)
 
 
-AS_JSON = "--json" in sys.argv
 main()

@@ -38,6 +38,7 @@ result 2.5 5 3 40 fast.json          # better both ways
 result 2.5 10 1.9 20 limit.json      # within the factor of 1.6, but the limit is missed
 result 2.5 10 3 12 narrow.json       # where more is better, less is worse
 result 2.5 10 null 20 absent.json    # the peer is not there
+result 2.5 10 'null, "why": "not finished in 15 s"' 20 late.json # nor is it our work
 result 3.5 30 1 5 bad.json
 echo '{"results": [' >broken.json
 expect 0 0 '4 results, 0 shown' old.json old.json
@@ -48,6 +49,7 @@ expect 0 0 'better' old.json fast.json
 expect 1 1 'limit no longer kept' old.json limit.json
 expect 1 1 'GB/s  *worse' old.json narrow.json
 expect 1 1 'gone' old.json absent.json
+expect 0 0 'not finished in 15 s' old.json late.json
 expect 0 0 'appeared' absent.json old.json
 expect 1 4 'differs' old.json bad.json
 expect 2 0 'broken.json' old.json broken.json
