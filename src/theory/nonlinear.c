@@ -15,16 +15,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GRAIN = 256 }; /* sequences that are worth a block of their own */
+
+/* What the sets of some sequences amount to; whole numbers, minima, maxima: the order is no matter.
+ */
+typedef struct tally {
+    int64_t kept, several;
+    double least_kept, most_masked;
+} tally;
+
 typedef struct work {
     const attsvm_data *data;
     const double *W;
     attsvm_svm_settings svm;
     data_terms terms;
-    int64_t cells;
+    int64_t cells, lo, hi, blocks; /* sequences lo..hi-1 are those of this rank */
+    int threads, ranks;
+    int64_t *first;                      /* (n) first cell of each sequence */
+    int64_t *share;                      /* (ranks+1) first cell or term of each rank */
+    tally *tallies;                      /* (blocks)                       */
     double *softmax;                     /* (cells)                        */
     uint8_t *sets;                       /* (cells)                        */
     int64_t *alpha;                      /* (terms) most attention, lowest index on ties */
-    double *z, *u;                       /* (d)                            */
+    double *z, *u;                       /* (threads,d)                    */
     double *finite, *direction, *single; /* (d,d); of no solution: NaN */
     void *memory;
 } work;
@@ -32,26 +45,30 @@ typedef struct work {
 static void layout(work *w, arena *a)
 {
     size_t d = (size_t)w->data->d, cells = (size_t)w->cells;
+    w->first = take_int64(a, (size_t)w->data->n);
+    w->share = take_int64(a, (size_t)w->ranks + 1);
+    w->tallies = base_take(a, (size_t)w->blocks, sizeof *w->tallies);
     w->softmax = take(a, cells);
     w->sets = base_take(a, cells, 1);
     w->alpha = take_int64(a, (size_t)w->terms.count);
-    w->z = take(a, d);
-    w->u = take(a, d);
+    w->z = take(a, (size_t)w->threads * d);
+    w->u = take(a, (size_t)w->threads * d);
     w->finite = take(a, d * d);
     w->direction = take(a, d * d);
     w->single = take(a, d * d);
 }
 
 /* Softmax of one term, of the tokens that it sees; the rest is 0. */
-static void attend(const work *w, int64_t i, int64_t q, double *s)
+static void attend(const work *w, int64_t i, int64_t q, int worker, double *s)
 {
     const int64_t d = w->data->d;
+    double *z = w->z + worker * d, *u = w->u + worker * d;
     la_rows rows = data_sequence(w->data, i);
     double highest = -INFINITY, Z = 0;
-    data_terms_query(&w->terms, i, q, w->z);
-    la_gemv(false, d, d, 1, w->W, d, w->z, 0, w->u);
+    data_terms_query(&w->terms, i, q, z);
+    la_gemv(false, d, d, 1, w->W, d, z, 0, u);
     rows.count = data_terms_visible(&w->terms, i, q);
-    la_rows_dot(&rows, w->u, s);
+    la_rows_dot(&rows, u, s);
     for (int64_t t = 0; t < rows.count; t++)
         highest = fmax(highest, s[t]);
     for (int64_t t = 0; t < rows.count; t++)
@@ -60,32 +77,79 @@ static void attend(const work *w, int64_t i, int64_t q, double *s)
         s[t] /= Z;
 }
 
-/* Sets by threshold; the token of most attention is always kept. */
+/* The set of one term by threshold; the token of most attention is always kept. */
+static void take_set(const work *w, int64_t i, int64_t q, int worker, tally *sum)
+{
+    const int64_t visible = data_terms_visible(&w->terms, i, q);
+    const int64_t cell = w->first[i] + q * data_length(w->data, i);
+    double *s = w->softmax + cell;
+    int64_t top = 0, kept = 0;
+    attend(w, i, q, worker, s);
+    for (int64_t t = 0; t < visible; t++)
+        top = s[t] > s[top] ? t : top;
+    w->alpha[data_terms_first(&w->terms, i) + q] = top;
+    for (int64_t t = 0; t < visible; t++) {
+        bool keep = t == top || s[t] > w->svm.threshold;
+        w->sets[cell + t] = keep;
+        kept += keep;
+        if (keep)
+            sum->least_kept = fmin(sum->least_kept, s[t]);
+        else
+            sum->most_masked = fmax(sum->most_masked, s[t]);
+    }
+    sum->kept += kept;
+    sum->several += kept > 1;
+}
+
+static void take_block(void *context, int64_t block, int worker)
+{
+    const work *w = context;
+    tally *sum = &w->tallies[block];
+    int64_t lo, hi;
+    base_block(w->hi - w->lo, w->blocks, block, &lo, &hi);
+    *sum = (tally){ .least_kept = 1 };
+    int64_t given = w->lo + lo;
+    for (int64_t i = w->lo + lo; i < w->lo + hi; i++) {
+        for (int64_t q = 0; q < data_terms_queries(&w->terms, i); q++)
+            take_set(w, i, q, worker, sum);
+        data_passed(w->data, i, &given);
+    }
+}
+
+/* Every rank has the sets of its sequences; afterwards all have all. */
+static void gather_sets(work *w, attsvm_kept *out)
+{
+    dist_comm *comm = w->data->comm;
+    double sums[2] = { (double)out->kept, (double)out->several };
+    double largest[2] = { -out->least_kept, out->most_masked };
+    dist_sum(comm, sums, 2);
+    dist_max(comm, largest, 2);
+    out->kept = (int64_t)sums[0];
+    out->several = (int64_t)sums[1];
+    out->least_kept = -largest[0];
+    out->most_masked = largest[1];
+    for (int r = 0; r <= w->ranks; r++)
+        w->share[r] = data_terms_first(&w->terms, w->data->share[r]);
+    dist_gather(comm, w->alpha, sizeof *w->alpha, w->share);
+    for (int r = 0; r <= w->ranks; r++)
+        w->share[r] = w->data->share[r] < w->data->n ? w->first[w->data->share[r]] : w->cells;
+    dist_gather(comm, w->sets, sizeof *w->sets, w->share);
+    dist_gather(comm, w->softmax, sizeof *w->softmax, w->share);
+}
+
+/* All sets; each rank reads its own sequences. */
 static void take_sets(work *w, attsvm_kept *out)
 {
-    int64_t cell = 0, term = 0;
-    for (int64_t i = 0; i < w->data->n; i++) {
-        for (int64_t q = 0; q < data_terms_queries(&w->terms, i); q++, term++) {
-            double *s = w->softmax + cell;
-            int64_t top = 0, kept = 0;
-            attend(w, i, q, s);
-            for (int64_t t = 0; t < data_terms_visible(&w->terms, i, q); t++)
-                top = s[t] > s[top] ? t : top;
-            w->alpha[term] = top;
-            for (int64_t t = 0; t < data_terms_visible(&w->terms, i, q); t++) {
-                bool keep = t == top || s[t] > w->svm.threshold;
-                w->sets[cell + t] = keep;
-                kept += keep;
-                if (keep)
-                    out->least_kept = fmin(out->least_kept, s[t]);
-                else
-                    out->most_masked = fmax(out->most_masked, s[t]);
-            }
-            out->kept += kept;
-            out->several += kept > 1;
-            cell += data_length(w->data, i);
-        }
+    base_parallel(w->threads, w->blocks, take_block, w);
+    for (int64_t b = 0; b < w->blocks; b++) {
+        const tally *sum = &w->tallies[b];
+        out->kept += sum->kept;
+        out->several += sum->several;
+        out->least_kept = fmin(out->least_kept, sum->least_kept);
+        out->most_masked = fmax(out->most_masked, sum->most_masked);
     }
+    if (w->data->comm)
+        gather_sets(w, out);
 }
 
 static attsvm_status solve(const work *w, attsvm_problem_kind kind, double *theta,
@@ -126,15 +190,27 @@ static void compare(const work *w, attsvm_kept *out)
     out->correlation = theory_correlation(w->W, sum, size);
 }
 
-static attsvm_status analyse(work *w, attsvm_kept *out, attsvm_error *err)
+static attsvm_status allocate(work *w, attsvm_error *err)
 {
     TRY(data_terms_create(&w->terms, w->data, w->svm.query, w->svm.query_token, err));
     TRY(data_terms_cells(&w->terms, NULL, &w->cells, err));
+    data_own(w->data, &w->lo, &w->hi);
+    w->blocks = base_blocks(w->hi - w->lo, GRAIN);
+    w->threads = base_threads(w->svm.threads);
+    w->threads = w->threads > w->blocks ? (int)w->blocks : w->threads;
+    w->ranks = w->data->comm ? dist_size(w->data->comm) : 1;
     arena a = { 0 };
     layout(w, &a);
     TRY(base_arena_allocate(&a, "kept tokens", err));
     w->memory = a.base;
     layout(w, &a);
+    return data_terms_cells(&w->terms, w->first, &w->cells, err);
+}
+
+static attsvm_status analyse(work *w, attsvm_kept *out, attsvm_error *err)
+{
+    attsvm_status status = allocate(w, err);
+    TRY(w->data->comm ? dist_agree(w->data->comm, status, err) : status);
     take_sets(w, out);
     TRY(solve(w, ATTSVM_PROBLEM_MULTI, w->direction, &out->svm, err));
     TRY(solve(w, ATTSVM_PROBLEM_FINITE, w->finite, &out->finite, err));
