@@ -91,13 +91,42 @@ attsvm=$one
 good check words.npz many.npz
 both svm w.npz --problem W --select ids --norm nuc
 good check w.npz many.npz
-both svm p.npz --problem p --select ids --norm l1
-both svm p.npz --problem p --select ids --norm lq:3
 both svm p.npz --problem joint --select ids --norm linf
+
+# every norm of a matrix and of a vector: the same bytes, so the same norm and theta
+good generate --kind planted-W --n 200 --T 8 --T-min 3 --d 12 --seed 6 -o small.npz -q
+for norm in fro spectral nuc l1 linf lq:3 lq:1.5; do
+    both svm small.npz --problem W --select ids --norm $norm
+    says 'status     optimal'
+    good check small.npz many.npz
+done
+good generate --kind gauss --n 200 --T 8 --d 5 --seed 6 -o crowded.npz -q
+for norm in spectral nuc; do
+    both svm crowded.npz --problem W --norm $norm
+    says 'status     infeasible'
+    good check crowded.npz many.npz
+done
+for norm in l1 linf lq:3 lq:1.5; do
+    both svm p.npz --problem p --select ids --norm $norm
+    says 'status     optimal'
+done
 
 both verify p.npz --model p --iters 300
 both verify w.npz --model W --iters 200
 both verify words.npz --model vp --iters 100 --samples 20 --descent 10
+
+# nonlinear heads: attention keeps several tokens, whose sets are shared out too
+good generate --kind sphere --n 40 --T 6 --T-min 3 --d 24 --seed 5 -o sphere.npz -q
+for query in last causal; do
+    both verify sphere.npz --model W --head concave:0.5 --step ngd --lr 1 --iters 2000 \
+        --query $query --json
+    "$helper" json several <out >many.json
+    run verify sphere.npz --model W --head concave:0.5 --step ngd --lr 1 --iters 2000 \
+        --query $query --json --threads 1
+    "$helper" json several <out >one.json
+    check 'several tokens are kept' [ "$("$helper" json several.several <out)" -gt 20 ]
+    check 'the same sets and correlations as of one process' cmp one.json many.json
+done
 
 # --------------------------------------------------------------------- what goes wrong
 attsvm=$many
