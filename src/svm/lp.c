@@ -20,9 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CLP_CUT = 3 };                  /* Clp's status after the most iterations */
 enum { CLP_UPPER = 2, CLP_LOWER = 3 }; /* Clp's codes of columns at a bound */
 enum { LP_WHOLE = 200000, LP_ROUNDS = 200, LP_MANY = 100 };
 static const double CLP_TOLERANCE = 1e-12; /* of primal and dual feasibility, Clp's own units */
+static const double LP_WORK = 5e8;         /* entries times iterations of a piece               */
+static const double LP_LEAST = 100;        /* iterations of a piece                             */
+static const double LP_GROW = 1.25;        /* of a piece over the last                          */
 static const double LP_PRICE = 1e-11;      /* of the largest price: a column is right           */
 static const double LP_WORST = 0.3;        /* of the worst price: joins, where there are many   */
 static const double LP_Q1 = 1.1;           /* the q that stands for 1 ...                       */
@@ -117,14 +121,17 @@ static int ascending(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* The columns to start with, from the l_q solution. */
-static attsvm_status guess(columns *c, const double *W0, int64_t *iterations, attsvm_error *err)
+/* The columns to start with, from the l_q solution, which is W until there is a better one. */
+static attsvm_status guess(columns *c, const double *W0, double *W, int64_t *iterations,
+                           attsvm_error *err)
 {
     const svm_part *part = c->part;
     memset(c->in, 1, (size_t)c->total);
     if (c->size * part->rows <= LP_WHOLE)
         return ATTSVM_OK;
     TRY(svm_lq_core(part, c->l1 ? LP_Q1 : LP_Q8, W0, LP_GUESS, c->y, c->lambda, iterations, err));
+    if (la_norm(c->y, c->size) > 0) /* it was not stopped before its first step */
+        memcpy(W, c->y, (size_t)c->size * sizeof *W);
     svm_part_sum(part, c->lambda, c->S, c->sums);
     double largest = 0;
     for (int64_t k = 0; k < c->size; k++) {
@@ -258,6 +265,28 @@ static bool take_solution(Clp_Simplex *model, columns *c, double *W)
     return true;
 }
 
+/*
+ * Clp asks nobody whether to stop, so it works in pieces of so many iterations, and goes on from
+ * its basis: not of so many seconds, which would make the result hang on the clock.  Pieces grow,
+ * since a new start may undo some of what the last one did.
+ */
+static int64_t run_simplex(Clp_Simplex *model, const columns *c, bool warm)
+{
+    double entries = (double)c->part->rows * (double)(count_in(c) + 1);
+    double piece = fmax(LP_LEAST, LP_WORK / entries);
+    int64_t iterations = 0;
+    do {
+        Clp_setMaximumIterations(model, (int)fmin(piece, INT_MAX));
+        if (warm)
+            Clp_primal(model, 0);
+        else
+            Clp_dual(model, 0);
+        iterations += Clp_numberIterations(model);
+        piece *= LP_GROW;
+    } while (Clp_status(model) == CLP_CUT && !svm_part_stopped(c->part));
+    return iterations;
+}
+
 /* One program; `warm`: from the basis of the last one. */
 static attsvm_status solve_program(columns *c, bool warm, double *W, bool *solved,
                                    int64_t *iterations, attsvm_error *err)
@@ -274,13 +303,9 @@ static attsvm_status solve_program(columns *c, bool warm, double *W, bool *solve
                         lp.cost, lp.row_low, lp.row_high);
         Clp_setPrimalTolerance(model, CLP_TOLERANCE);
         Clp_setDualTolerance(model, CLP_TOLERANCE);
-        if (warm) {
+        if (warm)
             carry_basis(model, c, true);
-            Clp_primal(model, 0);
-        } else {
-            Clp_dual(model, 0);
-        }
-        *iterations += Clp_numberIterations(model);
+        *iterations += run_simplex(model, c, warm);
         *solved = take_solution(model, c, W);
         carry_basis(model, c, false);
     }
@@ -304,9 +329,10 @@ attsvm_status svm_lp_core(const svm_part *part, bool l1, const double *W0, doubl
     TRY(base_arena_allocate(&a, "columns", err));
     c.memory = a.base;
     columns_layout(&c, &a);
-    attsvm_status status = guess(&c, W0, iterations, err);
+    attsvm_status status = guess(&c, W0, W, iterations, err);
     bool warm = false;
-    for (int64_t round = 0; status == ATTSVM_OK && round < LP_ROUNDS; round++) {
+    for (int64_t round = 0; status == ATTSVM_OK && round < LP_ROUNDS && !svm_part_stopped(part);
+         round++) {
         status = solve_program(&c, warm, W, solved, iterations, err);
         bool whole = count_in(&c) == c.total;
         if (status != ATTSVM_OK || whole || (*solved && join(&c) == 0))

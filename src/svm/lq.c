@@ -398,7 +398,7 @@ static int64_t run_stage(lq_state *s, double tol, double *theta)
 {
     int64_t k = 0, idle = 0;
     double residual = residuals(s), mark = INFINITY; /* the gap that was last halved */
-    for (; k < LQ_STEPS && idle < LQ_IDLE; k++) {
+    for (; k < LQ_STEPS && idle < LQ_IDLE && !svm_part_stopped(s->part); k++) {
         double step = step_once(s, residual);
         (void)residuals(s);
         double gap = certify(s);
@@ -427,7 +427,7 @@ static double run_stages(lq_state *s, double q, bool by_S, const double *theta0,
         stage = (q > 2) == (next < q) ? next : q;
         start(s, stage, by_S, theta);
         *iterations += run_stage(s, stage == q ? tol : LQ_STAGE_TOL, theta);
-    } while (stage != q);
+    } while (stage != q && !svm_part_stopped(s->part));
     return s->best;
 }
 
@@ -444,7 +444,7 @@ attsvm_status svm_lq_core(const svm_part *part, double q, const double *theta0, 
     /* The smooth way; then with pairs that do not shrink ahead of the residuals, which leaves room
        to reduce those; then the other way. */
     double gap = INFINITY;
-    for (int try = 0; try < 3 && !(gap <= LQ_ENOUGH); try++) {
+    for (int try = 0; try < 3 && !(gap <= LQ_ENOUGH) && !svm_part_stopped(part); try++) {
         s.behind = try == 1 ? LQ_BEHIND : 0;
         double now = run_stages(&s, q, (q <= 2) == (try < 2), theta0, tol, other, iterations);
         if (try > 0 && !(now < gap))

@@ -69,7 +69,8 @@ static attsvm_status continue_nuclear(svm_norm_run *run, svm_nuclear_point *poin
     return status;
 }
 
-/* Solves the part: W (p x q), lambda (rows) from the feasible W0. */
+/* Solves the part: W (p x q), lambda (rows) from the feasible W0, which is what is left of a core
+   that is stopped before it has anything better. */
 static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, double *lambda,
                                 attsvm_error *err)
 {
@@ -78,6 +79,10 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
     double goal = fmin(WORTH, CORE_TOL * run->tol), gap;
     svm_nuclear_point point = { .W = W, .lambda = lambda };
     bool solved = false;
+    memcpy(W, W0, (size_t)(part->p * part->q) * sizeof *W);
+    memset(lambda, 0, (size_t)part->rows * sizeof *lambda);
+    if (svm_part_stopped(part))
+        return ATTSVM_OK;
     switch (s->norm) {
     case ATTSVM_NORM_NUC:
         if (run->rounds > 0 && run->solved)
@@ -91,11 +96,7 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
     default:
         TRY(svm_lp_core(part, s->norm == ATTSVM_NORM_L1, W0, W, lambda, &solved, &run->iterations,
                         err));
-        if (!solved) { /* the start, without a bound, is what is left */
-            memcpy(W, W0, (size_t)(part->p * part->q) * sizeof *W);
-            memset(lambda, 0, (size_t)part->rows * sizeof *lambda);
-            run->stopped = true;
-        }
+        run->stopped = run->stopped || !solved;
         return ATTSVM_OK;
     }
 }
@@ -115,7 +116,10 @@ static void scale_part(const svm_part *part, double *W, double *margin, double *
         W[k] /= least;
 }
 
-/* One round: the working set in coordinates, its core, theta and multipliers back in the list. */
+/*
+ * One round: the working set in coordinates, its core, theta and multipliers back in the list.  A
+ * core that is stopped after the first round has less to offer than the round before.
+ */
 static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
 {
     const svm_rows *rows = run->rows;
@@ -139,7 +143,7 @@ static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
         status = svm_part_settle(part, 1, W, err);
     if (status == ATTSVM_OK)
         scale_part(part, W, margin, sums);
-    if (status == ATTSVM_OK) {
+    if (status == ATTSVM_OK && !(run->stopped && run->rounds > 0)) {
         svm_norm_expand(run, W, run->theta, scratch);
         for (int64_t k = 0; k < run->count; k++)
             run->list[k].lambda = 0;
@@ -157,47 +161,29 @@ static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
 
 /* ------------------------------------------------------------------------- the rounds */
 
-static bool should_stop(svm_norm_run *run)
-{
-    const attsvm_svm_settings *settings = &run->problem->settings;
-    attsvm_svm_progress progress = { .rounds = run->rounds,
-                                     .iterations = run->iterations,
-                                     .active = run->count,
-                                     .passes = run->passes,
-                                     .seconds = base_seconds() - run->start,
-                                     .dual = NAN,
-                                     .gap = NAN };
-    if (run->observer && !run->observer(run->context, &progress))
-        run->stopped = true;
-    if (settings->time_limit > 0 && progress.seconds > settings->time_limit)
-        run->stopped = true;
-    if (run->rounds >= NORM_ROUNDS)
-        run->stopped = true;
-    if (run->rows->data->comm) /* one that wants to stop stops all */
-        dist_vote(run->rows->data->comm, &run->stopped);
-    return run->stopped;
-}
-
 static attsvm_status generate(svm_norm_run *run, attsvm_error *err)
 {
     int64_t added, first = run->fro->info.tight + run->fro->info.tight / 4;
+    memcpy(run->theta, run->fro->theta, (size_t)run->rows->size * sizeof *run->theta);
     TRY(svm_norm_collect(run, run->fro->theta, INFINITY, first > NORM_WHOLE ? first : NORM_WHOLE,
                          &added, err));
     /* a large working set of the nuclear norm is first solved roughly, to find the rows it lacks */
     run->loose = run->problem->settings.norm == ATTSVM_NORM_NUC && added >= NORM_LARGE;
-    for (;;) {
+    while (!run->stopped) {
         TRY(solve_list(run, err));
         run->rounds++;
-        if (should_stop(run))
-            return ATTSVM_OK;
+        run->stopped = run->stopped || run->rounds >= NORM_ROUNDS;
+        if (svm_norm_should_stop(run))
+            break;
         TRY(svm_norm_collect(run, run->theta,
                              run->loose ? NEARLY : -VIOLATED * fmin(run->tol, 1e-9),
                              run->count / 2 + NORM_WHOLE / 2, &added, err));
         if (added == 0 && !run->loose)
-            return ATTSVM_OK;
+            break;
         run->solved = !run->loose;
         run->loose = false;
     }
+    return ATTSVM_OK;
 }
 
 /* The point of norm 0 needs no solver. */
@@ -243,7 +229,7 @@ attsvm_status svm_norm_solve(attsvm_problem *problem, const attsvm_claim *warm,
     *out = NULL;
     TRY(svm_solve(&fro, warm, observer, context, &run.fro, err));
     if (run.fro->info.outcome != ATTSVM_OPTIMAL) {
-        attsvm_status status = svm_norm_infeasible(problem, run.fro, err);
+        attsvm_status status = svm_norm_restate(problem, run.fro, err);
         if (status == ATTSVM_OK)
             *out = run.fro;
         else

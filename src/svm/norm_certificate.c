@@ -194,29 +194,57 @@ static attsvm_status store(const svm_norm_run *run, attsvm_solution *solution, d
     return ATTSVM_OK;
 }
 
-attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, attsvm_error *err)
+/* theta of the solution settled and scaled, its norm, and whether all rows hold. */
+static attsvm_status evaluate(svm_norm_run *run, attsvm_solution *solution, svm_pass *pass,
+                              bool *hold, attsvm_error *err)
 {
-    const svm_rows *rows = run->rows;
     const attsvm_svm_settings *settings = &run->problem->settings;
     attsvm_svm_info *info = &solution->info;
-    int64_t lines = rows->matrix ? rows->d : 1;
-    double *theta = solution->theta, ball, value = 0;
-    bool hold;
-    svm_pass pass;
-    memcpy(theta, run->theta, (size_t)rows->size * sizeof *theta);
+    int64_t d = run->rows->d, lines = run->rows->matrix ? d : 1;
+    double *theta = solution->theta;
     bool singular = settings->norm == ATTSVM_NORM_NUC || settings->norm == ATTSVM_NORM_SPECTRAL;
     bool linear = settings->norm == ATTSVM_NORM_L1 || settings->norm == ATTSVM_NORM_LINF;
     if ((singular || linear) &&
         settings->rank == 0) /* Clp leaves rows as far off as it tolerates */
         TRY(svm_norm_settle(run, linear, theta, err));
     for (int tries = 0;; tries++) {
-        TRY(scale_theta(run, theta, &pass, &info->merged, err));
-        TRY(svm_norm_of(settings, false, theta, lines, rows->d, &info->norm, err));
-        TRY(svm_norm_rows_hold(run, theta, info->norm, &info->violation, &hold, err));
-        if (hold || tries == MEND_TIMES)
+        TRY(scale_theta(run, theta, pass, &info->merged, err));
+        TRY(svm_norm_of(settings, false, theta, lines, d, &info->norm, err));
+        TRY(svm_norm_rows_hold(run, theta, info->norm, &info->violation, hold, err));
+        if (*hold || tries == MEND_TIMES)
             break;
         TRY(svm_norm_settle(run, true, theta, err));
     }
+    *hold = *hold && !(pass->least < 1);
+    return ATTSVM_OK;
+}
+
+/* After a stop theta may break rows outside the working set: the start, where it is better. */
+static attsvm_status evaluate_stopped(svm_norm_run *run, attsvm_solution *solution, svm_pass *pass,
+                                      bool *hold, attsvm_error *err)
+{
+    int64_t d = run->rows->d, lines = run->rows->matrix ? d : 1;
+    double start;
+    TRY(svm_norm_of(&run->problem->settings, false, run->fro->theta, lines, d, &start, err));
+    if (*hold && solution->info.norm <= start)
+        return ATTSVM_OK;
+    memcpy(solution->theta, run->fro->theta, (size_t)run->rows->size * sizeof(double));
+    return evaluate(run, solution, pass, hold, err);
+}
+
+attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    const attsvm_svm_settings *settings = &run->problem->settings;
+    attsvm_svm_info *info = &solution->info;
+    int64_t lines = rows->matrix ? rows->d : 1;
+    double ball, value = 0;
+    bool hold;
+    svm_pass pass;
+    memcpy(solution->theta, run->theta, (size_t)rows->size * sizeof(double));
+    TRY(evaluate(run, solution, &pass, &hold, err));
+    if (run->stopped && run->fro)
+        TRY(evaluate_stopped(run, solution, &pass, &hold, err));
     totals sum;
     TRY(totals_create(&sum, rows, err));
     for (int64_t k = 0; k < run->count; k++) {
@@ -233,12 +261,14 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     ball = ball > 0 ? ball : 1;
     info->margin = info->norm > 0 ? 1 / info->norm : NAN;
     info->objective = info->norm;
-    info->dual = info->norm > 0 ? value / ball : 0;
+    info->dual = info->norm > 0 || !hold ? value / ball : 0;
     info->gap = info->norm > 0 ? (info->norm - info->dual) / info->norm : 0;
+    if (run->stopped && !hold) /* no feasible point yet */
+        info->gap = NAN;
     if (isfinite(pass.least))
         info->violation = fmax(info->violation, 1 - pass.least);
     double floor = 0x1p-50 * largest * info->norm;
-    bool proved = info->gap <= fmax(run->tol, floor) && hold && !(pass.least < 1);
+    bool proved = info->gap <= fmax(run->tol, floor) && hold;
     info->floor_decided = proved && info->gap > run->tol;
     info->outcome = proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = pass.tight;
@@ -250,35 +280,60 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     return store(run, solution, ball, err);
 }
 
-/* ----------------------------------------------------------------------- infeasible */
+/* ---------------------------------------------------------- infeasible, or stopped */
 
-attsvm_status svm_norm_infeasible(const attsvm_problem *problem, attsvm_solution *solution,
-                                  attsvm_error *err)
+/* theta in the norm, and the bound of its multipliers, scaled: S = sum lambda A has |S|_dual =
+ * ball. */
+static attsvm_status restate_point(const attsvm_problem *problem, attsvm_solution *solution,
+                                   double value, double ball, attsvm_error *err)
+{
+    const svm_rows *rows = &problem->rows;
+    attsvm_svm_info *info = &solution->info;
+    TRY(svm_norm_of(&problem->settings, false, solution->theta, rows->matrix ? rows->d : 1, rows->d,
+                    &info->norm, err));
+    info->objective = info->norm;
+    info->margin = info->norm > 0 ? 1 / info->norm : NAN;
+    info->dual = ball > 0 ? value / ball : 0;
+    for (int64_t k = 0; k < solution->claim.active_count && ball > 0; k++)
+        solution->lambda[k] /= ball;
+    for (int64_t k = 0; k < solution->claim.equal_count && ball > 0; k++)
+        solution->mu[k] /= ball;
+    if (!isnan(info->gap))
+        info->gap = info->norm > 0 ? (info->norm - info->dual) / info->norm : 0;
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_norm_restate(const attsvm_problem *problem, attsvm_solution *solution,
+                               attsvm_error *err)
 {
     const svm_rows *rows = &problem->rows;
     const attsvm_claim *claim = &solution->claim;
     attsvm_svm_info *info = &solution->info;
     solution->claim.settings = problem->settings;
-    if (info->conflict || info->outcome != ATTSVM_INFEASIBLE)
+    if (info->conflict)
         return ATTSVM_OK;
     totals sum;
+    double ball, value = 0;
     TRY(totals_create(&sum, rows, err));
     for (int64_t k = 0; k < claim->active_count + claim->equal_count; k++) {
         bool equal = k >= claim->active_count;
         int64_t at = equal ? k - claim->active_count : k;
         attsvm_row row = equal ? claim->equal[at] : claim->active[at];
         int64_t term = data_terms_first(&rows->terms, row.sequence) + row.query;
-        totals_add(&sum, rows, &problem->settings,
-                   (summand){ svm_rows_term(rows, term), row.token,
-                              equal ? claim->mu[at] : claim->lambda[at] });
+        summand s = { svm_rows_term(rows, term), row.token,
+                      equal ? claim->mu[at] : claim->lambda[at] };
+        totals_add(&sum, rows, &problem->settings, s);
+        value += svm_rows_rhs(rows, &s.term, s.token) * s.factor;
     }
-    double residual;
     attsvm_status status = svm_norm_of(&problem->settings, true, sum.S, rows->matrix ? rows->d : 1,
-                                       rows->d, &residual, err);
-    if (status == ATTSVM_OK && !(residual <= FARKAS * sum.weight))
-        solution->info.outcome = solution->claim.outcome = ATTSVM_STALLED;
-    if (status == ATTSVM_OK)
-        info->residual = residual;
+                                       rows->d, &ball, err);
+    double weight = sum.weight;
     free(sum.S);
-    return status;
+    TRY(status);
+    if (info->outcome != ATTSVM_INFEASIBLE)
+        return restate_point(problem, solution, value, ball, err);
+    info->residual = ball;
+    if (!(ball <= FARKAS * weight))
+        solution->info.outcome = solution->claim.outcome = ATTSVM_STALLED;
+    return ATTSVM_OK;
 }

@@ -8,6 +8,8 @@
 static const double SPAN_PIVOT = 1e-14; /* of the pivoted QR: what is smaller spans nothing   */
 static const double SAME_ROW = 1e-11;   /* squared distance to the span of other equalities   */
 
+enum { TERMS_BETWEEN = 64 }; /* polls within a pass */
+
 /* ------------------------------------------------------------------------ scanning */
 
 typedef struct found {
@@ -100,8 +102,12 @@ static attsvm_status scan(svm_norm_run *run, const double *theta, double limit, 
     if (!rows->matrix)
         svm_rows_direction(rows, &none, theta, NULL, u);
     data_own(rows->data, &lo, &hi);
-    int64_t passed = lo, end = data_terms_first(&rows->terms, hi);
-    for (int64_t g = data_terms_first(&rows->terms, lo); g < end && status == ATTSVM_OK; g++) {
+    const int64_t first = data_terms_first(&rows->terms, lo);
+    int64_t passed = lo, end = data_terms_first(&rows->terms, hi), g = first;
+    for (; g < end && status == ATTSVM_OK; g++) {
+        /* ranks have terms of their own, and are asked after a pass */
+        if (!rows->data->comm && g % TERMS_BETWEEN == 0 && svm_norm_poll(run))
+            break;
         svm_term term = svm_rows_term(rows, g);
         data_passed(rows->data, term.i, &passed);
         la_rows tokens = data_sequence(rows->data, term.i);
@@ -111,7 +117,7 @@ static attsvm_status scan(svm_norm_run *run, const double *theta, double limit, 
         la_rows_dot(&tokens, u, y);
         status = scan_term(run, &term, y, limit, f, err);
     }
-    run->passes += 1;
+    run->passes += g < end ? (double)(g - first) / (double)(end - first) : 1;
     free(scratch);
     return status;
 }
@@ -305,6 +311,8 @@ attsvm_status svm_norm_gather(svm_norm_run *run, bool reduce, attsvm_error *err)
     layout(run, &a, terms, reduce);
     svm_part *part = &run->part;
     part->rows = run->count;
+    part->poll = svm_norm_poll;
+    part->poll_context = run;
     part->terms = terms;
     part->p = d;
     part->q = rows->matrix ? d : 1;

@@ -335,12 +335,13 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double en
         double gap = prove_interior(&s, norms, W);
         keep(point, &s, W, gap);
         double relative = fabs(s.primal - s.dual) / s.primal;
-        if ((relative < try_at && relative > enough) || !going) {
+        if (((relative < try_at && relative > enough) || !going) && !svm_part_stopped(part)) {
             try_at = relative * POLISH_AGAIN;
             status = svm_nuclear_polish(part, s.lambda, s.w, W, s.primal, point, err);
         }
         double goal = fmax(POLISH_GOAL, NUCLEAR_FLOOR * largest * s.primal);
-        going = going && point->gap > fmax(goal, enough) && relative > NUCLEAR_END;
+        going = going && point->gap > fmax(goal, enough) && relative > NUCLEAR_END &&
+                !svm_part_stopped(part);
     }
     *iterations += s.iterations;
 done:

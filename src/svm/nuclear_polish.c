@@ -391,7 +391,7 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
     for (int64_t step = 0; step < POLISH_STEPS && repairs < POLISH_REPAIRS && idle < 3; step++) {
         bool solved;
         gather(s);
-        if (s->tight.rows < s->pairs || s->tight.rows == 0)
+        if (s->tight.rows < s->pairs || s->tight.rows == 0 || svm_part_stopped(part))
             return ATTSVM_OK;
         metric(s);
         borders(s);
@@ -419,8 +419,7 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
         }
         if (gap <= POLISH_DONE || (point->gap < POLISH_NEAR && gap > 0.1 * before))
             break;
-        if (add_rows(s))
-            repairs++;
+        repairs += add_rows(s);
     }
     return ATTSVM_OK;
 }
@@ -491,7 +490,7 @@ attsvm_status svm_nuclear_polish(const svm_part *part, const double *lambda, con
         project(&s);
         if (status == ATTSVM_OK)
             status = iterate(&s, point, err);
-        if (point->gap <= POLISH_NEAR)
+        if (point->gap <= POLISH_NEAR || svm_part_stopped(part))
             break;
     }
     free(a.base);

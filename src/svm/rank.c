@@ -122,7 +122,9 @@ static attsvm_status tangent_rows(limited *s, attsvm_error *err)
                              .v = s->tangent.v,
                              .b = s->tangent.b,
                              .term = s->tangent.term,
-                             .equal = s->tangent.equal };
+                             .equal = s->tangent.equal,
+                             .poll = part->poll,
+                             .poll_context = part->poll_context };
     s->tangent.v[0] = 1;
     for (int64_t r = 0; r < part->rows; r++) {
         const double *u = part->u + r * p, *v = part->v + part->term[r] * q;
@@ -197,7 +199,7 @@ static attsvm_status descend(limited *s, double *value, bool *stationary, int64_
     for (int64_t k = 0; k < RANK_STEPS && !*stationary; k++) {
         TRY(tangent_rows(s, err));
         TRY(svm_lq_core(&s->tangent, 2, s->start, 1e-12, s->x, s->lambda, iterations, err));
-        if (!tangent_holds(s))
+        if (svm_part_stopped(s->part) || !tangent_holds(s))
             return ATTSVM_OK;
         double before = la_norm(s->start, size), after = la_norm(s->x, size), now = INFINITY;
         /* half the squared length is |W|_* for the nuclear factors, |W|_F^2 / 2 otherwise */
@@ -229,7 +231,7 @@ static attsvm_status search(limited *s, const double *W0, uint64_t seed, bool *s
     int64_t count = s->part->p * s->part->q;
     double best = INFINITY, size = la_norm(W0, count) / sqrt((double)count);
     *stationary = false;
-    for (int64_t k = 0; k < RANK_STARTS; k++) {
+    for (int64_t k = 0; k < RANK_STARTS && !svm_part_stopped(s->part); k++) {
         base_random r = base_random_stream(seed, (uint64_t)k);
         double value;
         bool here;

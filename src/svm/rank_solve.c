@@ -53,7 +53,8 @@ static attsvm_status generate(svm_norm_run *run, const attsvm_solution *convex, 
             TRY(base_arena_allocate(&a, "rank limit", err));
     }
     attsvm_status status = ATTSVM_OK;
-    for (added = 1; added > 0 && status == ATTSVM_OK && run->rounds < RANK_ROUNDS; run->rounds++) {
+    for (added = 1; added > 0 && status == ATTSVM_OK && run->rounds < RANK_ROUNDS && !run->stopped;
+         run->rounds++) {
         status = svm_norm_gather(run, true, err);
         if (status == ATTSVM_OK) {
             svm_norm_project(run, convex->theta, W0);
@@ -67,12 +68,13 @@ static attsvm_status generate(svm_norm_run *run, const attsvm_solution *convex, 
                                       &added, err);
         }
     }
-    *stationary = *stationary && added == 0;
+    *stationary = *stationary && added == 0 && !run->stopped;
     free(a.base);
     return status;
 }
 
 static attsvm_status solve_limited(attsvm_problem *problem, attsvm_solution *convex,
+                                   attsvm_svm_observer *observer, void *context,
                                    attsvm_solution *solution, attsvm_error *err)
 {
     double standard = problem->settings.norm == ATTSVM_NORM_NUC ? 1e-9 : 1e-12;
@@ -81,7 +83,9 @@ static attsvm_status solve_limited(attsvm_problem *problem, attsvm_solution *con
                          .start = base_seconds() - convex->info.seconds,
                          .passes = convex->info.passes,
                          .iterations = convex->info.iterations,
-                         .tol = problem->settings.tol > 0 ? problem->settings.tol : standard };
+                         .tol = problem->settings.tol > 0 ? problem->settings.tol : standard,
+                         .observer = observer,
+                         .context = context };
     bool stationary = false;
     attsvm_status status =
         base_allocate(&run.theta, (size_t)run.rows->size, sizeof *run.theta, "theta", err);
@@ -117,13 +121,15 @@ attsvm_status svm_rank_solve(attsvm_problem *problem, const attsvm_claim *warm,
         convex->info.outcome != ATTSVM_OPTIMAL || convex->info.rank <= problem->settings.rank;
     if (status == ATTSVM_OK && settled) {
         convex->claim.settings = problem->settings;
+        if (convex->info.outcome == ATTSVM_STALLED && convex->info.rank > problem->settings.rank)
+            convex->info.gap = NAN; /* stopped before there was a point of that rank */
         *out = convex;
         return ATTSVM_OK;
     }
     if (status == ATTSVM_OK)
         status = svm_solution_without(problem, ATTSVM_STALLED, out, err);
     if (status == ATTSVM_OK)
-        status = solve_limited(problem, convex, *out, err);
+        status = solve_limited(problem, convex, observer, context, *out, err);
     attsvm_solution_free(convex);
     if (status != ATTSVM_OK) {
         attsvm_solution_free(*out);

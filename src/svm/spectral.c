@@ -444,7 +444,7 @@ static attsvm_status refine(spectral *s, attsvm_error *err)
     TRY(la_svd(s->p, s->q, s->S, s->q, sigma, s->T1, n, s->T2, s->q, err));
     for (int64_t r = 0; r < s->rows; r++)
         s->play[r] = s->part->equal[r] || s->lambda[r] > s->w[r];
-    for (double apart = 1e-8; apart < 0.1; apart *= 10) {
+    for (double apart = 1e-8; apart < 0.1 && !svm_part_stopped(s->part); apart *= 10) {
         int64_t rank = 0;
         while (rank < n && sigma[rank] > (1 - apart) * sigma[0])
             rank++;
@@ -460,7 +460,7 @@ static attsvm_status refine(spectral *s, attsvm_error *err)
                                     err));
             TRY(svm_part_settle(s->part, s->scale, s->W, err));
             TRY(certify(s, &gap, err));
-        } while (gap < 0.5 * before);
+        } while (gap < 0.5 * before && !svm_part_stopped(s->part));
     }
     return ATTSVM_OK;
 }
@@ -485,7 +485,7 @@ attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double t
         if (status == ATTSVM_OK)
             status = certify(&s, &now, err);
         idle = s.best < 0.7 * before || s.mu > SPECTRAL_CLOSE ? 0 : idle + 1;
-        going = going && s.best > tol && idle < SPECTRAL_IDLE;
+        going = going && s.best > tol && idle < SPECTRAL_IDLE && !svm_part_stopped(part);
     }
     if (status == ATTSVM_OK && s.best > tol)
         status = refine(&s, err);

@@ -154,6 +154,21 @@ check 'one result' cmp threads1.npz threads5.npz
 check 'one report' cmp threads1.json threads2.json
 check 'one report' cmp threads1.json threads5.json
 
+# ------------------------------------------------------------- stopped inside a long core
+good generate --kind planted-W --n 120 --T 10 --d 40 --push 0.5 --seed 3 -o wide.npz -q
+for norm in nuc spectral l1 linf; do
+    for limit in 0.001 0.3; do # in the Frobenius solver that all norms start from, and later
+        run svm wide.npz --problem W --select ids --norm $norm --threads 1 --time-limit $limit \
+            --json -o late.npz
+        [ $norm-$limit = nuc-0.3 ] || # which may well be in time
+            check "status 1, stalled: $norm, $limit s" \
+                [ "$status $("$helper" json status <out)" = '1 "stalled"' ]
+        run check wide.npz late.npz
+        check 'consistent or proved' grep -qE 'consistent|late.npz: valid' out
+    done
+done
+rm -f wide.npz late.npz
+
 # ---------------------------------------------------------------------------- bad input
 bad 2 'missing.npz' svm missing.npz
 bad 2 '--problem q: expected one of' svm line.npz --problem q

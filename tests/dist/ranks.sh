@@ -174,6 +174,20 @@ for result in late stopped; do
 done
 rm -f hard.npz
 
+# inside the core of another norm, which takes far longer
+good generate --kind planted-W --n 300 --T 10 --d 64 --push 0.5 --seed 3 -o wide.npz -q
+for norm in spectral l1; do
+    attsvm=$many
+    run svm wide.npz --problem W --select ids --norm $norm --time-limit 0.5 --threads 1 --json \
+        -o late.npz
+    [ $status -eq 1 ] || problem 'a limit of time is not status 1'
+    check 'stalled by the limit' [ "$("$helper" json status <out)" = '"stalled"' ]
+    attsvm=$one
+    run check wide.npz late.npz
+    says 'consistent: every row holds'
+done
+rm -f wide.npz
+
 # ------------------------------------------------------- a dead rank, and going on after it
 flags='p.npz --model p --iters 2000 --record 500 -q --threads 1'
 good train $flags -o whole.npz

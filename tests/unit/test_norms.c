@@ -136,12 +136,13 @@ static void nothing_to_separate(void **state)
 }
 
 /* More rows than are gathered at first: constraint generation, the same value as all at once. */
-static void many_rows(void **state)
+enum { PLANTED_N = 90, PLANTED_T = 9, PLANTED_D = 5 };
+
+/* Tokens on the sphere; the one that a W wants most is moved towards it. */
+static attsvm_data *planted(int64_t *alpha)
 {
-    (void)state;
-    enum { n = 90, T = 9, d = 5 };
+    enum { n = PLANTED_N, T = PLANTED_T, d = PLANTED_D };
     static double X[n * T * d], Z[n * d];
-    static int64_t alpha[n];
     double W[d * d];
     base_random r = base_random_stream(11, 0);
     base_random_gauss_fill(&r, W, d * d);
@@ -164,7 +165,14 @@ static void many_rows(void **state)
         for (int64_t a = 0; a < d; a++)
             X[(i * T + alpha[i]) * d + a] += 0.5 * g[a] / sqrt(size);
     }
-    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+    return open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+}
+
+static void many_rows(void **state)
+{
+    (void)state;
+    int64_t alpha[PLANTED_N];
+    attsvm_data *data = planted(alpha);
     const char *const norms[] = { "nuc", "spectral", "lq:3", "l1", "linf" };
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
         attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, norms[k]);
@@ -172,6 +180,62 @@ static void many_rows(void **state)
             solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
         attsvm_solution_free(solution);
     }
+    attsvm_data_free(data);
+}
+
+/*
+ * A solve that is broken off after `share` of its time, in the Frobenius solver, a pass or a core:
+ * what it says is in the norm of the problem, and the checker finds the same.
+ */
+static int64_t stopped(const attsvm_data *data, attsvm_svm_settings settings,
+                       const attsvm_selection *selection, const attsvm_svm_info *whole,
+                       double share)
+{
+    attsvm_error err;
+    attsvm_problem *problem;
+    attsvm_solution *part;
+    settings.time_limit = share > 0 ? share * whole->seconds : 1e-9;
+    assert_ok(attsvm_problem_create(&problem, data, selection, &settings, &err), err);
+    assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &part, &err), err);
+    attsvm_svm_info info = attsvm_solution_info(part);
+    attsvm_claim claim = attsvm_solution_claim(part);
+    attsvm_report report = verdict(data, &claim);
+    assert_true(info.outcome == ATTSVM_STALLED ? report.consistent : report.valid);
+    assert_near(report.dual, info.dual, 1e-9 * whole->norm);
+    assert_true(info.dual <= whole->norm * (1 + 1e-8));
+    if (!isnan(info.gap)) {
+        assert_true(info.norm >= whole->norm * (1 - 1e-8));
+        assert_near(report.norm, info.norm, 1e-9 * whole->norm);
+        assert_near(report.gap, info.gap, 1e-8);
+    }
+    attsvm_solution_free(part);
+    attsvm_problem_free(problem);
+    return info.outcome == ATTSVM_STALLED && !isnan(info.gap);
+}
+
+static void stopping_in_every_norm(void **state)
+{
+    (void)state;
+    int64_t alpha[PLANTED_N], feasible = 0;
+    uint8_t sets[PLANTED_N * PLANTED_T] = { 0 };
+    attsvm_data *data = planted(alpha);
+    const char *const norms[] = { "nuc", "spectral", "lq:3", "l1", "linf", "nuc" };
+    attsvm_selection selection = { .alpha = alpha, .sets = sets };
+    for (int64_t i = 0; i < PLANTED_N; i++)
+        sets[i * PLANTED_T + alpha[i]] = 1;
+    sets[(alpha[0] + 1) % PLANTED_T] = 1; /* one equality */
+    for (size_t k = 0; k < sizeof norms / sizeof *norms; k++)
+        for (int multi = 0; multi < 2; multi++) {
+            attsvm_svm_settings settings =
+                settings_in(multi ? ATTSVM_PROBLEM_MULTI : ATTSVM_PROBLEM_W, norms[k]);
+            attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+            attsvm_svm_info info = attsvm_solution_info(whole);
+            settings.rank = k == 5 && !multi ? 2 : 0; /* a limit that is never reached in time */
+            for (int part = 0; part <= 8; part++)
+                feasible += stopped(data, settings, &selection, &info, part / 8.0);
+            attsvm_solution_free(whole);
+        }
+    assert_true(feasible > 0);
     attsvm_data_free(data);
 }
 
@@ -228,10 +292,15 @@ static void bad_settings_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_row_in_every_norm), cmocka_unit_test(two_corners),
-        cmocka_unit_test(a_rank_limit),          cmocka_unit_test(infeasible_in_every_norm),
-        cmocka_unit_test(nothing_to_separate),   cmocka_unit_test(many_rows),
-        cmocka_unit_test(many_columns),          cmocka_unit_test(bad_settings_are_refused),
+        cmocka_unit_test(one_row_in_every_norm),
+        cmocka_unit_test(two_corners),
+        cmocka_unit_test(a_rank_limit),
+        cmocka_unit_test(infeasible_in_every_norm),
+        cmocka_unit_test(nothing_to_separate),
+        cmocka_unit_test(many_rows),
+        cmocka_unit_test(many_columns),
+        cmocka_unit_test(stopping_in_every_norm),
+        cmocka_unit_test(bad_settings_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
