@@ -293,20 +293,52 @@ static attsvm_status check_count(const cli_call *call, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* A result never takes the place of a file that it is made from; info writes the same data again,
-   which may. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* What is written never takes the place of a file that is read. */
+static attsvm_status spare_arguments(const cli_call *call, const char *flag, const char *file,
+                                     attsvm_error *err)
+{
+    for (int k = 0; k < call->count; k++)
+        if (is_same_file(file, call->arguments[k]))
+            return fail(err, ATTSVM_E_ARG, "%s %s: is the file that is read; name another", flag,
+                        file);
+    return ATTSVM_OK;
+}
+
+static attsvm_status check_checkpoint(const cli_call *call, attsvm_error *err)
+{
+    char file[4096] = "", init[4096] = "";
+    for (int k = 0; cli_table(call->verb, k); k++) {
+        const field *checkpoint = base_settings_find(cli_table(call->verb, k), "checkpoint");
+        if (!checkpoint)
+            continue;
+        const field *start = base_settings_find(cli_table(call->verb, k), "init");
+        base_settings_print(checkpoint, call->settings[k], file, sizeof file);
+        base_settings_print(start, call->settings[k], init, sizeof init);
+    }
+    if (!*file)
+        return ATTSVM_OK;
+    TRY(spare_arguments(call, "--checkpoint", file, err));
+    if (is_same_file(file, init))
+        return fail(err, ATTSVM_E_ARG, "--checkpoint %s: --init reads it; name another", file);
+    const char *output = call->common->output;
+    if (output && (strcmp(file, output) == 0 || is_same_file(file, output)))
+        return fail(err, ATTSVM_E_ARG, "--checkpoint %s: -o writes it; name another", file);
+    return ATTSVM_OK;
+}
+
+/* info writes the same data again, which may take the place of what it reads. */
 static attsvm_status check_output(const cli_call *call, attsvm_error *err)
 {
-    const char *output = call->common->output;
-    struct stat to, from;
-    if (!output || strcmp(call->verb->name, "info") == 0 || stat(output, &to) != 0 ||
-        !S_ISREG(to.st_mode))
-        return ATTSVM_OK;
-    for (int k = 0; k < call->count; k++)
-        if (stat(call->arguments[k], &from) == 0 && from.st_dev == to.st_dev &&
-            from.st_ino == to.st_ino)
-            return fail(err, ATTSVM_E_ARG, "-o %s: is the file that is read; name another", output);
-    return ATTSVM_OK;
+    if (call->common->output && strcmp(call->verb->name, "info") != 0)
+        TRY(spare_arguments(call, "-o", call->common->output, err));
+    return check_checkpoint(call, err);
 }
 
 static attsvm_status allocate_call(cli_call *call, int argc, attsvm_error *err)

@@ -39,7 +39,7 @@ static attsvm_status number_after(const char *text, const char *prefix, double *
 static attsvm_status copy_block(const attsvm_train *t, const model_block *block,
                                 const attsvm_array *array, const char *name, attsvm_error *err)
 {
-    int ndim = block->cols == 1 && block->name[0] != 'K' && block->name[0] != 'Q' ? 1 : 2;
+    int ndim = strchr("WKQ", block->name[0]) ? 2 : 1;
     attsvm_array wanted = { .shape = { block->rows, block->cols }, .ndim = ndim };
     char expected[80], found[160];
     data_shape_text(&wanted, expected, sizeof expected);

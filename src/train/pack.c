@@ -40,12 +40,10 @@ static void step(model_pack *p, double lr, double eps, bool *spoilt)
     la_active()->lanes_axpy(p->l.d * p->l.d, p->rate, p->gradient, p->theta);
 }
 
-static void follow_directions(const model_pack *p, attsvm_train *const *runs)
+static void hand_out(const model_pack *p, attsvm_train *const *runs)
 {
-    for (int64_t k = 0; k < p->count; k++) {
+    for (int64_t k = 0; k < p->count; k++)
         model_pack_get(p, k, runs[k]->theta);
-        train_follow_direction(runs[k]);
-    }
 }
 
 /* From the start again, in the ordinary way. */
@@ -75,9 +73,13 @@ attsvm_status train_pack_run(attsvm_train *const *runs, int64_t count, attsvm_er
     }
     for (int64_t iter = 1; iter <= iters; iter++) {
         step(p, lr, eps, spoilt);
-        if (iter % TRAIN_DIRECTION_STEPS == 0 || iter == iters)
-            follow_directions(p, runs);
+        if (iter % TRAIN_DIRECTION_STEPS != 0)
+            continue;
+        hand_out(p, runs);
+        for (int64_t k = 0; k < count; k++)
+            train_follow_direction(runs[k]);
     }
+    hand_out(p, runs);
     attsvm_status status = ATTSVM_OK;
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
         bool anew = spoilt[k] || model_pack_was_odd(p, k);

@@ -45,6 +45,11 @@ check 'the same run' cmp kq.npz again.npz
 good train contexts.npz --loss ntp --model KQ --iters 50 --record log --checkpoint half.npz --resume \
     -o again.npz
 check 'resumed, the same run' cmp kq.npz again.npz
+cp contexts.npz kept.npz
+bad 2 'is the file that is read' train contexts.npz --loss ntp --checkpoint ./contexts.npz
+bad 2 '--init reads it' train contexts.npz --loss ntp --init run.npz --checkpoint run.npz
+bad 2 '-o writes it' train contexts.npz --loss ntp --checkpoint new.npz -o new.npz
+check 'the data set is still there' cmp contexts.npz kept.npz
 
 # Too few dimensions: a negative answer, with a proof.
 good generate --kind ntp --n 200 --T 6 --d 2 --vocabulary 12 -o flat.npz

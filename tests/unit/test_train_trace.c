@@ -1,4 +1,4 @@
-/* The numbers of a trace, recomputed from the parameters and the attention that are in it. */
+/* The numbers of a trace, recomputed from what is in it; results as start values. */
 #include "unit_train.h"
 
 #include <math.h>
@@ -115,8 +115,51 @@ static void numbers_of_records(void **state)
     attsvm_data_free(data);
 }
 
+/* A run that starts from the result of another stands where that ended, with one dimension too. */
+static void results_are_start_values(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "p", "W", "KQ", "vp", "vpW", "vW", "vKQ" };
+    char file[64];
+    snprintf(file, sizeof file, "/tmp/attsvm-start-%d.npz", (int)getpid());
+    for (int64_t d = 1; d <= 3; d += 2) {
+        attsvm_generate_settings g;
+        attsvm_data *data;
+        attsvm_error err;
+        attsvm_generate_settings_init(&g);
+        g.kind = ATTSVM_GAUSS;
+        g.n = 4;
+        g.T = 3;
+        g.d = d;
+        g.queries = 1;
+        g.dtype = ATTSVM_F64;
+        assert_ok(attsvm_data_generate(&data, &g, &err), err);
+        for (int k = 0; k < 7; k++) {
+            attsvm_train *first = run(data, (setting[]){ { "model", models[k] },
+                                                         { "init", "gauss:1" },
+                                                         { "iters", "3" },
+                                                         { NULL, NULL } });
+            assert_ok(attsvm_archive_write(file, attsvm_train_array(first, 0),
+                                           attsvm_train_count(first), &err),
+                      err);
+            attsvm_train *second = run(data, (setting[]){ { "model", models[k] },
+                                                          { "init", file },
+                                                          { "iters", "0" },
+                                                          { NULL, NULL } });
+            assert_int_equal(first->m->size, second->m->size);
+            assert_memory_equal(first->theta, second->theta,
+                                (size_t)first->m->size * sizeof(double));
+            attsvm_train_free(second);
+            attsvm_train_free(first);
+        }
+        attsvm_data_free(data);
+    }
+    unlink(file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_records) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_records),
+                                        cmocka_unit_test(results_are_start_values) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
