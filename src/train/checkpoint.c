@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMAT = 2, FINGERPRINT = 1024, MOST = 32, SAMPLED_TOKENS = 256 };
+enum { FORMAT = 2, FINGERPRINT = 1024, MOST = 32, SAMPLED_TOKENS = 256, SAMPLED = 1024 };
 
 /* Of some tokens spread over the data set: enough to tell data sets apart. */
 static double data_sum(const attsvm_train *t)
@@ -30,16 +30,35 @@ static double data_sum(const attsvm_train *t)
     return sum;
 }
 
+/* The same of labels, queries, head and fixed parameters. */
+static double rest_sum(const attsvm_train *t)
+{
+    static const char *const names[] = { "Y", "y", "labels", "Z", "v", "V", "W", "p" };
+    double sum = 0;
+    for (size_t a = 0; a < sizeof names / sizeof *names; a++) {
+        const attsvm_array *array = attsvm_data_array(t->data, names[a]);
+        const int64_t count = array ? attsvm_array_count(array) : 0;
+        const int64_t sampled = count < SAMPLED ? count : SAMPLED;
+        for (int64_t k = 0; k < sampled; k++) {
+            int64_t j = (int64_t)((double)count * (double)k / (double)sampled);
+            sum += attsvm_array_get(array, j) * sqrt((double)(1 + k + (int64_t)a * SAMPLED));
+        }
+    }
+    return sum;
+}
+
 static void fingerprint(const attsvm_train *t, char *out)
 {
     const attsvm_train_settings *s = &t->settings;
     snprintf(out, FINGERPRINT,
-             "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g model %d step %s loss %s "
-             "head %s query %s init %s eps %s lstar %s lr %.17g ridge %.17g max_step %.17g rank "
-             "%" PRId64 " batch %" PRId64 " seed %" PRId64 " record %s kernels %s",
-             t->m->n, t->data->tokens, t->m->d, data_sum(t), (int)s->model, s->step,
-             t->m->loss.flag, t->m->head.kind->flag, s->query, s->init, s->eps, s->lstar, s->lr,
-             s->ridge, s->max_step, t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
+             "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g and %.17g model %d step %s "
+             "loss %s head %s kappa %.17g query %s init %s eps %s lstar %s lr %.17g ridge %.17g "
+             "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64
+             " record %s kernels %s",
+             t->m->n, t->data->tokens, t->m->d, data_sum(t), rest_sum(t), (int)s->model, s->step,
+             t->m->loss.flag, t->m->head.kind->flag, t->m->head.kappa, s->query, s->init, s->eps,
+             s->lstar, s->lr, s->ridge, s->max_step, t->m->rank, s->batch, s->seed, s->record,
+             attsvm_kernels());
 }
 
 /* What is kept: name, where it is, how much of it.  One list serves writing and reading. */

@@ -46,6 +46,14 @@ good train contexts.npz --loss ntp --model KQ --iters 50 --record log --checkpoi
     -o again.npz
 check 'resumed, the same run' cmp kq.npz again.npz
 cp contexts.npz kept.npz
+arrays half.npz X:float64:2,2,2=1,0,0,1,1,1,0,2 Y:int8:2=1,1 v:float64:2=1,2
+arrays other.npz X:float64:2,2,2=1,0,0,1,1,1,0,2 Y:int8:2=1,-1 v:float64:2=1,2
+arrays third.npz X:float64:2,2,2=1,0,0,1,1,1,0,2 Y:int8:2=1,1 v:float64:2=2,1
+good train half.npz --head concave:.5 --iters 5 --checkpoint state.npz
+good train half.npz --head concave:.5 --iters 6 --checkpoint state.npz --resume
+bad 2 'another run' train other.npz --head concave:.5 --iters 7 --checkpoint state.npz --resume
+bad 2 'another run' train third.npz --head concave:.5 --iters 7 --checkpoint state.npz --resume
+bad 2 'another run' train half.npz --head concave:.6 --iters 7 --checkpoint state.npz --resume
 bad 2 'is the file that is read' train contexts.npz --loss ntp --checkpoint ./contexts.npz
 bad 2 '--init reads it' train contexts.npz --loss ntp --init run.npz --checkpoint run.npz
 bad 2 '-o writes it' train contexts.npz --loss ntp --checkpoint new.npz -o new.npz
