@@ -66,23 +66,51 @@ static double pool(const pass *c, model_worker *k, const la_rows *tokens, int64_
     return value;
 }
 
-/* Adds |l'| Y df/dv to the block's sum; k->w is overwritten. */
+static bool is_zero(const double *x, int64_t d)
+{
+    for (int64_t j = 0; j < d; j++)
+        if (x[j] != 0)
+            return false;
+    return true;
+}
+
+/* The smallest m of a token that is not zero, 0 where top is not; INFINITY where all are zero. */
+static double first_of_use(model_worker *k, const la_rows *tokens, int64_t top)
+{
+    double M = INFINITY;
+    la_row(tokens, top, k->x);
+    if (!is_zero(k->x, tokens->d))
+        return 0;
+    for (int64_t t = 0; t < tokens->count; t++) {
+        la_row(tokens, t, k->x);
+        if (k->m[t] < M && !is_zero(k->x, tokens->d))
+            M = k->m[t];
+    }
+    return M;
+}
+
+/*
+ * Adds |l'| Y df/dv to the block's sum; k->w is overwritten.  A selected token of zeros leaves u to
+ * the others: u is pooled in units of exp(-M), and df/dv is as many times larger as u is.
+ */
 static void add_head_gradient(const pass *c, model_worker *k, model_partial *part,
-                              const la_rows *tokens, const model_weights *weights, double Y,
-                              double output)
+                              const la_rows *tokens, int64_t top, double Z, double Y, double output)
 {
     const model_head *head = &c->m->head;
     const int64_t T = tokens->count;
+    const double M = first_of_use(k, tokens, top);
     model_scaled slope = c->m->loss.slope(&c->m->loss, output);
+    if (M == INFINITY)
+        return;
     for (int64_t t = 0; t < T; t++)
-        k->w[t] = -k->m[t];
+        k->w[t] = M > 0 && k->m[t] < M ? -INFINITY : M - k->m[t];
     la_exp(k->w, k->w, T);
     for (int64_t t = 0; t < T; t++)
-        k->w[t] /= weights->Z;
+        k->w[t] /= Z;
     memset(k->u, 0, (size_t)head->d * sizeof *k->u);
     la_rows_sum(tokens, k->w, k->u);
     head->kind->by_v(head, k->u, k->head);
-    double factor = model_join(part->v, head->size, &part->v_log, slope.log);
+    double factor = model_join(part->v, head->size, &part->v_log, slope.log - M);
     la_axpy(-factor * slope.value * Y / c->terms, k->head, part->v, head->size);
 }
 
@@ -251,7 +279,7 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
     if (c->gradient && m->trains_v) {
         /* the weights of the attention gradient are kept while u is pooled */
         memcpy(k->scratch, k->w, (size_t)T * sizeof *k->w);
-        add_head_gradient(c, k, part, &tokens, &weights, Y, output);
+        add_head_gradient(c, k, part, &tokens, top, weights.Z, Y, output);
         memcpy(k->w, k->scratch, (size_t)T * sizeof *k->w);
     }
 }
@@ -268,14 +296,6 @@ static void prompt_sequence(const pass *c, model_worker *k, model_partial *part,
     for (int64_t t = 0; t < keys.count; t++)
         k->w[t] *= factor;
     la_rows_sum(&keys, k->w, part->attention);
-}
-
-static bool is_zero(const double *x, int64_t d)
-{
-    for (int64_t j = 0; j < d; j++)
-        if (x[j] != 0)
-            return false;
-    return true;
 }
 
 /*

@@ -324,6 +324,40 @@ static void loss_excess_keeps_its_digits(void **state)
     free(s);
 }
 
+/* The head sees what is left beside a selected token of zeros: u of order exp(-m) at any norm. */
+static void selected_tokens_of_zeros(void **state)
+{
+    (void)state;
+    static const double X[] = { 0, 0, 3, 4 }, Y[] = { 1 }, V[] = { 1, 0, 0, 1 };
+    attsvm_named_array arrays[] = { { "X", { X, { 1, 2, 2 }, 3, ATTSVM_F64 } },
+                                    { "Y", { Y, { 1 }, 1, ATTSVM_F64 } },
+                                    { "V", { V, { 2, 2 }, 2, ATTSVM_F64 } } };
+    static const char *const heads[] = { "linear", "concave:0.5", "relu" };
+    static const double norms[] = { 20, 100, 240, 300, 1e5 };
+    attsvm_data *data;
+    assert_int_equal(attsvm_data_create(&data, arrays, 3, NULL, NULL), ATTSVM_OK);
+    for (int k = 0; k < 15; k++) {
+        model_options options = { .kind = ATTSVM_MODEL_VP,
+                                  .loss = "logistic",
+                                  .head = heads[k % 3],
+                                  .query = "",
+                                  .threads = 1 };
+        const double theta[] = { -norms[k / 3], 0, 0, 0 };
+        double x[4];
+        model_gradient gradient = { .x = x };
+        model *m;
+        assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
+        model_evaluate(m, theta, NULL, 0, &gradient, NULL);
+        /* -l'(0) s u = -(1/2) exp(-m)/(1 + exp(-m)) (3,4), m = 3 norm */
+        double log_size = log(2.5) + theta[0] * 3 - log1p(exp(theta[0] * 3));
+        assert_true(fabs(x[2] / x[3] - 0.75) < 1e-15 && x[3] < 0);
+        assert_true(fabs(gradient.log[1] + log(hypot(x[2], x[3])) - log_size) <
+                    1e-14 * fabs(log_size) + 1e-14);
+        model_free(m);
+    }
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +365,7 @@ int main(void)
         cmocka_unit_test(copies_of_the_selected_token),
         cmocka_unit_test(rivals_of_equal_score),
         cmocka_unit_test(loss_excess_keeps_its_digits),
+        cmocka_unit_test(selected_tokens_of_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
