@@ -372,7 +372,7 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
     if (source->comm)
         status = dist_agree(source->comm, status, err);
     if (status == ATTSVM_OK)
-        status = data_check_ranks(source->comm, err);
+        status = data_check_ranks(data, source->comm, err);
     if (status != ATTSVM_OK) {
         attsvm_data_free(data);
         return status;

@@ -110,9 +110,9 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
 attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err);
 /*
  * Ranks solve the same small problems side by side, and must come to the same bits: an error where
- * their vector kernels differ, on all of them.
+ * their vector kernels differ, or the files that they read, on all of them.
  */
-attsvm_status data_check_ranks(dist_comm *comm, attsvm_error *err);
+attsvm_status data_check_ranks(const attsvm_data *data, dist_comm *comm, attsvm_error *err);
 /* The sequences lo..hi-1 of this rank; all of them where there is one. */
 void data_own(const attsvm_data *data, int64_t *lo, int64_t *hi);
 

@@ -30,20 +30,56 @@ attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-attsvm_status data_check_ranks(dist_comm *comm, attsvm_error *err)
+/* A few bytes in, 52 bits of number out (FNV-1a), so that a double holds it. */
+static uint64_t digest(uint64_t number, const void *bytes, size_t size)
 {
-    double number = 0;
-    if (!comm)
+    for (size_t k = 0; k < size; k++)
+        number = (number ^ ((const unsigned char *)bytes)[k]) * 1099511628211u;
+    return number;
+}
+
+/*
+ * Names, types, shapes, and of each array at most 17 pieces of 64 bytes from its first to its last:
+ * enough to tell another file from a copy of this one, without reading it.
+ */
+static double digest_of(const attsvm_data *data)
+{
+    const size_t piece = 64, pieces = 16;
+    uint64_t number = 14695981039346656037u;
+    for (int64_t k = 0; k < data->count; k++) {
+        const attsvm_array *array = &data->arrays[k].array;
+        const char *name = data->arrays[k].name, *bytes = array->data;
+        size_t size = (size_t)attsvm_array_count(array) * attsvm_dtype_size(array->dtype);
+        size_t step = size / pieces > piece ? size / pieces : piece;
+        number = digest(number, name, strlen(name));
+        number = digest(number, &array->dtype, sizeof array->dtype);
+        number = digest(number, array->shape, (size_t)array->ndim * sizeof *array->shape);
+        for (size_t at = 0; at < size; at += step)
+            number = digest(number, bytes + at, size - at < piece ? size - at : piece);
+        if (size > piece)
+            number = digest(number, bytes + size - piece, piece);
+    }
+    return (double)(number >> 12);
+}
+
+attsvm_status data_check_ranks(const attsvm_data *data, dist_comm *comm, attsvm_error *err)
+{
+    double kernels = 0;
+    if (!comm || dist_size(comm) == 1)
         return ATTSVM_OK;
     for (const char *c = attsvm_kernels(); *c; c++)
-        number = 31 * number + *c;
-    double largest[2] = { number, -number };
-    dist_max(comm, largest, 2);
-    if (largest[0] == -largest[1])
-        return ATTSVM_OK;
-    return fail(err, ATTSVM_E_ARG,
-                "ranks have different vector kernels (this one %s); --kernels chooses one for all",
-                attsvm_kernels());
+        kernels = 31 * kernels + *c;
+    double file = digest_of(data), largest[4] = { kernels, -kernels, file, -file };
+    dist_max(comm, largest, 4);
+    if (largest[0] != -largest[1])
+        return fail(err, ATTSVM_E_ARG,
+                    "ranks have different vector kernels (this one %s); --kernels chooses one for "
+                    "all",
+                    attsvm_kernels());
+    if (largest[2] != -largest[3])
+        return fail(err, ATTSVM_E_DATA,
+                    "ranks see different data: expected the same file, or a copy of it, for all");
+    return ATTSVM_OK;
 }
 
 void data_own(const attsvm_data *data, int64_t *lo, int64_t *hi)

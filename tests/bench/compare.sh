@@ -53,5 +53,11 @@ expect 0 0 'not finished in 15 s' old.json late.json
 expect 0 0 'appeared' absent.json old.json
 expect 1 4 'differs' old.json bad.json
 expect 2 0 'broken.json' old.json broken.json
+for value in NaN '"2.5"'; do
+    result $value 10 3 20 broken.json
+    expect 2 0 'broken.json' old.json broken.json
+done
+echo '{"results": [{"bench": "svm", "what": "P1", "unit": "ms"}]}' >broken.json
+expect 2 0 "broken.json: KeyError('value')" old.json broken.json
 expect 2 0 'missing.json' missing.json old.json
 exit $failed
