@@ -37,10 +37,34 @@ double model_join(double *sum, int64_t count, double *sum_log, double log)
 }
 
 /*
- * Nonlinear heads: u, grad h(u), and e_t = Y grad h(u)'(x_t - x_top), from differences of tokens so
- * that nothing cancels.  Returns h(u).
+ * u - x_top in units of exp(-M), into k->delta, from differences of tokens so that nothing cancels;
+ * x_top into k->x.  Returns M, the smallest m of another token.
  */
-static double pool(const pass *c, model_worker *k, const la_rows *tokens, int64_t top, double Y)
+static double pool(model_worker *k, const la_rows *tokens, int64_t top, double Z)
+{
+    const int64_t T = tokens->count, d = tokens->d;
+    double M = INFINITY;
+    for (int64_t t = 0; t < T; t++)
+        M = t != top && k->m[t] < M ? k->m[t] : M;
+    for (int64_t t = 0; t < T; t++)
+        k->scratch[t] = t == top ? -INFINITY : M - k->m[t];
+    la_exp(k->scratch, k->scratch, T);
+    la_row(tokens, top, k->x);
+    memset(k->delta, 0, (size_t)d * sizeof *k->delta);
+    for (int64_t t = 0; t < T; t++) {
+        la_row(tokens, t, k->u);
+        for (int64_t j = 0; j < d && t != top; j++)
+            k->delta[j] += k->scratch[t] / Z * (k->u[j] - k->x[j]);
+    }
+    return M;
+}
+
+/*
+ * Nonlinear heads: e_t = Y grad h(u)'(x_t - x_top).  Where the gradient at x_top makes it 0, what
+ * the gradient changes from x_top to u counts, exp(-level) k->small.  Returns h(u).
+ */
+static double score_differences(const pass *c, model_worker *k, const la_rows *tokens, int64_t top,
+                                double Y, double *level)
 {
     const model_head *head = &c->m->head;
     const int64_t T = tokens->count, d = head->d;
@@ -50,18 +74,18 @@ static double pool(const pass *c, model_worker *k, const la_rows *tokens, int64_
     la_exp(k->w, k->w, T);
     for (int64_t t = 0; t < T; t++)
         Z += k->w[t];
-    for (int64_t t = 0; t < T; t++)
-        k->w[t] /= Z;
-    memset(k->u, 0, (size_t)d * sizeof *k->u);
-    la_rows_sum(tokens, k->w, k->u);
-    double value = head->kind->gradient(head, c->v, k->u, k->slope, k->head);
-    la_row(tokens, top, k->x);
+    *level = pool(k, tokens, top, Z);
+    double value =
+        head->kind->near(head, c->v, k->x, k->delta, -*level, k->slope, k->turn, k->head);
     for (int64_t t = 0; t < T; t++) {
-        double e = 0;
-        la_row(tokens, t, k->delta);
-        for (int64_t j = 0; j < d; j++)
-            e += k->slope[j] * (k->delta[j] - k->x[j]);
-        k->e[t] = Y * e;
+        double e = 0, change = 0;
+        la_row(tokens, t, k->u);
+        for (int64_t j = 0; j < d; j++) {
+            e += k->slope[j] * (k->u[j] - k->x[j]);
+            change += k->turn[j] * (k->u[j] - k->x[j]);
+        }
+        k->e[t] = e == 0 ? 0 : Y * (e + exp(-*level) * change);
+        k->small[t] = Y * change;
     }
     return value;
 }
@@ -114,27 +138,14 @@ static void add_head_gradient(const pass *c, model_worker *k, model_partial *par
     la_axpy(-factor * slope.value * Y / c->terms, k->head, part->v, head->size);
 }
 
-/* h(u) - h(x_top) for a head that is not linear, u - x_top in units of exp(-M). */
+/* h(u) - h(x_top) for a head that is not linear. */
 static model_scaled head_change(const pass *c, model_worker *k, const la_rows *tokens, int64_t top,
                                 double Z)
 {
     const model_head *head = &c->m->head;
-    const int64_t T = tokens->count, d = head->d;
-    double M = INFINITY;
-    for (int64_t t = 0; t < T; t++)
-        M = t != top && k->m[t] < M ? k->m[t] : M;
+    const double M = pool(k, tokens, top, Z);
     if (M == INFINITY)
         return model_scaled_of(0);
-    for (int64_t t = 0; t < T; t++)
-        k->scratch[t] = t == top ? -INFINITY : M - k->m[t];
-    la_exp(k->scratch, k->scratch, T);
-    la_row(tokens, top, k->x);
-    memset(k->delta, 0, (size_t)d * sizeof *k->delta);
-    for (int64_t t = 0; t < T; t++) {
-        la_row(tokens, t, k->u);
-        for (int64_t j = 0; j < d; j++)
-            k->delta[j] += k->scratch[t] / Z * (k->u[j] - k->x[j]);
-    }
     return (model_scaled){ head->kind->change(head, c->v, k->x, k->delta, -M, k->head), -M };
 }
 
@@ -252,7 +263,7 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
     if (quick && quick_term(c, k, score, T, Y, rate, exponent))
         return;
     int64_t top = model_select(T, k->a, same, k->scratch);
-    double highest = k->a[top], output = 0;
+    double highest = k->a[top], output = 0, level = 0;
     for (int64_t t = 0; t < T; t++)
         k->m[t] = highest - k->a[t];
     if (m->head.kind->linear) {
@@ -261,9 +272,10 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
         for (int64_t t = 0; t < T; t++)
             k->e[t] = Y * (score[t] - score[top]);
     } else {
-        output = Y * pool(c, k, &tokens, top, Y);
+        output = Y * score_differences(c, k, &tokens, top, Y, &level);
     }
-    model_weights weights = model_weigh(T, top, k->m, k->e, same_key, k->w, k->scratch);
+    model_weights weights = model_weigh(T, top, k->m, k->e, m->head.kind->linear ? NULL : k->small,
+                                        level, same_key, k->w, k->scratch);
     if (m->head.kind->linear)
         output = linear_output(m, Y * score[top], &weights);
     if (c->gradient) {

@@ -102,8 +102,8 @@ static la_weighed weigh_slowly(const model *m, model_worker *k, int64_t i, doubl
         k->m[t] = k->a[top] - k->a[t];
         k->e[t] = Y * (score[t] - score[top]);
     }
-    model_weights weights =
-        model_weigh(T, top, k->m, k->e, repeats ? m->same_key + first : NULL, k->w, k->scratch);
+    model_weights weights = model_weigh(T, top, k->m, k->e, NULL, 0,
+                                        repeats ? m->same_key + first : NULL, k->w, k->scratch);
     la_weighed out = { weights.M, weights.Z, Y * score[top] };
     if (weights.pull != 0)
         out.output += exp(-weights.I) * weights.pull;

@@ -21,6 +21,16 @@ static double change(const model_head *head, const double *v, const double *x, c
            head->kappa * (2 * la_dot(x, delta, head->d) + exp(log) * la_dot(delta, delta, head->d));
 }
 
+static double near(const model_head *head, const double *v, const double *x, const double *delta,
+                   double log, double *slope, double *turn, double *scratch)
+{
+    const double scale = exp(log);
+    for (int64_t j = 0; j < head->d; j++)
+        turn[j] = -2 * head->kappa * delta[j];
+    double value = gradient(head, v, x, slope, scratch);
+    return value + scale * change(head, v, x, delta, log, scratch);
+}
+
 static void by_v(const model_head *head, const double *u, double *out)
 {
     memcpy(out, u, (size_t)head->d * sizeof *out);
@@ -30,6 +40,7 @@ const model_head_kind model_head_concave = { .flag = "concave",
                                              .help = "v'u - kappa |u|^2",
                                              .gradient = gradient,
                                              .change = change,
+                                             .near = near,
                                              .by_v = by_v,
                                              .lowest = 0,
                                              .highest = 1e100 };

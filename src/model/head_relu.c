@@ -42,6 +42,27 @@ static double change(const model_head *head, const double *v, const double *x, c
     return sum;
 }
 
+/* Where V_j x is 0, unit j is at work if V_j delta > 0, however small exp(log) is. */
+static double near(const model_head *head, const double *v, const double *x, const double *delta,
+                   double log, double *slope, double *turn, double *scratch)
+{
+    (void)scratch;
+    const double scale = exp(log);
+    double value = 0;
+    memset(slope, 0, (size_t)head->d * sizeof *slope);
+    memset(turn, 0, (size_t)head->d * sizeof *turn);
+    for (int64_t j = 0; j < head->size; j++) {
+        const double *row = head->V + j * head->d;
+        double r = la_dot(row, x, head->d), g = la_dot(row, delta, head->d);
+        double unit = r + scale * g;
+        if (unit > 0 || (r == 0 && g > 0)) {
+            value += v[j] * unit;
+            la_axpy(v[j], row, slope, head->d);
+        }
+    }
+    return value;
+}
+
 static void by_v(const model_head *head, const double *u, double *out)
 {
     for (int64_t j = 0; j < head->size; j++)
@@ -52,6 +73,7 @@ const model_head_kind model_head_relu = { .flag = "relu",
                                           .help = "v' relu(V u)",
                                           .gradient = gradient,
                                           .change = change,
+                                          .near = near,
                                           .by_v = by_v,
                                           .lowest = 1,
                                           .highest = 0 };

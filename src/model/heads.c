@@ -69,9 +69,21 @@ static double user_change(const model_head *head, const double *v, const double 
     return la_dot(slope, delta, head->d);
 }
 
+static double user_near(const model_head *head, const double *v, const double *x,
+                        const double *delta, double log, double *slope, double *turn,
+                        double *scratch)
+{
+    const double scale = exp(log);
+    memset(turn, 0, (size_t)head->d * sizeof *turn);
+    for (int64_t j = 0; j < head->d; j++)
+        scratch[j] = x[j] + scale * delta[j];
+    return user_gradient(head, v, scratch, slope, NULL);
+}
+
 const model_head_kind model_head_user = { .flag = "user",
                                           .help = "the caller's function",
                                           .gradient = user_gradient,
                                           .change = user_change,
+                                          .near = user_near,
                                           .lowest = 1,
                                           .highest = 0 };

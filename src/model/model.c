@@ -312,11 +312,13 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->e = take(a, T);
     w->w = take(a, T);
     w->score = take(a, T);
+    w->small = take(a, T);
     w->scratch = take(a, 2 * T);
     w->u = take(a, d);
     w->slope = take(a, d);
     w->delta = take(a, d);
     w->x = take(a, d);
+    w->turn = take(a, d);
     w->head = take(a, 2 * d + (size_t)m->head.size);
     w->group_M = take(a, chunk);
     w->group_Z = take(a, chunk);

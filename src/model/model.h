@@ -60,7 +60,9 @@ typedef struct model_head model_head;
  * A prediction head f = h(u).
  *   gradient  of h at u into slope (d); returns h(u).  scratch (size) is for the head.
  *   change    (h(x + exp(log) delta) - h(x)) exp(-log), delta (d) of moderate size
- *   by_v      df/dv at u into out (size), for models that train v; NULL where v is fixed
+ *   near      the same at u = x + exp(log) delta, where exp(log) may be far below the rounding of
+ * x: the gradient is slope + exp(log) turn by_v      df/dv at u into out (size), for models that
+ * train v; NULL where v is fixed
  */
 typedef struct model_head_kind {
     const char *flag, *help;
@@ -69,6 +71,8 @@ typedef struct model_head_kind {
                        double *scratch);
     double (*change)(const model_head *head, const double *v, const double *x, const double *delta,
                      double log, double *scratch);
+    double (*near)(const model_head *head, const double *v, const double *x, const double *delta,
+                   double log, double *slope, double *turn, double *scratch);
     void (*by_v)(const model_head *head, const double *u, double *out);
     double lowest, highest; /* range of the parameter after the colon; lowest > highest: none */
 } model_head_kind;
@@ -111,11 +115,13 @@ typedef struct model_weights {
 int64_t model_select(int64_t T, const double *a, const int32_t *same, double *scratch);
 
 /*
- * w (T) from m and e; same_key (T, may be NULL): lowest index of a token with the same key.
- * scratch: 2 T.  w may not overlap the inputs.
+ * w (T) from m and e.  small (T, may be NULL): where e is 0, it is exp(-level) small instead.
+ * same_key (T, may be NULL): lowest index of a token with the same key.  scratch: 2 T.  w may not
+ * overlap the inputs.
  */
 model_weights model_weigh(int64_t T, int64_t top, const double *m, const double *e,
-                          const int32_t *same_key, double *w, double *scratch);
+                          const double *small, double level, const int32_t *same_key, double *w,
+                          double *scratch);
 
 /* ----------------------------------------------------------------------- model */
 
@@ -144,7 +150,9 @@ typedef struct model_worker {
     double *exponent;              /* chunk: its log-scale                                    */
     double *a, *m, *e, *w, *score; /* T: logits, distances, score differences, weights        */
     double *scratch;               /* 2 T                                                     */
+    double *small;                 /* T: score differences below the rounding of e            */
     double *u, *slope, *delta, *x; /* d: pooled token, gradient of the head                   */
+    double *turn;                  /* d: how that gradient changes                            */
     double *head;                  /* scratch of the head                                     */
     double *group_M, *group_Z, *group_output; /* chunk: of each term                          */
     la_group group[2];                        /* being read, and being added up               */

@@ -9,7 +9,9 @@
  * A token of another score (e_t != 0) has weight of order exp(-m_t).  One of the same score
  * (e_t = 0) has weight s_t times the pull, of order exp(-m_t - I), I the smallest m among tokens
  * of another score: second order, and far below what a double holds while it may still be the
- * largest of all.  Tokens with the key of top drop out of the gradient whatever their weight (their
+ * largest of all.  (Where c depends on u, e_t = 0 may itself mean exp(-L) E_t, L = min m: then the
+ * order is exp(-m_t - L), and I the smallest exponent of any s_t e_t.)  Tokens with the key of top
+ * drop out of the gradient whatever their weight (their
  * key difference is zero), so they must not take part in the largest exponent that is factored out.
  */
 #include "model/model.h"
@@ -39,18 +41,26 @@ int64_t model_select(int64_t T, const double *a, const int32_t *same, double *sc
     return largest(T, scratch);
 }
 
+static double entry(const double *small, int64_t t)
+{
+    return small ? small[t] : 0;
+}
+
 /* Any mixture of equal scores and equal keys. */
 static model_weights weigh_general(int64_t T, int64_t top, const double *m, const double *e,
-                                   const int32_t *same_key, double *w, double *scratch)
+                                   const double *small, double level, const int32_t *same_key,
+                                   double *w, double *scratch)
 {
     model_weights out = { INFINITY, 0, 0, INFINITY };
     double *exponent = scratch, *value = scratch + T;
-    for (int64_t t = 0; t < T; t++)
-        if (e[t] != 0 && m[t] < out.I)
-            out.I = m[t];
+    for (int64_t t = 0; t < T; t++) {
+        exponent[t] = e[t] != 0 ? m[t] : entry(small, t) != 0 ? m[t] + level : INFINITY;
+        out.I = exponent[t] < out.I ? exponent[t] : out.I;
+    }
     for (int64_t t = 0; t < T; t++) {
         w[t] = 0;
-        exponent[t] = e[t] != 0 ? m[t] : m[t] + out.I;
+        if (exponent[t] == INFINITY)
+            exponent[t] = m[t] + out.I;
         if (t == top || (same_key && same_key[t] == same_key[top]))
             exponent[t] = INFINITY;
         out.M = exponent[t] < out.M ? exponent[t] : out.M;
@@ -65,10 +75,12 @@ static model_weights weigh_general(int64_t T, int64_t top, const double *m, cons
 
     /* pull in units of exp(-I) */
     for (int64_t t = 0; t < T; t++)
-        value[t] = e[t] != 0 ? out.I - m[t] : -INFINITY;
+        value[t] = e[t] != 0              ? out.I - m[t]
+                   : entry(small, t) != 0 ? out.I - m[t] - level
+                                          : -INFINITY;
     la_exp(value, value, T);
     for (int64_t t = 0; t < T; t++)
-        out.pull += value[t] * e[t];
+        out.pull += value[t] * (e[t] != 0 ? e[t] : entry(small, t));
     out.pull /= out.Z;
     if (out.M == INFINITY)
         return out;
@@ -78,7 +90,12 @@ static model_weights weigh_general(int64_t T, int64_t top, const double *m, cons
         value[t] = out.M - exponent[t];
     la_exp(value, value, T);
     for (int64_t t = 0; t < T; t++) {
-        w[t] = value[t] * (e[t] != 0 ? e[t] - pull : -out.pull);
+        if (e[t] != 0)
+            w[t] = value[t] * (e[t] - pull);
+        else if (entry(small, t) != 0)
+            w[t] = value[t] * (entry(small, t) - exp(level - out.I) * out.pull);
+        else
+            w[t] = value[t] * -out.pull;
         sum += w[t];
     }
     w[top] = -sum;
@@ -90,7 +107,8 @@ static model_weights weigh_general(int64_t T, int64_t top, const double *m, cons
  * sum of the weights is pull: w_top = -pull.
  */
 model_weights model_weigh(int64_t T, int64_t top, const double *m, const double *e,
-                          const int32_t *same_key, double *w, double *scratch)
+                          const double *small, double level, const int32_t *same_key, double *w,
+                          double *scratch)
 {
     double M = INFINITY;
     bool plain = !same_key;
@@ -101,7 +119,7 @@ model_weights model_weigh(int64_t T, int64_t top, const double *m, const double 
         plain &= e[t] != 0;
     }
     if (!plain || M == INFINITY)
-        return weigh_general(T, top, m, e, same_key, w, scratch);
+        return weigh_general(T, top, m, e, small, level, same_key, w, scratch);
     for (int64_t t = 0; t < T; t++)
         w[t] = M - m[t];
     w[top] = -M; /* its place gives exp(-M) */

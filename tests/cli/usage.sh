@@ -29,6 +29,13 @@ grep -q '^attsvm: generat is no verb; did you mean generate?$' err || problem 'n
 run xyzzy
 grep -q '^attsvm: xyzzy is no verb; attsvm help lists them$' err || problem 'no hint'
 bad 2 'did you mean info' help infp
+if "$attsvm" --version | grep -q '^MPI *no'; then
+    export OMPI_COMM_WORLD_SIZE=2
+    bad 2 'mpirun started 2 processes' train x.npz
+    OMPI_COMM_WORLD_SIZE=1
+    bad 2 'x.npz' train x.npz
+    unset OMPI_COMM_WORLD_SIZE
+fi
 
 # ----------------------------------------------------------------------- help of each verb
 verbs=$("$attsvm" help | sed -n '/^Verbs/,/^$/s/^  \([a-z]*\) .*/\1/p')

@@ -358,6 +358,70 @@ static void selected_tokens_of_zeros(void **state)
     attsvm_data_free(data);
 }
 
+/* Direction and size of the gradient of p = norm (a, b) under a nonlinear head, one sequence. */
+static void check_prompt(const attsvm_data *data, const char *head, bool lanes, const double p[2],
+                         const double direction[2], double log_size)
+{
+    model_options options = {
+        .kind = ATTSVM_MODEL_P, .loss = "logistic", .head = head, .query = "", .threads = 1
+    };
+    double x[2];
+    model_gradient gradient = { .x = x };
+    model *m;
+    assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
+    m->lanes = lanes ? m->lanes : NULL;
+    model_evaluate(m, p, NULL, 0, &gradient, NULL);
+    const double size = hypot(x[0], x[1]);
+    assert_true(hypot(x[0] / size - direction[0], x[1] / size - direction[1]) < 1e-14);
+    assert_true(fabs(gradient.log[0] + log(size) - log_size) < 1e-13 * fabs(log_size));
+    model_free(m);
+}
+
+/*
+ * A unit whose row of V is at right angles to the selected token: V x = 0, 1, -2 with logits 0,
+ * -norm, -2 norm.  r = e^-norm (1 - 2 e^-norm)/Z > 0 and the unit is at work, at any norm; the
+ * gradient is -l'(r) e^-norm (x_1 - x_0) but for e^-2norm, l'(0) = 1/2.
+ */
+static void units_at_right_angles(void **state)
+{
+    (void)state;
+    static const double X[] = { 1, 1, 2, 1, 0, 2 }, Y[] = { 1 }, V[] = { 1, -1 }, v[] = { 1 };
+    attsvm_named_array arrays[] = { { "X", { X, { 1, 3, 2 }, 3, ATTSVM_F64 } },
+                                    { "Y", { Y, { 1 }, 1, ATTSVM_F64 } },
+                                    { "V", { V, { 1, 2 }, 2, ATTSVM_F64 } },
+                                    { "v", { v, { 1 }, 1, ATTSVM_F64 } } };
+    static const double norms[] = { 40, 300, 800, 1e5 };
+    attsvm_data *data;
+    assert_int_equal(attsvm_data_create(&data, arrays, 4, NULL, NULL), ATTSVM_OK);
+    for (int k = 0; k < 8; k++) {
+        const double norm = norms[k / 2], p[] = { -norm, -3 * norm }, direction[] = { -1, 0 };
+        check_prompt(data, "relu", k % 2, p, direction, log(0.5) - norm);
+    }
+    attsvm_data_free(data);
+}
+
+/*
+ * h(u) = v'u - |u|^2/2 at x_0 = (1, .5) has the gradient (2, 0), at right angles to x_1 - x_0 =
+ * (0, 1): its rival has e = -e^-m, m its distance, from u - x_0 = e^-m (0, 1), and the gradient is
+ * l'(h(x_0)) e^-2m (0, 1) but for e^-m.
+ */
+static void gradients_at_right_angles(void **state)
+{
+    (void)state;
+    static const double X[] = { 1, 0.5, 1, 1.5, 0, 0 }, Y[] = { 1 }, v[] = { 3, 0.5 };
+    attsvm_named_array arrays[] = { { "X", { X, { 1, 3, 2 }, 3, ATTSVM_F64 } },
+                                    { "Y", { Y, { 1 }, 1, ATTSVM_F64 } },
+                                    { "v", { v, { 2 }, 1, ATTSVM_F64 } } };
+    static const double norms[] = { 40, 300, 800, 1e5 };
+    attsvm_data *data;
+    assert_int_equal(attsvm_data_create(&data, arrays, 3, NULL, NULL), ATTSVM_OK);
+    for (int k = 0; k < 4; k++) {
+        const double norm = norms[k], p[] = { 5 * norm, -norm }, direction[] = { 0, 1 };
+        check_prompt(data, "concave:0.5", false, p, direction, -log1p(exp(2.625)) - 2 * norm);
+    }
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +430,8 @@ int main(void)
         cmocka_unit_test(rivals_of_equal_score),
         cmocka_unit_test(loss_excess_keeps_its_digits),
         cmocka_unit_test(selected_tokens_of_zeros),
+        cmocka_unit_test(units_at_right_angles),
+        cmocka_unit_test(gradients_at_right_angles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
