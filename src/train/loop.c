@@ -4,6 +4,7 @@
  */
 #include "train/train.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,12 +251,29 @@ static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool l
     return ATTSVM_OK;
 }
 
+/* Parameters that have left the range of doubles do not come back. */
+static attsvm_status check_range(const attsvm_train *t, attsvm_error *err)
+{
+    const int64_t at = la_active()->first_nonfinite(ATTSVM_F64, t->theta, t->m->size);
+    const model_block *block = t->m->block;
+    if (at < 0)
+        return ATTSVM_OK;
+    while (at >= block->offset + block->count)
+        block++;
+    return fail(
+        err, ATTSVM_E_ARG,
+        "after %" PRId64 " steps entry %" PRId64 " of %s is %g: the run has left the range "
+        "of doubles; take a step size below lr = %g, or a rule of bounded steps (step = ngd)",
+        t->iter, at - block->offset, block->name, t->theta[at], t->settings.lr);
+}
+
 static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
 {
     const attsvm_train_settings *s = &t->settings;
     model_gradient g = { .x = t->gradient };
     model_value v = { .gap = 0 };
     attsvm_train_outcome reason = stop_reason(t);
+    TRY(check_range(t, err));
     for (;;) {
         bool last = reason != ATTSVM_TRAIN_NOT_RUN, stop = reason == ATTSVM_TRAIN_OBSERVER;
         evaluate(t, &g, &v);
@@ -268,7 +286,8 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
         }
         TRY(step_blocks(t, &g, &v, err));
         t->iter++;
-        if (t->iter % TRAIN_DIRECTION_STEPS == 0)
+        bool round = t->iter % TRAIN_DIRECTION_STEPS == 0;
+        if (round)
             train_follow_direction(t);
         reason = stop_reason(t);
         bool late = read_clock(w, t->iter) && s->time_limit > 0 &&
@@ -277,7 +296,11 @@ static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
             follow_first(t, &late);
         if (late && reason == ATTSVM_TRAIN_NOT_RUN)
             reason = ATTSVM_TRAIN_TIME;
-        if (*s->checkpoint && (t->iter % s->every == 0 || reason != ATTSVM_TRAIN_NOT_RUN))
+        bool ends = reason != ATTSVM_TRAIN_NOT_RUN;
+        bool keep = *s->checkpoint && (t->iter % s->every == 0 || ends);
+        if (round || ends || keep)
+            TRY(check_range(t, err));
+        if (keep)
             TRY(train_checkpoint_write(t, err));
     }
     t->info.outcome = reason;

@@ -1,4 +1,4 @@
-/* The numbers of a trace, recomputed from what is in it; results as start values. */
+/* The numbers of a trace, recomputed from what is in it; results as start values; divergence. */
 #include "unit_train.h"
 
 #include <math.h>
@@ -157,9 +157,45 @@ static void results_are_start_values(void **state)
     unlink(file);
 }
 
+/* A run that leaves the range of doubles says so, whatever is trained, and keeps no checkpoint. */
+static void divergence_is_told(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "vp", "vW" };
+    static const char checkpoint[] = "test_train_divergence.npz";
+    attsvm_generate_settings g;
+    attsvm_data *data;
+    attsvm_error err;
+    attsvm_generate_settings_init(&g);
+    g.kind = ATTSVM_PLANTED_P;
+    g.n = 6;
+    g.T = 5;
+    g.d = 4;
+    assert_ok(attsvm_data_generate(&data, &g, &err), err);
+    for (int k = 0; k < 2; k++) {
+        const setting list[] = { { "model", models[k] }, { "loss", "exp" },
+                                 { "step", "gd" },       { "lr", "1e3" },
+                                 { "init", "gauss:3" },  { "checkpoint", checkpoint },
+                                 { "iters", "1000" },    { NULL, NULL } };
+        attsvm_train_settings settings;
+        attsvm_train *t;
+        attsvm_train_settings_init(&settings);
+        for (const setting *s = list; s->name; s++)
+            assert_ok(attsvm_train_settings_set(&settings, s->name, s->value, &err), err);
+        assert_ok(attsvm_train_create(&t, data, &settings, NULL, NULL, &err), err);
+        assert_int_equal(attsvm_train_run(t, NULL, NULL, &err), ATTSVM_E_ARG);
+        assert_non_null(strstr(err.message, "range of doubles"));
+        assert_non_null(strstr(err.message, "lr = 1000"));
+        assert_int_equal(access(checkpoint, F_OK), -1);
+        attsvm_train_free(t);
+    }
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_records),
-                                        cmocka_unit_test(results_are_start_values) };
+                                        cmocka_unit_test(results_are_start_values),
+                                        cmocka_unit_test(divergence_is_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
