@@ -2,7 +2,6 @@
 #include "cli.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* A rank that fails waits so long for the others to come to the same end. */
 static const double patience = 5;
@@ -34,22 +33,14 @@ static bool is_shared(const cli_verb *verb)
     return false;
 }
 
-/* How many processes mpirun has started, as Open MPI and MPICH tell them; NULL: none. */
-static const char *started(void)
-{
-    const char *size = getenv("OMPI_COMM_WORLD_SIZE");
-    size = size ? size : getenv("PMI_SIZE");
-    return size && strtol(size, NULL, 10) > 1 ? size : NULL;
-}
-
 attsvm_status cli_ranks_check(cli_call *call, attsvm_error *err)
 {
     cli_common *common = (cli_common *)call->common;
-    if (dist_size(call->comm) == 1 && started())
+    if (dist_unjoined() > 1)
         return fail(err, ATTSVM_E_ARG,
-                    "mpirun started %.20s processes, but this build has no MPI, and each would do "
-                    "the whole job; `make mpi` builds build-mpi/attsvm",
-                    started());
+                    "mpirun started %d processes, but this build has no MPI, and each would do the "
+                    "whole job; `make mpi` builds build-mpi/attsvm",
+                    dist_unjoined());
     if (dist_size(call->comm) == 1)
         return ATTSVM_OK;
     if (!is_shared(call->verb))

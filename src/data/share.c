@@ -30,12 +30,20 @@ attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* A few bytes in, 52 bits of number out (FNV-1a), so that a double holds it. */
+static const uint64_t START = 14695981039346656037u;
+
+/* A number of some bytes, and of those before them (FNV-1a). */
 static uint64_t digest(uint64_t number, const void *bytes, size_t size)
 {
     for (size_t k = 0; k < size; k++)
         number = (number ^ ((const unsigned char *)bytes)[k]) * 1099511628211u;
     return number;
+}
+
+/* As many of its bits as a double holds. */
+static double as_double(uint64_t number)
+{
+    return (double)(number >> 12);
 }
 
 /*
@@ -45,7 +53,7 @@ static uint64_t digest(uint64_t number, const void *bytes, size_t size)
 static double digest_of(const attsvm_data *data)
 {
     const size_t piece = 64, pieces = 16;
-    uint64_t number = 14695981039346656037u;
+    uint64_t number = START;
     for (int64_t k = 0; k < data->count; k++) {
         const attsvm_array *array = &data->arrays[k].array;
         const char *name = data->arrays[k].name, *bytes = array->data;
@@ -59,23 +67,22 @@ static double digest_of(const attsvm_data *data)
         if (size > piece)
             number = digest(number, bytes + size - piece, piece);
     }
-    return (double)(number >> 12);
+    return as_double(number);
 }
 
 attsvm_status data_check_ranks(const attsvm_data *data, dist_comm *comm, attsvm_error *err)
 {
-    double kernels = 0;
+    const char *name = attsvm_kernels();
     if (!comm || dist_size(comm) == 1)
         return ATTSVM_OK;
-    for (const char *c = attsvm_kernels(); *c; c++)
-        kernels = 31 * kernels + *c;
-    double file = digest_of(data), largest[4] = { kernels, -kernels, file, -file };
+    double kernels = as_double(digest(START, name, strlen(name))), file = digest_of(data);
+    double largest[4] = { kernels, -kernels, file, -file };
     dist_max(comm, largest, 4);
     if (largest[0] != -largest[1])
         return fail(err, ATTSVM_E_ARG,
                     "ranks have different vector kernels (this one %s); --kernels chooses one for "
                     "all",
-                    attsvm_kernels());
+                    name);
     if (largest[2] != -largest[3])
         return fail(err, ATTSVM_E_DATA,
                     "ranks see different data: expected the same file, or a copy of it, for all");

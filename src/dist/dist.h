@@ -11,6 +11,8 @@ typedef struct dist_comm dist_comm;
 
 /* The communicator of all processes.  `argc`, `argv` as in main; call once a process. */
 attsvm_status dist_start(dist_comm **out, int *argc, char ***argv, attsvm_error *err);
+/* How many processes a launcher has started that this build, without MPI, cannot join; 0: none. */
+int dist_unjoined(void);
 /* Ends communication (every rank calls it) and frees. */
 void dist_stop(dist_comm *comm);
 /* Ends all processes at once, for a rank that cannot go on. */

@@ -14,6 +14,13 @@ attsvm_status dist_start(dist_comm **out, int *argc, char ***argv, attsvm_error 
     return base_allocate(out, 1, sizeof **out, "communicator", err);
 }
 
+int dist_unjoined(void)
+{
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE"); /* Open MPI; MPICH: */
+    size = size ? size : getenv("PMI_SIZE");
+    return size ? (int)strtol(size, NULL, 10) : 0;
+}
+
 void dist_stop(dist_comm *comm)
 {
     free(comm);

@@ -4,26 +4,6 @@
  */
 #include "unit_train.h"
 
-/* ------------------------------------------------------------------ random data */
-
-static attsvm_data *generate(int32_t kind, int64_t n, int64_t T, int64_t d, int64_t queries,
-                             int64_t seed)
-{
-    attsvm_generate_settings settings;
-    attsvm_data *data;
-    attsvm_error err;
-    attsvm_generate_settings_init(&settings);
-    settings.kind = kind;
-    settings.n = n;
-    settings.T = T;
-    settings.d = d;
-    settings.queries = queries;
-    settings.seed = seed;
-    settings.dtype = ATTSVM_F64;
-    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
-    return data;
-}
-
 static const double *values(const attsvm_train *t, const char *name)
 {
     const attsvm_array *array = attsvm_train_find(t, name);

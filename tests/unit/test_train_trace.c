@@ -123,17 +123,8 @@ static void results_are_start_values(void **state)
     char file[64];
     snprintf(file, sizeof file, "/tmp/attsvm-start-%d.npz", (int)getpid());
     for (int64_t d = 1; d <= 3; d += 2) {
-        attsvm_generate_settings g;
-        attsvm_data *data;
+        attsvm_data *data = generate(ATTSVM_GAUSS, 4, 3, d, 1, 0);
         attsvm_error err;
-        attsvm_generate_settings_init(&g);
-        g.kind = ATTSVM_GAUSS;
-        g.n = 4;
-        g.T = 3;
-        g.d = d;
-        g.queries = 1;
-        g.dtype = ATTSVM_F64;
-        assert_ok(attsvm_data_generate(&data, &g, &err), err);
         for (int k = 0; k < 7; k++) {
             attsvm_train *first = run(data, (setting[]){ { "model", models[k] },
                                                          { "init", "gauss:1" },
@@ -163,15 +154,8 @@ static void divergence_is_told(void **state)
     (void)state;
     static const char *const models[] = { "vp", "vW" };
     static const char checkpoint[] = "test_train_divergence.npz";
-    attsvm_generate_settings g;
-    attsvm_data *data;
+    attsvm_data *data = generate(ATTSVM_PLANTED_P, 6, 5, 4, 0, 0);
     attsvm_error err;
-    attsvm_generate_settings_init(&g);
-    g.kind = ATTSVM_PLANTED_P;
-    g.n = 6;
-    g.T = 5;
-    g.d = 4;
-    assert_ok(attsvm_data_generate(&data, &g, &err), err);
     for (int k = 0; k < 2; k++) {
         const setting list[] = { { "model", models[k] }, { "loss", "exp" },
                                  { "step", "gd" },       { "lr", "1e3" },

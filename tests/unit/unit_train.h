@@ -25,6 +25,24 @@ static inline void make(problem *p)
     assert_ok(attsvm_data_create(&p->data, p->arrays, p->count, NULL, &err), err);
 }
 
+static inline attsvm_data *generate(int32_t kind, int64_t n, int64_t T, int64_t d, int64_t queries,
+                                    int64_t seed)
+{
+    attsvm_generate_settings settings;
+    attsvm_data *data;
+    attsvm_error err;
+    attsvm_generate_settings_init(&settings);
+    settings.kind = kind;
+    settings.n = n;
+    settings.T = T;
+    settings.d = d;
+    settings.queries = queries;
+    settings.seed = seed;
+    settings.dtype = ATTSVM_F64;
+    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
+    return data;
+}
+
 typedef struct setting {
     const char *name, *value;
 } setting;
