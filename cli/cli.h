@@ -132,8 +132,12 @@ cli_progress cli_progress_start(const cli_call *call, const char *what);
 void cli_progress_show(void *progress, int64_t done, int64_t total); /* bytes */
 void cli_progress_end(cli_progress *progress);
 
-/* Refuses verbs that work in one process; silences all ranks but the first. */
-attsvm_status cli_ranks_check(cli_call *call, attsvm_error *err);
+/*
+ * After the command line was read, with the status of that: all ranks fail where one did, where
+ * they were started with different flags, or where the verb works in one process.  Silences all
+ * ranks but the first.
+ */
+attsvm_status cli_ranks_check(cli_call *call, attsvm_status status, attsvm_error *err);
 /*
  * The end of the job on this rank: all ranks end with the same status and answer, and rank 0 has
  * the message.  Where this rank failed and others still wait for it, the message names it and

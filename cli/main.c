@@ -21,9 +21,9 @@ static int exit_of(attsvm_status status)
 
 static attsvm_status run(cli_call *call, attsvm_error *err)
 {
-    TRY(cli_ranks_check(call, err));
     if (call->help) {
-        cli_help_verb(call->verb, stdout);
+        if (dist_rank(call->comm) == 0)
+            cli_help_verb(call->verb, stdout);
         return ATTSVM_OK;
     }
     if (call->common->kernels)
@@ -50,17 +50,28 @@ static const char *verb_name(const char *word)
     return word;
 }
 
-static int run_command(dist_comm *comm, int argc, char **argv)
+/* Without a verb, rank 0 shows what there is, which takes the place of a message. */
+static attsvm_status read_command(cli_call *call, int argc, char **argv, attsvm_error *err)
 {
     const cli_verb *verb;
+    if (argc < 2 && dist_rank(call->comm) == 0) {
+        cli_help_usage(stderr);
+        return ATTSVM_E_ARG;
+    }
+    if (argc < 2)
+        return fail(err, ATTSVM_E_ARG, "rank %d has no verb", dist_rank(call->comm));
+    TRY(cli_verb_find(verb_name(argv[1]), &verb, err));
+    cli_process_name(verb->name);
+    return cli_parse(call, verb, argc - 2, argv + 2, err);
+}
+
+static int run_command(dist_comm *comm, int argc, char **argv)
+{
     cli_call call = { .comm = comm };
     attsvm_error err = { 0 };
-    attsvm_status status = cli_verb_find(verb_name(argv[1]), &verb, &err);
-    const char *name = verb ? verb->name : "";
-    if (status == ATTSVM_OK) {
-        cli_process_name(name);
-        status = cli_parse(&call, verb, argc - 2, argv + 2, &err);
-    }
+    attsvm_status status = read_command(&call, argc, argv, &err);
+    const char *name = call.verb ? call.verb->name : "";
+    status = cli_ranks_check(&call, status, &err);
     if (status == ATTSVM_OK)
         status = run(&call, &err);
     if (status == ATTSVM_OK)
@@ -84,11 +95,7 @@ int main(int argc, char **argv)
         print_error("", err.message);
         return EXIT_MACHINE;
     }
-    int status = EXIT_BAD_INPUT;
-    if (argc >= 2)
-        status = run_command(comm, argc, argv);
-    else if (dist_rank(comm) == 0)
-        cli_help_usage(stderr);
+    int status = run_command(comm, argc, argv);
     dist_stop(comm);
     return status;
 }

@@ -1,7 +1,9 @@
 /* Several processes that do one job: what they say, and how they end together. */
 #include "cli.h"
 
+#include <assert.h>
 #include <math.h>
+#include <string.h>
 
 /* A rank that fails waits so long for the others to come to the same end. */
 static const double patience = 5;
@@ -33,9 +35,77 @@ static bool is_shared(const cli_verb *verb)
     return false;
 }
 
-attsvm_status cli_ranks_check(cli_call *call, attsvm_error *err)
+/* A machine may have its own number of threads, and rank 0 alone prints and writes. */
+static bool may_differ(const settings_table *table, const field *f)
+{
+    return table == &cli_common_table || strcmp(f->name, "threads") == 0;
+}
+
+enum { MOST_FLAGS = 64 };
+
+/* What ranks must have in common: a digest of the verb and one of each setting. */
+typedef struct sheet {
+    uint64_t digests[MOST_FLAGS];
+    const field *fields[MOST_FLAGS]; /* NULL: the verb, or whether help was asked for */
+    const void *settings[MOST_FLAGS];
+    int count;
+} sheet;
+
+static void add(sheet *s, const char *value, const field *f, const void *settings)
+{
+    assert(s->count < MOST_FLAGS);
+    s->digests[s->count] = base_digest(BASE_DIGEST, value, strlen(value));
+    s->fields[s->count] = f;
+    s->settings[s->count++] = settings;
+}
+
+static sheet sheet_of(const cli_call *call)
+{
+    sheet s = { 0 };
+    char value[4096];
+    const settings_table *t;
+    add(&s, call->verb->name, NULL, NULL);
+    add(&s, call->help ? "help" : "", NULL, NULL);
+    for (int k = 0; !call->help && (t = cli_table(call->verb, k)); k++)
+        for (size_t f = 0; f < t->count; f++)
+            if (!may_differ(t, &t->fields[f])) {
+                base_settings_print(&t->fields[f], call->settings[k], value, sizeof value);
+                add(&s, value, &t->fields[f], call->settings[k]);
+            }
+    return s;
+}
+
+/*
+ * Ranks with other flags than rank 0 would wait for messages that nobody sends.  The file of
+ * tokens is compared by what is in it, when it is read.
+ */
+static attsvm_status compare_commands(const cli_call *call, attsvm_error *err)
+{
+    sheet own = sheet_of(call);
+    uint64_t first[MOST_FLAGS];
+    char flag[64], value[256], started[384];
+    int k = 0, rank = dist_rank(call->comm);
+    memcpy(first, own.digests, sizeof first);
+    dist_broadcast(call->comm, first, sizeof first, 0);
+    while (k < MOST_FLAGS && own.digests[k] == first[k])
+        k++;
+    if (k == MOST_FLAGS)
+        return ATTSVM_OK;
+    snprintf(started, sizeof started, "attsvm %s%s", call->verb->name, call->help ? " --help" : "");
+    if (k < own.count && own.fields[k]) {
+        cli_flag_name(own.fields[k], flag, sizeof flag);
+        base_settings_print(own.fields[k], own.settings[k], value, sizeof value);
+        snprintf(started, sizeof started, "--%s %s", flag, *value ? value : "''");
+    }
+    return fail(err, ATTSVM_E_ARG,
+                "rank %d has %s, and rank 0 has not; all ranks must be started with the same flags",
+                rank, started);
+}
+
+attsvm_status cli_ranks_check(cli_call *call, attsvm_status status, attsvm_error *err)
 {
     cli_common *common = (cli_common *)call->common;
+    TRY(dist_agree(call->comm, status, err));
     if (dist_unjoined() > 1)
         return fail(err, ATTSVM_E_ARG,
                     "mpirun started %d processes, but this build has no MPI, and each would do the "
@@ -43,9 +113,10 @@ attsvm_status cli_ranks_check(cli_call *call, attsvm_error *err)
                     dist_unjoined());
     if (dist_size(call->comm) == 1)
         return ATTSVM_OK;
+    TRY(dist_agree(call->comm, compare_commands(call, err), err));
     if (!is_shared(call->verb))
         return fail(err, ATTSVM_E_ARG, "it works in one process; start it without mpirun");
-    if (dist_rank(call->comm) > 0) { /* rank 0 speaks and writes for all */
+    if (dist_rank(call->comm) > 0 && !call->help) { /* rank 0 speaks and writes for all */
         common->output = NULL;
         common->json = false;
         common->quiet = true;

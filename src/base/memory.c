@@ -92,3 +92,10 @@ attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const 
         return fail(err, ATTSVM_E_MEMORY, "%s: no memory for %zu bytes", what, bytes);
     return ATTSVM_OK;
 }
+
+uint64_t base_digest(uint64_t number, const void *bytes, size_t size)
+{
+    for (size_t k = 0; k < size; k++)
+        number = (number ^ ((const unsigned char *)bytes)[k]) * UINT64_C(1099511628211);
+    return number;
+}

@@ -30,16 +30,6 @@ attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-static const uint64_t START = 14695981039346656037u;
-
-/* A number of some bytes, and of those before them (FNV-1a). */
-static uint64_t digest(uint64_t number, const void *bytes, size_t size)
-{
-    for (size_t k = 0; k < size; k++)
-        number = (number ^ ((const unsigned char *)bytes)[k]) * 1099511628211u;
-    return number;
-}
-
 /* As many of its bits as a double holds. */
 static double as_double(uint64_t number)
 {
@@ -53,19 +43,19 @@ static double as_double(uint64_t number)
 static double digest_of(const attsvm_data *data)
 {
     const size_t piece = 64, pieces = 16;
-    uint64_t number = START;
+    uint64_t number = BASE_DIGEST;
     for (int64_t k = 0; k < data->count; k++) {
         const attsvm_array *array = &data->arrays[k].array;
         const char *name = data->arrays[k].name, *bytes = array->data;
         size_t size = (size_t)attsvm_array_count(array) * attsvm_dtype_size(array->dtype);
         size_t step = size / pieces > piece ? size / pieces : piece;
-        number = digest(number, name, strlen(name));
-        number = digest(number, &array->dtype, sizeof array->dtype);
-        number = digest(number, array->shape, (size_t)array->ndim * sizeof *array->shape);
+        number = base_digest(number, name, strlen(name));
+        number = base_digest(number, &array->dtype, sizeof array->dtype);
+        number = base_digest(number, array->shape, (size_t)array->ndim * sizeof *array->shape);
         for (size_t at = 0; at < size; at += step)
-            number = digest(number, bytes + at, size - at < piece ? size - at : piece);
+            number = base_digest(number, bytes + at, size - at < piece ? size - at : piece);
         if (size > piece)
-            number = digest(number, bytes + size - piece, piece);
+            number = base_digest(number, bytes + size - piece, piece);
     }
     return as_double(number);
 }
@@ -75,7 +65,8 @@ attsvm_status data_check_ranks(const attsvm_data *data, dist_comm *comm, attsvm_
     const char *name = attsvm_kernels();
     if (!comm || dist_size(comm) == 1)
         return ATTSVM_OK;
-    double kernels = as_double(digest(START, name, strlen(name))), file = digest_of(data);
+    double kernels = as_double(base_digest(BASE_DIGEST, name, strlen(name))),
+           file = digest_of(data);
     double largest[4] = { kernels, -kernels, file, -file };
     dist_max(comm, largest, 4);
     if (largest[0] != -largest[1])

@@ -62,6 +62,17 @@ static void part_of_an_array(void **state)
     assert_null(base_from(NULL, 1000, sizeof *x));
 }
 
+/* The published values of FNV-1a; a number goes on where another ended. */
+static void digests(void **state)
+{
+    (void)state;
+    assert_true(base_digest(BASE_DIGEST, "", 0) == UINT64_C(0xcbf29ce484222325));
+    assert_true(base_digest(BASE_DIGEST, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(base_digest(BASE_DIGEST, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+    assert_true(base_digest(base_digest(BASE_DIGEST, "foo", 3), "bar", 3) ==
+                UINT64_C(0x85944171f73967e8));
+}
+
 static void arena_measures_then_hands_out(void **state)
 {
     (void)state;
@@ -453,6 +464,7 @@ int main(void)
         cmocka_unit_test(long_messages_are_cut_not_overrun),
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(part_of_an_array),
+        cmocka_unit_test(digests),
         cmocka_unit_test(arena_measures_then_hands_out),
         cmocka_unit_test(every_field_has_a_default),
         cmocka_unit_test(settings_parse_and_refuse),
