@@ -76,6 +76,11 @@ void cli_field_range(const field *f, char *out, size_t size);
 /* "default 100; 1..1e12", as far as there is something to say. */
 void cli_field_note(const field *f, char *out, size_t size);
 
+/* What the field is, and with which others it counts. */
+void cli_field_meaning(const field *f, char *out, size_t size);
+/* Refuses flags that would change nothing beside the others. */
+attsvm_status cli_needs_check(const cli_call *call, attsvm_error *err);
+
 /* Reads argv[0..argc-1], what follows the verb.  cli_call_free in any case. */
 attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **argv,
                         attsvm_error *err);

@@ -370,6 +370,7 @@ attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **a
     reader r = { .call = call, .argc = argc, .argv = argv, .err = err };
     TRY(read_words(&r));
     TRY(check_count(call, err));
+    TRY(cli_needs_check(call, err));
     return check_output(call, err);
 }
 

@@ -67,15 +67,15 @@ static int print_form(const field *f, FILE *out)
 
 static void print_flag(const field *f, FILE *out)
 {
-    char note[400], text[1024];
+    char note[400], meaning[512], text[1024];
     cli_field_note(f, note, sizeof note);
+    cli_field_meaning(f, meaning, sizeof meaning);
     int column = print_form(f, out);
     if (column >= FLAG_COLUMN - 1) {
         fputc('\n', out);
         column = 0;
     }
-    snprintf(text, sizeof text, "%s%s%s%s", f->meaning, note[0] ? " (" : "", note,
-             note[0] ? ")" : "");
+    snprintf(text, sizeof text, "%s%s%s%s", meaning, note[0] ? " (" : "", note, note[0] ? ")" : "");
     cli_wrap(out, text, column, FLAG_COLUMN, width_of(out));
 }
 

@@ -39,9 +39,10 @@ static void put_sentences(FILE *out, const char *text)
 
 static void put_flag(FILE *out, const field *f)
 {
-    char name[64], note[400];
+    char name[64], note[400], meaning[512];
     cli_flag_name(f, name, sizeof name);
     cli_field_note(f, note, sizeof note);
+    cli_field_meaning(f, meaning, sizeof meaning);
     fputs(".TP\n", out);
     if (cli_letter(f))
         fprintf(out, "\\fB\\-%c\\fR, ", cli_letter(f));
@@ -52,7 +53,7 @@ static void put_flag(FILE *out, const field *f)
     if (*cli_placeholder(f))
         fprintf(out, " \\fI%s\\fR", cli_placeholder(f));
     fputc('\n', out);
-    put(out, f->meaning);
+    put(out, meaning);
     if (note[0]) {
         fputs(" (", out);
         put(out, note);

@@ -12,10 +12,11 @@ static void put_cell(FILE *out, const char *text)
 
 static void put_flag(FILE *out, const field *f)
 {
-    char name[64], form[128], standard[64], range[320];
+    char name[64], form[128], standard[64], range[320], meaning[512];
     cli_flag_name(f, name, sizeof name);
     base_settings_print(f, NULL, standard, sizeof standard);
     cli_field_range(f, range, sizeof range);
+    cli_field_meaning(f, meaning, sizeof meaning);
     const char *value = cli_placeholder(f);
     bool on = f->kind == FIELD_BOOL && f->standard != 0;
     char letter[8] = "";
@@ -27,7 +28,7 @@ static void put_flag(FILE *out, const field *f)
     put_cell(out, form);
     put_cell(out, standard);
     put_cell(out, range);
-    put_cell(out, f->meaning);
+    put_cell(out, meaning);
     fputs("\n", out);
 }
 
@@ -73,7 +74,9 @@ void cli_markdown(FILE *out)
     fputs("| `-h`, `--help` |  |  | help, for the verb where there is one |\n\n", out);
     cli_wrap(out,
              "`--name VALUE` and `--name=VALUE` are the same, as are `-` and `_` in names. "
-             "`--no-name` puts out a flag that is on by default, and `--` ends the flags.",
+             "`--no-name` puts out a flag that is on by default, and `--` ends the flags. A flag "
+             "that would "
+             "change nothing beside the others is refused; its line says where it counts.",
              0, 0, 100);
     fputs("\n## Exit status\n\n| status | meaning |\n|---|---|\n", out);
     for (const cli_entry *e = cli_exits; e->name; e++)

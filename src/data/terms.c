@@ -9,6 +9,11 @@ attsvm_status data_terms_create(data_terms *out, const attsvm_data *data, int32_
         terms.Z = attsvm_data_array(data, "Z");
         if (!terms.Z)
             terms.mode = ATTSVM_QUERY_TOKEN;
+        else if (token != 0)
+            return fail(err, ATTSVM_E_ARG,
+                        "query token %" PRId64
+                        ": the data set has queries Z; query = token takes tokens instead",
+                        token);
     }
     if (terms.mode == ATTSVM_QUERY_GIVEN)
         terms.count = data->n * data->queries;

@@ -9,8 +9,7 @@
 static const field joint_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(samples), FIELD_INT, 0, 1e9, 1000,
-      "models vp, vpW: random directions, each at the norms 1, 3, 10, 30, to refute Assumption B",
-      0, 0 },
+      "random directions, each at the norms 1, 3, 10, 30, to refute Assumption B", 0, 0 },
     { F(descent), FIELD_INT, 0, 1e9, 300, "steps of local descent in that search", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of both", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },

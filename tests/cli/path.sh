@@ -40,7 +40,7 @@ good path several.npz --model W --head concave:1 --radii 1:1000:3 -q --threads 2
 check 'same bytes' cmp a.npz b.npz
 
 bad 2 'expected FIRST:LAST:COUNT' path local.npz --radii 1:2
-bad 2 'only the model vp' path local.npz --head-radius 1
+bad 2 'counts only with --model vp' path local.npz --head-radius 1
 bad 2 'local paths are for p and W' path slack.npz --model vp --cone 0.1
 bad 2 'the path of a nonlinear head is that of W' path local.npz --head concave:1
 bad 2 'local.npz' path slack.npz --select local.npz --model vp

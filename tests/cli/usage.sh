@@ -123,4 +123,60 @@ bad 2 'set.npz: one argument too many' info set.npz set.npz
 bad 2 'zsh: completion is made for bash only' completion zsh
 bad 2 'one of them at a time' help --man --markdown
 check 'nothing was written' test ! -e x.npz
+
+# ------------------------------------------------------------ flags that would change nothing
+# idle FLAG REASON ARGUMENT...
+idle() {
+    local flag=$1 reason=$2
+    shift 2
+    bad 2 "--$flag changes nothing here; it counts only $reason" "$@"
+}
+idle push 'with --kind planted-p, planted-W' generate --push 2 -o x.npz
+idle optimal 'with --kind planted-p, planted-W' generate --no-optimal -o x.npz
+idle noise 'with --kind clusters' generate --noise 0.2 -o x.npz
+idle vocabulary 'with --kind vocabulary, onehot' generate --kind tied --vocabulary 9 -o x.npz
+for verb in train verify; do
+    idle max-step 'with --step polyak' $verb set.npz --max-step 2
+    idle lstar 'with --step polyak' $verb set.npz --step gd --lstar 0.1
+    idle every 'with --checkpoint' $verb set.npz --every 10
+    idle resume 'with --checkpoint' $verb set.npz --resume
+    idle query 'with --model W, KQ, vW, vKQ' $verb set.npz --query 0
+    idle rank 'with --model KQ, vKQ' $verb set.npz --model vW --rank 2
+done
+idle samples 'with --model vp, vpW' verify set.npz --samples 10
+idle descent 'with --model vp, vpW' verify set.npz --descent 10
+idle samples 'with --head linear' verify set.npz --model vp --head concave:1 --samples 10
+for verb in svm tokens; do
+    idle q 'with --norm lq' $verb set.npz --q 3
+    idle kappa 'with --head concave' $verb set.npz --kappa 3
+    idle query 'with --problem W, multi, finite' $verb set.npz --problem p --query last
+    idle query-token 'with --problem W, multi, finite' $verb set.npz --problem p --query-token 1
+    idle query-token 'with --query token' $verb set.npz --query all --query-token 1
+    idle duplicates 'with other problems than v' $verb set.npz --problem v --duplicates strict
+    idle threshold 'with --problem multi, finite' $verb set.npz --threshold 0.1
+    idle threshold 'with a result as --select' $verb set.npz --problem multi --threshold 0.1
+done
+idle threshold 'with a result as --select' svm set.npz --problem finite --select sets --threshold 0.1
+idle most 'with --enumerate' tokens set.npz --most 5
+idle searches 'with --enumerate' tokens set.npz --searches 5
+idle steps 'with --enumerate' tokens set.npz --steps 5
+idle radii 'without --ridge-path' path set.npz --radii 1:2:2 --ridge-path 1:2:2
+idle ratio 'with --model vp' path set.npz --ratio 2
+idle ratio 'without --head-radius' path set.npz --model vp --ratio 2 --head-radius 3
+idle head-radius 'with --model vp' path set.npz --head-radius 2
+idle query 'with --model W, KQ' path set.npz --query 1
+idle rank 'with --model KQ' path set.npz --model W --rank 2
+idle threshold 'with --head relu, concave' path set.npz --threshold 0.1
+idle lr 'without --trained' graph set.npz --trained run.npz --lr 2
+idle iters 'without --trained' graph set.npz --trained run.npz --iters 2
+# the value that a flag has anyway may be given, and a flag may be where it counts
+good generate --kind planted-W --n 5 --T 4 --d 8 -o plain.npz -q
+good train plain.npz --iters 3 --max-step 1 --every 1000 --rank 0 -q
+good train plain.npz --iters 3 --step polyak --max-step 0.5 --lstar 0 -q
+good svm plain.npz --problem p --select ids --q 2 --threshold 1e-3 --duplicates merge -q
+good svm plain.npz --norm lq --q 3 --query token --query-token 1 -q
+good svm plain.npz --norm lq:3 --query 1 -q
+bad 2 'query token 1: the data set has queries Z' svm plain.npz --query-token 1
+good help train
+says 'longest step; only with --step'
 finish

@@ -1,0 +1,134 @@
+/*
+ * Flags that count only together with others.  Given where they would change nothing, they are
+ * refused; the help says the same from the same table.
+ */
+#include "cli.h"
+#include "svm/svm.h"
+#include "theory/theory.h"
+#include "train/train.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef struct need {
+    const settings_table *table;
+    const char *flag;   /* counts where the setting `other`...                           */
+    const char *other;  /* has one of `values`, or, after !, none of them; what follows  */
+    const char *values; /* a colon is not looked at                                       */
+    const char *says;   /* the same in words: "counts only ..."                           */
+} need;
+
+static const need needs[] = {
+    { &train_table, "max_step", "step", "polyak", "with --step polyak" },
+    { &train_table, "lstar", "step", "polyak", "with --step polyak" },
+    { &train_table, "every", "checkpoint", "!", "with --checkpoint" },
+    { &train_table, "resume", "checkpoint", "!", "with --checkpoint" },
+    { &train_table, "query", "model", "W|KQ|vW|vKQ", "with --model W, KQ, vW, vKQ" },
+    { &train_table, "rank", "model", "KQ|vKQ", "with --model KQ, vKQ" },
+    { &theory_joint_table, "samples", "model", "vp|vpW", "with --model vp, vpW" },
+    { &theory_joint_table, "samples", "head", "linear", "with --head linear" },
+    { &theory_joint_table, "descent", "model", "vp|vpW", "with --model vp, vpW" },
+    { &theory_joint_table, "descent", "head", "linear", "with --head linear" },
+    { &svm_table, "q", "norm", "lq", "with --norm lq" },
+    { &svm_table, "kappa", "head", "concave", "with --head concave" },
+    { &svm_table, "query", "problem", "W|multi|finite", "with --problem W, multi, finite" },
+    { &svm_table, "query_token", "problem", "W|multi|finite", "with --problem W, multi, finite" },
+    { &svm_table, "query_token", "query", "given|token", "with --query token" },
+    { &svm_table, "duplicates", "problem", "!v", "with other problems than v" },
+    { &svm_table, "threshold", "problem", "multi|finite", "with --problem multi, finite" },
+    { &svm_table, "threshold", "select", "!|opt|ids|sets", "with a result as --select" },
+    { &theory_enumerate_table, "most", "enumerate", "yes", "with --enumerate" },
+    { &theory_enumerate_table, "searches", "enumerate", "yes", "with --enumerate" },
+    { &theory_enumerate_table, "steps", "enumerate", "yes", "with --enumerate" },
+    { &theory_path_table, "radii", "ridge_path", "", "without --ridge-path" },
+    { &theory_path_table, "ratio", "model", "vp", "with --model vp" },
+    { &theory_path_table, "ratio", "head_radius", "0", "without --head-radius" },
+    { &theory_path_table, "head_radius", "model", "vp", "with --model vp" },
+    { &theory_path_table, "query", "model", "W|KQ", "with --model W, KQ" },
+    { &theory_path_table, "rank", "model", "KQ", "with --model KQ" },
+    { &theory_path_table, "threshold", "head", "!linear", "with --head relu, concave" },
+    { &cli_graph_table, "lr", "trained", "", "without --trained" },
+    { &cli_graph_table, "iters", "trained", "", "without --trained" },
+    { &data_generate_table, "push", "kind", "planted-p|planted-W",
+      "with --kind planted-p, planted-W" },
+    { &data_generate_table, "optimal", "kind", "planted-p|planted-W",
+      "with --kind planted-p, planted-W" },
+    { &data_generate_table, "noise", "kind", "clusters", "with --kind clusters" },
+    { &data_generate_table, "vocabulary", "kind", "vocabulary|onehot|ntp|clusters",
+      "with --kind vocabulary, onehot, ntp, clusters" },
+};
+enum { NEEDS = sizeof needs / sizeof *needs };
+
+static bool is_about(const need *n, const field *f)
+{
+    return base_settings_find(n->table, n->flag) == f;
+}
+
+/* Whether `value`, up to a colon, is in "a|b|c"; the empty value is in a list with an empty entry.
+ */
+static bool is_among(const char *value, const char *list)
+{
+    size_t length = strcspn(value, ":");
+    for (;; list++) {
+        size_t entry = strcspn(list, "|");
+        if (entry == length && strncmp(list, value, length) == 0)
+            return true;
+        list += entry;
+        if (!*list)
+            return false;
+    }
+}
+
+/* The setting `name` of any table of the verb. */
+static void print_setting(const cli_call *call, const char *name, char *out, size_t size)
+{
+    const settings_table *t;
+    const field *f = NULL;
+    for (int k = 0; !f && (t = cli_table(call->verb, k)); k++)
+        if ((f = base_settings_find(t, name)))
+            base_settings_print(f, call->settings[k], out, size);
+    assert(f);
+}
+
+static bool is_met(const need *n, const cli_call *call)
+{
+    char value[4096];
+    print_setting(call, n->other, value, sizeof value);
+    bool not = n->values[0] == '!';
+    return is_among(value, n->values + not ) != not ;
+}
+
+/* What the flag would be without having been given changes nothing either. */
+static bool is_standard(const field *f, const cli_call *call)
+{
+    char value[4096], standard[4096];
+    print_setting(call, f->name, value, sizeof value);
+    base_settings_print(f, NULL, standard, sizeof standard);
+    return strcmp(value, standard) == 0;
+}
+
+attsvm_status cli_needs_check(const cli_call *call, attsvm_error *err)
+{
+    char flag[64];
+    for (int g = 0; g < call->given_count; g++)
+        for (int k = 0; k < NEEDS; k++) {
+            const field *f = call->given[g];
+            if (!is_about(&needs[k], f) || is_met(&needs[k], call) || is_standard(f, call))
+                continue;
+            cli_flag_name(f, flag, sizeof flag);
+            return fail(err, ATTSVM_E_ARG, "--%s changes nothing here; it counts only %s", flag,
+                        needs[k].says);
+        }
+    return ATTSVM_OK;
+}
+
+void cli_field_meaning(const field *f, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "%s", f->meaning);
+    const char *join = "; only ";
+    for (int k = 0; k < NEEDS && used < size; k++)
+        if (is_about(&needs[k], f)) {
+            used += (size_t)snprintf(out + used, size - used, "%s%s", join, needs[k].says);
+            join = " and ";
+        }
+}
