@@ -305,7 +305,7 @@ typedef struct attsvm_svm_settings {
     double time_limit;   /* seconds of wall clock; 0: none                                      */
     int64_t query_token; /* of ATTSVM_QUERY_TOKEN                                               */
     int64_t rank;        /* most rank of W; 0: any                                              */
-    int64_t max_iter;    /* most changes of the active set                                      */
+    int64_t max_iter;    /* most iterations: changes of the active set, or steps of the norm    */
     int64_t threads;     /* 0: all cores                                                        */
     int64_t seed;        /* of the sample that the solver starts from                           */
     int32_t problem;     /* attsvm_problem_kind                                                 */

@@ -379,6 +379,8 @@ static attsvm_status pivot(svm_engine *e, double *x, int32_t *old, int32_t *ente
     for (int round = 0; round < MOST_ROUNDS && !asked_to_stop(e); round++) {
         int64_t before = e->count, room = pool->size - before;
         int64_t limit = pool->rows->matrix ? most : (room / 2 + 1 < most ? room / 2 + 1 : most);
+        if (limit > e->max_iterations - e->iterations)
+            limit = e->max_iterations - e->iterations;
         int64_t count = choose(e, entering, best, limit);
         if (count < FEW)
             return ATTSVM_OK;

@@ -105,7 +105,9 @@ static attsvm_status run_gradients(svm_engine *e, bool exact, svm_engine_end *en
     *end = solved ? SVM_SOLVED : SVM_DOUBT;
     if (!solved && e->poll && e->poll(e->poll_context))
         *end = SVM_STOP;
-    if (solved || *end == SVM_STOP)
+    else if (!solved && e->iterations >= e->max_iterations)
+        *end = SVM_LIMIT;
+    if (*end != SVM_DOUBT)
         return ATTSVM_OK;
     e->settled = -1;
     TRY(reserve(e, err));

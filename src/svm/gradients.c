@@ -116,6 +116,11 @@ static void new_gradient(work *w)
     restart_direction(w);
 }
 
+static bool is_spent(const work *w)
+{
+    return w->e->iterations + w->products >= w->e->max_iterations;
+}
+
 /* Until the gradient is nothing beside b; false: it does not come to that. */
 static bool descend(work *w)
 {
@@ -127,6 +132,8 @@ static bool descend(work *w)
         split(w, &free2, &bound2);
         if (sqrt(free2 + bound2) <= SETTLED * size)
             return true;
+        if (is_spent(w))
+            return false;
         if (bound2 > free2) {
             for (int64_t k = 0; k < w->count; k++)
                 if (w->l[k] == 0 && w->g[k] < 0)

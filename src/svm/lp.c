@@ -270,21 +270,23 @@ static bool take_solution(Clp_Simplex *model, columns *c, double *W)
  * its basis: not of so many seconds, which would make the result hang on the clock.  Pieces grow,
  * since a new start may undo some of what the last one did.
  */
-static int64_t run_simplex(Clp_Simplex *model, const columns *c, bool warm)
+static void run_simplex(Clp_Simplex *model, const columns *c, bool warm, int64_t *iterations)
 {
     double entries = (double)c->part->rows * (double)(count_in(c) + 1);
     double piece = fmax(LP_LEAST, LP_WORK / entries);
-    int64_t iterations = 0;
     do {
-        Clp_setMaximumIterations(model, (int)fmin(piece, INT_MAX));
+        double left = (double)(c->part->most - *iterations);
+        Clp_setMaximumIterations(model, (int)fmin(fmin(piece, left), INT_MAX));
         if (warm)
             Clp_primal(model, 0);
         else
             Clp_dual(model, 0);
-        iterations += Clp_numberIterations(model);
+        *iterations += Clp_numberIterations(model);
         piece *= LP_GROW;
-    } while (Clp_status(model) == CLP_CUT && !svm_part_stopped(c->part));
-    return iterations;
+    } while (Clp_status(model) == CLP_CUT && *iterations < c->part->most &&
+             !svm_part_stopped(c->part));
+    if (Clp_status(model) == CLP_CUT && *iterations >= c->part->most)
+        *c->part->spent = true;
 }
 
 /* One program; `warm`: from the basis of the last one. */
@@ -305,7 +307,7 @@ static attsvm_status solve_program(columns *c, bool warm, double *W, bool *solve
         Clp_setDualTolerance(model, CLP_TOLERANCE);
         if (warm)
             carry_basis(model, c, true);
-        *iterations += run_simplex(model, c, warm);
+        run_simplex(model, c, warm, iterations);
         *solved = take_solution(model, c, W);
         carry_basis(model, c, false);
     }

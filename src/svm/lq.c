@@ -394,11 +394,13 @@ static void start(lq_state *s, double q, bool by_S, const double *theta0)
 }
 
 /* Steps until the gap is tol; theta (size) gets the best point, or the last. */
-static int64_t run_stage(lq_state *s, double tol, double *theta)
+static void run_stage(lq_state *s, double tol, double *theta, int64_t *iterations)
 {
-    int64_t k = 0, idle = 0;
+    int64_t idle = 0;
     double residual = residuals(s), mark = INFINITY; /* the gap that was last halved */
-    for (; k < LQ_STEPS && idle < LQ_IDLE && !svm_part_stopped(s->part); k++) {
+    for (int64_t k = 0; k < LQ_STEPS && idle < LQ_IDLE && !svm_part_stopped(s->part) &&
+                        svm_part_step(s->part, iterations);
+         k++) {
         double step = step_once(s, residual);
         (void)residuals(s);
         double gap = certify(s);
@@ -413,7 +415,6 @@ static int64_t run_stage(lq_state *s, double tol, double *theta)
     }
     for (int64_t j = 0; j < s->size; j++)
         theta[j] = s->scale * (isfinite(s->best) ? s->best_theta[j] : s->theta[j]);
-    return k;
 }
 
 /* All stages, one way; the gap reached. */
@@ -426,7 +427,7 @@ static double run_stages(lq_state *s, double q, bool by_S, const double *theta0,
         double next = 1 + (stage - 1) * (q > 2 ? LQ_STAGE : 1 / LQ_STAGE);
         stage = (q > 2) == (next < q) ? next : q;
         start(s, stage, by_S, theta);
-        *iterations += run_stage(s, stage == q ? tol : LQ_STAGE_TOL, theta);
+        run_stage(s, stage == q ? tol : LQ_STAGE_TOL, theta, iterations);
     } while (stage != q && !svm_part_stopped(s->part));
     return s->best;
 }

@@ -81,6 +81,7 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
     bool solved = false;
     memcpy(W, W0, (size_t)(part->p * part->q) * sizeof *W);
     memset(lambda, 0, (size_t)part->rows * sizeof *lambda);
+    run->stopped = run->stopped || run->iterations >= part->most;
     if (svm_part_stopped(part))
         return ATTSVM_OK;
     switch (s->norm) {
@@ -220,6 +221,7 @@ attsvm_status svm_norm_solve(attsvm_problem *problem, const attsvm_claim *warm,
     attsvm_problem fro = *problem; /* the same rows */
     fro.settings.norm = ATTSVM_NORM_FRO;
     fro.settings.tol = 0;
+    fro.settings.max_iter = INT64_MAX; /* the limit is for the steps of the core */
     svm_norm_run run = { .problem = problem,
                          .rows = &problem->rows,
                          .start = base_seconds(),

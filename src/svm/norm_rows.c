@@ -313,6 +313,8 @@ attsvm_status svm_norm_gather(svm_norm_run *run, bool reduce, attsvm_error *err)
     part->rows = run->count;
     part->poll = svm_norm_poll;
     part->poll_context = run;
+    part->most = run->problem->settings.max_iter;
+    part->spent = &run->stopped;
     part->terms = terms;
     part->p = d;
     part->q = rows->matrix ? d : 1;

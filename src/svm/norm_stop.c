@@ -41,6 +41,14 @@ bool svm_norm_poll(void *context)
     return run->stopped;
 }
 
+bool svm_part_step(const svm_part *part, int64_t *iterations)
+{
+    *part->spent = *part->spent || *iterations >= part->most;
+    if (!*part->spent)
+        ++*iterations;
+    return !*part->spent;
+}
+
 bool svm_part_stopped(const svm_part *part)
 {
     return part->poll && part->poll(part->poll_context);

@@ -39,7 +39,6 @@ typedef struct interior {
     double *lambda, *w;                  /* rows: multipliers; slacks <A,W> - b, 0 for equalities */
     double *X, *Z;                       /* order^2 */
     double mu, primal, dual, infeasible; /* tr X, b'lambda, largest |rp| / max(1,|b|) */
-    int64_t iterations;
     /* work */
     double *Zinv, *dX, *dZ, *dXa, *dZa, *L, *T1, *T2, *eig;
     double *H, *rhs, *dlambda, *dw, *dlambda_a, *dw_a, *rp, *rows1, *sums;
@@ -183,7 +182,6 @@ static attsvm_status start(interior *s, const double *W, attsvm_error *err)
     for (int64_t k = 0; k < part->rows; k++)
         s->lambda[k] *= largest > 0 ? START_DUAL / largest : 1;
     dual_matrix(s, s->lambda, 1, s->Z);
-    s->iterations = 0;
     measure(s);
     return ATTSVM_OK;
 }
@@ -280,7 +278,6 @@ static bool step_once(interior *s)
     la_axpy(ad, s->dZ, s->Z, square);
     la_axpy(ap, s->dw, s->w, rows);
     la_axpy(ad, s->dlambda, s->lambda, rows);
-    s->iterations++;
     measure(s);
     return ap > 1e-8 || ad > 1e-8;
 }
@@ -330,7 +327,9 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double en
     }
     status = start(&s, W0, err);
     bool going = true;
-    while (status == ATTSVM_OK && going && s.iterations < NUCLEAR_STEPS) {
+    for (int step = 0;
+         status == ATTSVM_OK && going && step < NUCLEAR_STEPS && svm_part_step(part, iterations);
+         step++) {
         going = step_once(&s);
         double gap = prove_interior(&s, norms, W);
         keep(point, &s, W, gap);
@@ -343,7 +342,6 @@ attsvm_status svm_nuclear_core(const svm_part *part, const double *W0, double en
         going = going && point->gap > fmax(goal, enough) && relative > NUCLEAR_END &&
                 !svm_part_stopped(part);
     }
-    *iterations += s.iterations;
 done:
     free(norms);
     free(W);

@@ -124,7 +124,9 @@ static attsvm_status tangent_rows(limited *s, attsvm_error *err)
                              .term = s->tangent.term,
                              .equal = s->tangent.equal,
                              .poll = part->poll,
-                             .poll_context = part->poll_context };
+                             .poll_context = part->poll_context,
+                             .most = part->most,
+                             .spent = part->spent };
     s->tangent.v[0] = 1;
     for (int64_t r = 0; r < part->rows; r++) {
         const double *u = part->u + r * p, *v = part->v + part->term[r] * q;

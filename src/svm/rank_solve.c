@@ -19,10 +19,13 @@ static int by_row(const void *a, const void *b)
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-/* The multipliers of the convex solution into the list, which contains its tight rows. */
+/* The multipliers of the convex solution into the list, which contains its tight rows, unless a
+   stop came before it was made. */
 static void take_multipliers(svm_norm_run *run, const attsvm_solution *convex)
 {
     const attsvm_claim *claim = &convex->claim;
+    if (run->count == 0)
+        return;
     for (int64_t k = 0; k < run->count; k++)
         run->list[k].lambda = 0;
     for (int64_t k = 0; k < claim->active_count; k++) {

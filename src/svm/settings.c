@@ -33,7 +33,11 @@ static const field svm_fields[] = {
       "attention above which a token belongs to the set taken from a trained model", 0, 0 },
     { F(tol), FIELD_DOUBLE, 0, 1, 0, "relative gap to stop at; 0: 1e-12 for l2, fro, else 1e-9", 0,
       0 },
-    { F(max_iter), FIELD_INT, 1, 1e15, 1e9, "most changes of the active set", 0, 0 },
+    { F(max_iter), FIELD_INT, 1, 1e15, 1e9,
+      "most iterations: changes of the active set; in other norms than l2, fro steps of their "
+      "solver, "
+      "after it is known that there is a solution",
+      0, 0 },
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "seconds of wall clock; 0: no limit", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of the sample that the solver starts from", 0, 0 },

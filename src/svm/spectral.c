@@ -478,14 +478,15 @@ attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double t
         s.equals += part->equal[r] != 0;
     attsvm_status status = prepare(&s, W0, err);
     int64_t k = 0, idle = 0;
-    for (bool going = true; status == ATTSVM_OK && going && k < SPECTRAL_STEPS; k++) {
+    for (bool going = status == ATTSVM_OK; going && svm_part_step(part, iterations); k++) {
         double before = s.best, now;
         going = step_once(&s, &status, err);
         fit_equalities(&s);
         if (status == ATTSVM_OK)
             status = certify(&s, &now, err);
         idle = s.best < 0.7 * before || s.mu > SPECTRAL_CLOSE ? 0 : idle + 1;
-        going = going && s.best > tol && idle < SPECTRAL_IDLE && !svm_part_stopped(part);
+        going = going && status == ATTSVM_OK && s.best > tol && idle < SPECTRAL_IDLE &&
+                k + 1 < SPECTRAL_STEPS && !svm_part_stopped(part);
     }
     if (status == ATTSVM_OK && s.best > tol)
         status = refine(&s, err);
@@ -494,7 +495,6 @@ attsvm_status svm_spectral_core(const svm_part *part, const double *W0, double t
         memcpy(W, s.best_W, (size_t)s.size * sizeof *W);
         memcpy(lambda, s.best_lambda, (size_t)s.rows * sizeof *lambda);
     }
-    *iterations += k;
     free(s.memory);
     return status;
 }

@@ -169,6 +169,27 @@ for norm in nuc spectral l1 linf; do
 done
 rm -f wide.npz late.npz
 
+# ------------------------------------------------------------------ stopped by --max-iter
+good generate --kind planted-p --n 30 --T 6 --d 12 -o limit-p.npz -q
+good generate --kind planted-W --n 12 --T 6 --d 12 -o limit-W.npz -q
+for solve in p:l2 p:l1 p:linf p:lq:3 p:lq:1.2 W:fro W:nuc W:spectral W:l1 W:linf W:lq:3; do
+    set -- limit-${solve%%:*}.npz --problem ${solve%%:*} --norm ${solve#*:} --select ids --json
+    good svm "$@"
+    norm=$("$helper" json norm <out) count=$("$helper" json iterations <out)
+    for limit in 1 $((count / 2)); do
+        run svm "$@" --max-iter $limit -o short.npz
+        [ $status -eq 1 ] || problem 'a limit of iterations is not status 1'
+        json status '"stalled"'
+        json iterations $limit
+        run check $1 short.npz
+        says 'consistent'
+    done
+    good svm "$@" --max-iter $((count + 1))
+    json norm $norm
+    json iterations $count
+done
+rm -f limit-*.npz short.npz
+
 # ---------------------------------------------------------------------------- bad input
 bad 2 'missing.npz' svm missing.npz
 bad 2 '--problem q: expected one of' svm line.npz --problem q
