@@ -27,8 +27,9 @@ static attsvm_status number_of(const train_rule *rule, const char *text, double 
         *parameter = strtod(text + 1, &end);
     if (!end || end == text + 1 || *end || !(*parameter >= rule->lowest) ||
         !(*parameter <= rule->highest))
-        return fail(err, ATTSVM_E_ARG, "step = %s%s: expected %s:NUMBER, the number in %g..%g",
-                    rule->flag, text, rule->flag, rule->lowest, rule->highest);
+        return fail(err, ATTSVM_E_ARG,
+                    "step = %s%s: expected %s:NUMBER, the number in %.10g..%.10g", rule->flag, text,
+                    rule->flag, rule->lowest, rule->highest);
     return ATTSVM_OK;
 }
 

@@ -52,6 +52,13 @@ expect 1 1 'gone' old.json absent.json
 expect 0 0 'not finished in 15 s' old.json late.json
 expect 0 0 'appeared' absent.json old.json
 expect 1 4 'differs' old.json bad.json
+for factor in 0 0.99 -2 nan inf x; do
+    /usr/bin/python3 "$compare" old.json near.json --factor $factor >out 2>err
+    if [ $? -ne 2 ] || ! grep -q -- "--factor: $factor: expected a number of at least 1" err; then
+        echo "a factor of $factor is not refused"
+        failed=1
+    fi
+done
 expect 2 0 'broken.json' old.json broken.json
 for value in NaN '"2.5"'; do
     result $value 10 3 20 broken.json

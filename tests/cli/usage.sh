@@ -177,6 +177,7 @@ good svm plain.npz --problem p --select ids --q 2 --threshold 1e-3 --duplicates 
 good svm plain.npz --norm lq --q 3 --query token --query-token 1 -q
 good svm plain.npz --norm lq:3 --query 1 -q
 bad 2 'query token 1: the data set has queries Z' svm plain.npz --query-token 1
+bad 2 'step = nmd:1: expected nmd:NUMBER, the number in 1.000001..1000000' train plain.npz --step nmd:1
 good help train
 says 'longest step; only with --step'
 finish
