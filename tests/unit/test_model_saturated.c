@@ -82,70 +82,90 @@ static real log_slope(const model *m, real u, real *value)
     return strcmp(m->loss.flag, "exp") == 0 ? -u : 0;
 }
 
+/* A sequence under one query: T tokens, their keys and the logarithms of their softmax. */
+typedef struct sequence {
+    int64_t T, top;
+    real key[MOST_T][MOST_D], token[MOST_T][MOST_D], s[MOST_T];
+    double z[MOST_D];
+} sequence;
+
+/* Keys, tokens and logits b'k_t. */
+static void read_tokens(const model *m, int64_t i, const real *b, sequence *q)
+{
+    double x[MOST_D];
+    la_rows keys = model_rows_of(m->data, &m->keys, i);
+    for (int64_t t = 0; t < q->T; t++) {
+        q->s[t] = 0;
+        la_row(&keys, t, x);
+        for (int64_t j = 0; j < m->d; j++) {
+            q->key[t][j] = x[j];
+            q->s[t] += b[j] * (real)x[j];
+        }
+        attsvm_data_token(m->data, i, t, x);
+        for (int64_t j = 0; j < m->d; j++)
+            q->token[t][j] = x[j];
+    }
+}
+
+static void read_sequence(const model *m, const real *map, int64_t i, int64_t query, sequence *q)
+{
+    const int64_t d = m->d;
+    real b[MOST_D], sum = 0;
+    *q = (sequence){ .T = data_terms_visible(&m->query, i, query) };
+    if (!m->prompt)
+        data_terms_query(&m->query, i, query, q->z);
+    for (int64_t j = 0; j < d; j++) {
+        b[j] = m->prompt ? map[j] : 0;
+        for (int64_t k = 0; !m->prompt && k < d; k++)
+            b[j] += map[j * d + k] * (real)q->z[k];
+    }
+    read_tokens(m, i, b, q);
+    for (int64_t t = 0; t < q->T; t++)
+        q->top = q->s[t] > q->s[q->top] ? t : q->top;
+    real most = q->s[q->top];
+    for (int64_t t = 0; t < q->T; t++)
+        sum += expl(q->s[t] - most);
+    for (int64_t t = 0; t < q->T; t++)
+        q->s[t] += -most - logl(sum);
+}
+
+/* c_t - cbar = sum_tau s_tau (c_t - c_tau), term by term, where c_t = Y slope' x_t. */
+static logged advantage(const sequence *q, int64_t d, real Y, const real *slope, int64_t t)
+{
+    logged sum = { 0, -INFINITY };
+    for (int64_t tau = 0; tau < q->T; tau++) {
+        real e = 0; /* by differences of tokens: exactly 0 for copies */
+        for (int64_t j = 0; j < d; j++)
+            e += Y * slope[j] * (q->token[t][j] - q->token[tau][j]);
+        sum = plus(sum, times((logged){ 1, q->s[tau] }, logged_of(e)));
+    }
+    return sum;
+}
+
 static void reference_term(const model *m, const real *map, const double *v, int64_t i,
                            int64_t query, reference *out)
 {
-    const int64_t d = m->d, T = data_terms_visible(&m->query, i, query);
-    const bool prompt = m->prompt;
-    real key[MOST_T][MOST_D], token[MOST_T][MOST_D], s[MOST_T], c[MOST_T], u[MOST_D] = { 0 };
-    real slope[MOST_D], by_v[MOST_D], b[MOST_D], Y = data_terms_label(&m->query, i, query), loss;
-    double z[MOST_D] = { 0 }, x[MOST_D];
-    la_rows keys = model_rows_of(m->data, &m->keys, i);
-    if (!prompt)
-        data_terms_query(&m->query, i, query, z);
-    for (int64_t j = 0; j < d; j++) {
-        b[j] = prompt ? map[j] : 0;
-        for (int64_t k = 0; !prompt && k < d; k++)
-            b[j] += map[j * d + k] * (real)z[k];
-    }
-    real most = -INFINITY, sum = 0;
-    for (int64_t t = 0; t < T; t++) {
-        s[t] = 0;
-        la_row(&keys, t, x);
-        for (int64_t j = 0; j < d; j++) {
-            key[t][j] = x[j];
-            s[t] += b[j] * (real)x[j];
-        }
-        attsvm_data_token(m->data, i, t, x);
+    const int64_t d = m->d;
+    real slope[MOST_D], by_v[MOST_D], u[MOST_D] = { 0 }, loss;
+    real Y = data_terms_label(&m->query, i, query);
+    sequence q;
+    read_sequence(m, map, i, query, &q);
+    for (int64_t t = 0; t < q.T; t++)
         for (int64_t j = 0; j < d; j++)
-            token[t][j] = x[j];
-        most = s[t] > most ? s[t] : most;
-    }
-    for (int64_t t = 0; t < T; t++)
-        sum += expl(s[t] - most);
-    for (int64_t t = 0; t < T; t++) {
-        s[t] += -most - logl(sum); /* log of the softmax from here on */
-        for (int64_t j = 0; j < d; j++)
-            u[j] += expl(s[t]) * token[t][j];
-    }
+            u[j] += expl(q.s[t]) * q.token[t][j];
     real f = head_value(m, v, u, slope, by_v);
     real log_rate = log_slope(m, Y * f, &loss) - logl((real)m->terms);
     out->loss += loss / (real)m->terms;
     for (int64_t k = 0; m->trains_v && k < m->head.size; k++)
         out->v[k] = plus(out->v[k], times((logged){ -1, log_rate }, logged_of(Y * by_v[k])));
-    int64_t top = 0;
-    for (int64_t t = 0; t < T; t++) {
-        c[t] = 0;
-        for (int64_t j = 0; j < d; j++)
-            c[t] += Y * slope[j] * token[t][j];
-        top = s[t] > s[top] ? t : top;
-    }
-    for (int64_t t = 0; t < T; t++) {
-        /* c_t - cbar = sum_tau s_tau (c_t - c_tau), term by term */
-        logged sum_t = { 0, -INFINITY };
-        for (int64_t tau = 0; tau < T; tau++) {
-            real e = 0; /* by differences of tokens: exactly 0 for copies */
-            for (int64_t j = 0; j < d; j++)
-                e += Y * slope[j] * (token[t][j] - token[tau][j]);
-            sum_t = plus(sum_t, times((logged){ 1, s[tau] }, logged_of(e)));
-        }
-        logged w = times((logged){ -1, log_rate + s[t] }, sum_t);
+    for (int64_t t = 0; t < q.T; t++) {
+        logged w = times((logged){ -1, log_rate + q.s[t] }, advantage(&q, d, Y, slope, t));
         for (int64_t j = 0; j < d; j++) {
-            logged part = times(w, logged_of(key[t][j] - key[top][j]));
-            if (prompt)
+            logged part = times(w, logged_of(q.key[t][j] - q.key[q.top][j]));
+            if (m->prompt)
                 out->G[j] = plus(out->G[j], part);
-            for (int64_t k = 0; !prompt && k < d; k++)
-                out->G[j * d + k] = plus(out->G[j * d + k], times(part, logged_of((real)z[k])));
+            for (int64_t k = 0; !m->prompt && k < d; k++)
+                out->G[j * d + k] = plus(out->G[j * d + k], times(part, logged_of((real)q.z[k])));
         }
     }
 }
