@@ -73,10 +73,10 @@ typedef struct la_group {
     const double *p[LA_MOST_LANES];  /* what logits are taken along                     */
     const double *score[LA_MOST_LANES];
     double *sum[LA_MOST_LANES]; /* own: where sum_t w_t x_t goes                   */
-    double *a, *c;              /* T x lanes: logits, then q; scores, then e       */
+    double *a, *c;              /* T x lanes: logits, then q; scores, then q e     */
     double *w;                  /* weights: T x lanes; own: lanes x T rounded up   */
     double M[LA_MOST_LANES], Z[LA_MOST_LANES], output[LA_MOST_LANES]; /* as la_weighed   */
-    double top[LA_MOST_LANES], pull[LA_MOST_LANES], shift[LA_MOST_LANES];
+    double shift[LA_MOST_LANES]; /* the weights are in proportion to q e - q shift   */
 } la_group;
 
 /* ------------------------------------------------- kernels by instruction set */
@@ -124,8 +124,10 @@ typedef struct la_kernels {
        Either group may be NULL; d >= lanes */
     void (*group_read)(attsvm_dtype dtype, bool own, int64_t d, la_group *ahead,
                        const la_group *behind, double *y);
-    /* `weigh` with Y = 1 for the sequences of a group; M is NaN where it would be false */
-    void (*group_weigh)(la_group *group);
+    /* `weigh` with Y = 1 for the sequences of a group, but M = 0 where no logit is far below the
+       largest; M is NaN where it is left to others.  one: the runs are parts of one sequence; false
+       (and a as it was) where logits are far apart */
+    bool (*group_weigh)(la_group *group, bool one);
     /* Then its weights, times the factor (lanes) of the sequence; 0 where that is 0 */
     void (*group_weights)(la_group *group, bool own, const double *factor);
 } la_kernels;

@@ -14,8 +14,9 @@
 #include <string.h>
 
 enum {
-    LONG_BYTES = 1 << 15, /* mean length of sequences taken one after another        */
-    WINDOW = 24,          /* sequences of a place that are put in order of length    */
+    LONG_BYTES = 56 << 10, /* mean length of sequences taken one after another       */
+    PREFETCHED = 8,        /* scores of a line of the cache                           */
+    WINDOW = 24,           /* sequences of a place that are put in order of length    */
 };
 
 static int64_t row_bytes(const model *m)
@@ -77,16 +78,24 @@ static int64_t sequence_of(const places *at, int64_t s, int q)
     return s < at->count[q] ? at->order[q][s] : -1;
 }
 
+/* Lane q of the group: `length` tokens from `first` on. */
+static void set_run(const model *m, la_group *g, int q, int64_t first, int64_t length)
+{
+    g->length[q] = length;
+    g->rows[q] = row_at(m, first);
+    g->p[q] = m->logit_map;
+    g->score[q] = m->scores + first;
+    for (int64_t t = 0; t < length; t += PREFETCHED) /* they are wanted when the rows are read */
+        __builtin_prefetch(g->score[q] + t);
+}
+
 /* Group number s of the window. */
 static void set_group(const model *m, const places *at, int64_t s, la_group *g)
 {
     for (int q = 0; q < lanes(); q++) {
         const int64_t i = sequence_of(at, s, q);
-        const int64_t first = data_first(m->data, i < 0 ? at->some : i);
-        g->length[q] = i < 0 ? 0 : data_length(m->data, i);
-        g->rows[q] = row_at(m, first);
-        g->score[q] = m->scores + first;
-        g->p[q] = m->logit_map;
+        set_run(m, g, q, data_first(m->data, i < 0 ? at->some : i),
+                i < 0 ? 0 : data_length(m->data, i));
     }
 }
 
@@ -163,7 +172,7 @@ static void weigh_prompt(const model *m, model_worker *k, model_partial *part, c
 {
     double Y[LA_MOST_LANES] = { 0 }, factor[LA_MOST_LANES] = { 0 };
     double M[LA_MOST_LANES], output[LA_MOST_LANES];
-    la_active()->group_weigh(g);
+    la_active()->group_weigh(g, false);
     for (int q = 0; q < lanes(); q++) {
         const int64_t i = sequence_of(at, s, q);
         bool odd = is_odd(m, g, q, i);
@@ -198,8 +207,8 @@ static void short_sequences(const model *m, model_worker *k, model_partial *part
     la_active()->group_read(dtype, false, m->d, NULL, behind, part->attention);
 }
 
-/* Weights of the one sequence whose parts are the runs of the group. */
-static void weigh_parts(const model *m, model_worker *k, model_partial *part, int64_t i,
+/* Weights of the one sequence whose parts are the runs of the group, from logits in k->a. */
+static void weigh_apart(const model *m, model_worker *k, model_partial *part, int64_t i,
                         la_group *g, double terms)
 {
     const int64_t first = data_first(m->data, i), T = data_length(m->data, i);
@@ -208,16 +217,35 @@ static void weigh_parts(const model *m, model_worker *k, model_partial *part, in
     la_weighed out;
     double factor;
     int64_t at = 0;
-    for (int q = 0; q < lanes(); q++)
-        for (int64_t t = 0; t < g->length[q]; t++)
-            k->a[at++] = g->a[t * lanes() + q];
     if (repeats || !la_active()->weigh(T, k->a, m->scores + first, Y, k->w, &out))
         out = weigh_slowly(m, k, i, Y);
     prompt_factors(m, k, part, 1, &out.M, &out.Z, &out.output, terms, &factor);
-    at = 0;
     for (int q = 0; q < lanes(); q++)
         for (int64_t t = 0; t < g->T; t++)
             g->w[t * lanes() + q] = t < g->length[q] ? factor * k->w[at++] : 0;
+}
+
+/* The same from the logits of the group. */
+static void weigh_parts(const model *m, model_worker *k, model_partial *part, int64_t i,
+                        la_group *g, double terms)
+{
+    double factor[LA_MOST_LANES], Y = data_terms_label(&m->query, i, 0), output;
+    int64_t at = 0;
+    if (!la_active()->group_weigh(g, true)) {
+        for (int q = 0; q < lanes(); q++)
+            for (int64_t t = 0; t < g->length[q]; t++)
+                k->a[at++] = g->a[t * lanes() + q];
+        weigh_apart(m, k, part, i, g, terms);
+    } else if (is_odd(m, g, 0, i)) {
+        logits_again(m, k, i, m->logit_map);
+        weigh_apart(m, k, part, i, g, terms);
+    } else {
+        output = Y * g->output[0];
+        prompt_factors(m, k, part, 1, g->M, g->Z, &output, terms, factor);
+        for (int q = lanes() - 1; q >= 0; q--)
+            factor[q] = Y * factor[0];
+        la_active()->group_weights(g, false, factor);
+    }
 }
 
 static void long_sequences(const model *m, model_worker *k, model_partial *part, int64_t lo,
@@ -228,10 +256,8 @@ static void long_sequences(const model *m, model_worker *k, model_partial *part,
     for (int64_t i = lo; i < hi; i++) {
         const int64_t first = data_first(m->data, i), T = data_length(m->data, i);
         for (int q = 0; q < lanes(); q++) {
-            const int64_t from = q * T / lanes();
-            ahead->length[q] = (q + 1) * T / lanes() - from;
-            ahead->rows[q] = row_at(m, first + (ahead->length[q] ? from : 0));
-            ahead->p[q] = m->logit_map;
+            const int64_t from = q * T / lanes(), length = (q + 1) * T / lanes() - from;
+            set_run(m, ahead, q, first + (length ? from : 0), length);
         }
         la_active()->group_read(dtype, false, m->d, ahead, behind, part->attention);
         weigh_parts(m, k, part, i, ahead, terms);
@@ -280,7 +306,7 @@ static int64_t weigh_queries(const model *m, model_worker *k, const places *at, 
                              la_group *g, int64_t term)
 {
     double factor[LA_MOST_LANES] = { 0 };
-    la_active()->group_weigh(g);
+    la_active()->group_weigh(g, false);
     for (int q = 0; q < lanes(); q++) {
         const int64_t i = sequence_of(at, s, q);
         if (i < 0)

@@ -4,17 +4,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { LONGEST = 41, WIDEST = 33 };
+enum { LONGEST = 42, WIDEST = 33 };
 
 /*
- * The weights in long double, and how far rounding may take a kernel from them, in units of the
- * roundings on the way.  With x_t = a_t - second:
+ * The weights in long double, in units of exp(-unit_log), which is M or 0, and how far rounding may
+ * take a kernel from them, in units of the roundings on the way.  With x_t = a_t - second:
+ *
  *   q_t = exp(x_t)                     relative  |x_t| + 4 (the difference, the exponential)
  *   pull = sum q_t e_t / Z             T + 4 roundings of sum q_t |e_t|, and those of the q_t
- *   w_t = q_t (e_t - exp(-M) pull)     where e_t and the shift cancel, what either has lost stays
+ *   w_t = q_t e_t - q_t exp(-M) pull   where the products cancel, what either has lost stays
+ *
+ * With unit 0 a kernel has a_t - a_top in place of x_t.
  */
-static void extended_weights(int64_t T, const double *a, const double *score, long double *w,
-                             double *bound)
+static void extended_weights(int64_t T, const double *a, const double *score, double unit_log,
+                             long double *w, double *bound)
 {
     const double rounding = 0x1p-53;
     int64_t top = 0;
@@ -23,24 +26,26 @@ static void extended_weights(int64_t T, const double *a, const double *score, lo
         top = a[t] > a[top] ? t : top;
     for (int64_t t = 0; t < T; t++)
         second = t != top && a[t] > second ? a[t] : second;
+    const long double M = a[top] - second, far = unit_log == 0 ? M : 0;
     for (int64_t t = 0; t < T; t++) {
         long double x = a[t] - second, q = t == top ? 0 : expl(x);
         long double e = (long double)score[t] - score[top];
         sum += q;
         pull += q * e;
-        off += q * fabsl(e) * ((long double)T + 8 + fabsl(x));
+        off += q * fabsl(e) * ((long double)T + 8 + fabsl(x) + far);
     }
-    long double M = a[top] - second, unit = expl(-M), Z = 1 + unit * sum;
+    long double unit = expl(-M), Z = 1 + unit * sum;
     pull /= Z;
     off /= Z; /* Z itself is off by less than (T + 4 + M) roundings */
     off += fabsl(pull) * ((long double)T + 8 + M);
     for (int64_t t = 0; t < T; t++) {
         long double x = a[t] - second, q = expl(x), e = (long double)score[t] - score[top];
         long double shift = unit * pull, shift_off = unit * off + fabsl(shift) * (M + 4);
-        w[t] = t == top ? -pull : q * (e - shift);
+        w[t] = expl(-far) * (t == top ? -pull : q * (e - shift));
         long double lost =
-            t == top ? off : q * (fabsl(e) + shift_off + fabsl(e - shift) * (fabsl(x) + 6));
-        bound[t] = (double)(rounding * lost) + 1e-300; /* below exp(-700) it is 0 */
+            t == top ? off
+                     : q * (2 * fabsl(e) + shift_off + fabsl(e - shift) * (fabsl(x) + far + 6));
+        bound[t] = (double)(rounding * expl(-far) * lost) + 1e-300; /* below exp(-700) it is 0 */
     }
 }
 
@@ -94,7 +99,7 @@ static void check_sums(const problems *g, const la_group *group, int64_t lanes, 
         usual[k] = !isnan(group->M[k]);
         if (!usual[k])
             continue;
-        extended_weights(T, a, g->score[k], w, lost);
+        extended_weights(T, a, g->score[k], group->M[k], w, lost);
         for (int64_t j = 0; j < g->d; j++) {
             for (int64_t t = 0; t < T; t++) {
                 double x = g->x[k][t * g->d + j];
@@ -130,14 +135,14 @@ static void groups_of(const la_kernels *kernels)
             draw_problems(&second, &r, lanes, d, scale[round / 4], !ragged);
             la_group one = group_of(&first, lanes, p), two = group_of(&second, lanes, p);
             kernels->group_read(ATTSVM_F64, own, d, &one, NULL, NULL);
-            kernels->group_weigh(&one);
+            kernels->group_weigh(&one, false);
             for (int64_t k = 0; k < lanes; k++)
                 factor[k] = isnan(one.M[k]) ? 0 : 0.5 + (double)k;
             kernels->group_weights(&one, own, factor);
             kernels->group_read(ATTSVM_F64, own, d, &two, &one, y[0]);
             bool usual[LA_MOST_LANES] = { false };
             check_sums(&first, &one, lanes, own, factor, y[0], usual);
-            kernels->group_weigh(&two);
+            kernels->group_weigh(&two, false);
             for (int64_t k = 0; k < lanes; k++) {
                 double alone[LONGEST], a[LONGEST];
                 la_weighed out;
@@ -148,7 +153,8 @@ static void groups_of(const la_kernels *kernels)
                 assert_true(usual[k] == !(k == 1 && ragged));
                 if (!usual[k])
                     continue;
-                assert_true(one.M[k] == out.M && fabs(one.Z[k] - out.Z) <= 1e-14 * out.Z);
+                assert_true(one.M[k] == out.M || one.M[k] == 0);
+                assert_true(fabs(one.Z[k] - out.Z) <= 1e-14 * out.Z);
                 assert_true(fabs(one.output[k] - out.output) <= 1e-14 * (1 + fabs(out.output)));
                 factor[k] = 1;
             }
@@ -178,7 +184,7 @@ static void empty_lanes_of(const la_kernels *kernels)
         g.length[k] = k % 2 ? 0 : 1;
     la_group group = group_of(&g, lanes, p);
     kernels->group_read(ATTSVM_F64, false, WIDEST, &group, NULL, NULL);
-    kernels->group_weigh(&group);
+    kernels->group_weigh(&group, false);
     kernels->group_weights(&group, false, factor);
     kernels->group_read(ATTSVM_F64, false, WIDEST, NULL, &group, y);
     bool usual[LA_MOST_LANES] = { false };
@@ -194,11 +200,62 @@ static void empty_lanes(void **state)
     for_every_set(empty_lanes_of);
 }
 
+/*
+ * One sequence whose parts are the runs: the sum is that of the sequence.  Where its logits are far
+ * apart they stay as they are.
+ */
+static void parts_of(const la_kernels *kernels)
+{
+    static problems g;
+    const int64_t lanes = kernels->lanes, d = WIDEST;
+    base_random r = base_random_stream(7, 1);
+    for (int round = 0; round < 40; round++) {
+        double p[WIDEST] = { 1 }, y[WIDEST] = { 0 }, factor[LA_MOST_LANES];
+        const int64_t T = 2 + round;
+        draw_problems(&g, &r, 1, d, round % 4 == 3 ? 2000 : 1, false);
+        la_group group = group_of(&g, 1, p);
+        for (int64_t k = 0; k < lanes; k++) {
+            const int64_t from = k * T / lanes;
+            group.length[k] = (k + 1) * T / lanes - from;
+            group.rows[k] = g.x[0] + (group.length[k] ? from : 0) * d;
+            group.p[k] = p;
+            group.score[k] = g.score[0] + from;
+            factor[k] = 0.5;
+        }
+        double least = INFINITY, most = -INFINITY;
+        for (int64_t t = 0; t < T; t++) {
+            least = fmin(least, g.x[0][t * d]);
+            most = fmax(most, g.x[0][t * d]);
+        }
+        kernels->group_read(ATTSVM_F64, false, d, &group, NULL, NULL);
+        assert_true(kernels->group_weigh(&group, true) == (most - least < 300));
+        if (most - least >= 300) {
+            for (int64_t k = 0; k < lanes; k++)
+                for (int64_t t = 0; t < group.length[k]; t++)
+                    assert_true(g.a[t * lanes + k] == ((const double *)group.rows[k])[t * d]);
+            continue;
+        }
+        kernels->group_weights(&group, false, factor);
+        kernels->group_read(ATTSVM_F64, false, d, NULL, &group, y);
+        bool usual[LA_MOST_LANES];
+        g.length[0] = T;
+        check_sums(&g, &group, 1, false, factor, y, usual);
+        assert_true(usual[0]);
+    }
+}
+
+static void parts_of_a_sequence(void **state)
+{
+    (void)state;
+    for_every_set(parts_of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_of_problems),
         cmocka_unit_test(empty_lanes),
+        cmocka_unit_test(parts_of_a_sequence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
