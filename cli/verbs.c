@@ -30,7 +30,9 @@ const cli_verb cli_verbs[] = {
       "attsvm train planted.npz --model p --step ngd --lr 0.1 --iters 2000 --record log -o run.npz",
       cli_train,
       "Trains a prompt p, its map W, a query-key matrix W or its factors K and Q, with or without "
-      "the head v, by any of the step rules. Gradients are exact however far attention saturates. "
+      "the head v, by any of the step rules. Gradients are exact however far attention saturates, "
+      "as "
+      "long as logits are doubles (1.8e308). "
       "With -o the parameters, the selected tokens ids, the softmax and the trace are written. The "
       "trace has, for every record: trace_iter, the parameters (trace_p, trace_W, ...), "
       "trace_ids, trace_softmax (attention of the selected tokens), trace_loss, trace_excess, "

@@ -166,9 +166,11 @@ static void describe_attention(model *m, const model_worker *k, int64_t term, in
                                int64_t top, double Z, const int32_t *same, const int32_t *same_key)
 {
     double mass = 0, entropy = log(Z), gap = INFINITY;
+    bool beyond = false;
     for (int64_t t = 0; t < T; t++) {
         double share = exp(-k->m[t]) / Z;
         entropy += share * k->m[t];
+        beyond |= !(k->m[t] < INFINITY);
         if (t == top || (same && same[t] == same[top]))
             mass += share;
         if (t != top && !(same_key && same_key[t] == same_key[top]) && k->m[t] < gap)
@@ -177,7 +179,7 @@ static void describe_attention(model *m, const model_worker *k, int64_t term, in
     m->selected[term] = top;
     m->attention[term] = mass;
     m->entropy[term] = entropy > 0 ? entropy : 0;
-    m->gap[term] = gap;
+    m->gap[term] = beyond ? NAN : gap;
 }
 
 /*
@@ -434,7 +436,7 @@ static void evaluate_block(void *context, int64_t b, int worker)
         hi = place_of(c, hi);
     }
     part->attention_log = part->v_log = -INFINITY;
-    part->sums = (model_sums){ .attention_min = INFINITY, .gap = INFINITY };
+    part->sums = MODEL_NO_SUMS;
     if (lo == hi)
         return;
     if (c->gradient) {

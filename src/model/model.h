@@ -162,8 +162,11 @@ typedef struct model_worker {
 typedef struct model_sums {
     double terms, loss, limit, best, attention, entropy, effective, accuracy;
     double attention_min, gap;  /* smallest */
+    double beyond;              /* the first term of gap NaN; INFINITY: none */
     model_scaled excess, small; /* small: L itself, where the loss falls to 0 */
 } model_sums;
+#define MODEL_NO_SUMS                                                                              \
+    ((model_sums){ .attention_min = INFINITY, .gap = INFINITY, .beyond = INFINITY })
 
 /* Sums over one block of sequences, in units of exp(log). */
 typedef struct model_partial {
@@ -202,7 +205,8 @@ typedef struct model {
     double *attention;         /* of the selected token and its copies                    */
     double *entropy;           /* of the softmax                                          */
     double *output;            /* Y f; log f where the loss is of_log                      */
-    double *gap;               /* smallest a_top - a_t over tokens of another key         */
+    double *gap;               /* smallest a_top - a_t over tokens of another key; NaN: some
+                                  a_top - a_t is beyond the range of doubles               */
     double *loss_limit;        /* l(Y h(x_top))                                           */
     double *loss_best;         /* l(best score), fixed linear head; else NaN              */
     model_scaled *loss_excess; /* l(Y f) - loss_limit                              */
@@ -267,6 +271,7 @@ typedef struct model_value {
     model_scaled excess;    /* L - L*(alpha); NaN where several tokens stay          */
     model_scaled over_best; /* L - (1/n) sum l(best score), fixed linear head; or L  */
     double attention_min, attention_mean, entropy, effective_tokens, accuracy, gap;
+    int64_t beyond; /* a term whose logits differ by more than a double holds; -1: none */
 } model_value;
 
 /*

@@ -62,7 +62,7 @@ void model_sum_blocks(model *m, base_block_body *body, void *context)
 {
     m->total = &m->slot[0];
     m->slot[0].attention_log = m->slot[0].v_log = -INFINITY;
-    m->slot[0].sums = (model_sums){ .attention_min = INFINITY, .gap = INFINITY };
+    m->slot[0].sums = MODEL_NO_SUMS;
     if (m->part_lo < m->part_hi)
         m->total = sum_node(m, m->part_lo, m->part_hi, 0, body, context);
 }

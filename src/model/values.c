@@ -22,6 +22,7 @@ model_sums model_sums_add(const model_sums *a, const model_sums *b)
                          .accuracy = a->accuracy + b->accuracy,
                          .attention_min = fmin(a->attention_min, b->attention_min),
                          .gap = fmin(a->gap, b->gap),
+                         .beyond = fmin(a->beyond, b->beyond),
                          .excess = add_unless_nan(a->excess, b->excess),
                          .small = model_scaled_add(a->small, b->small) };
 }
@@ -43,6 +44,7 @@ void model_add_sums(const model *m, int64_t i, model_sums *sums)
                            .accuracy = loss->of_log ? m->loss_limit[t] == 0 : m->output[t] > 0,
                            .attention_min = m->attention[t],
                            .gap = m->gap[t],
+                           .beyond = isnan(m->gap[t]) ? (double)t : INFINITY,
                            .excess = m->loss_excess[t] };
         if (loss->magnitude)
             one.small = loss->magnitude(loss, m->output[t]);
@@ -82,7 +84,8 @@ model_value model_collect_value(model *m)
                       .entropy = sums.entropy / terms,
                       .effective_tokens = sums.effective / terms,
                       .accuracy = sums.accuracy / terms,
-                      .gap = sums.gap };
+                      .gap = sums.gap,
+                      .beyond = isinf(sums.beyond) ? -1 : (int64_t)sums.beyond };
     double best = sums.best / terms;
     /* L - L* = (L - L*(alpha)) + (L*(alpha) - L*): the second is exactly 0 once alpha is opt */
     bool best_known = m->scores && !m->loss.of_log;

@@ -61,8 +61,46 @@ static void add_ridge(const attsvm_train *t, model_gradient *g)
     }
 }
 
-/* All numbers about the present state, whose full gradient was the last. */
-static void measure(attsvm_train *t)
+/* Entry `at` of all blocks is entry *at of the block that is returned. */
+static const char *name_entry(const attsvm_train *t, int64_t *at)
+{
+    const model_block *block = t->m->block;
+    while (*at >= block->offset + block->count)
+        block++;
+    *at -= block->offset;
+    return block->name;
+}
+
+/* Parameters that have left the range of doubles do not come back; nor does a gradient move them
+   whose entries have. */
+static attsvm_status check_range(const attsvm_train *t, attsvm_error *err)
+{
+    int64_t at = la_active()->first_nonfinite(ATTSVM_F64, t->theta, t->m->size);
+    if (at >= 0) {
+        double value = t->theta[at];
+        const char *name = name_entry(t, &at);
+        return fail(
+            err, ATTSVM_E_ARG,
+            "after %" PRId64 " steps entry %" PRId64 " of %s is %g: the run has left the range "
+            "of doubles; take a step size below lr = %g, or a rule of bounded steps (step = ngd)",
+            t->iter, at, name, value, t->settings.lr);
+    }
+    at = la_active()->first_nonfinite(ATTSVM_F64, t->gradient, t->m->size);
+    if (at < 0)
+        return ATTSVM_OK;
+    double value = t->gradient[at];
+    const char *name = name_entry(t, &at);
+    return fail(err, ATTSVM_E_ARG,
+                "after %" PRId64 " steps entry %" PRId64 " of the gradient of %s is %g, beyond the "
+                "range of doubles; scale tokens, queries or the head down",
+                t->iter, at, name, value);
+}
+
+/*
+ * All numbers about the present state, whose full gradient was the last.  Logits that a double does
+ * not hold leave no gradient: the run would stand still without a word.
+ */
+static attsvm_status measure(attsvm_train *t, attsvm_error *err)
 {
     model *m = t->m;
     model_value v;
@@ -85,6 +123,15 @@ static void measure(attsvm_train *t)
     info->margin = v.gap;
     info->nuclear = info->effective_rank = NAN;
     info->direction_change = t->direction_change;
+    if (v.beyond < 0)
+        return ATTSVM_OK;
+    TRY(check_range(t, err));
+    int64_t i, q;
+    data_terms_find(&m->query, v.beyond, &i, &q);
+    return fail(err, ATTSVM_E_ARG,
+                "after %" PRId64 " steps the logits of sequence %" PRId64 " (query %" PRId64
+                ") leave the range of doubles; scale tokens, queries or start values down",
+                t->iter, i, q);
 }
 
 /*
@@ -232,11 +279,13 @@ static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool l
     if (w->watched)
         follow_first(t, &show);
     record &= t->trace.count == 0 || t->trace.iter[t->trace.count - 1] != t->iter;
-    if (!record && !show && !last)
+    bool stands = t->m->gradient_log == -INFINITY && !t->stood; /* the same on all ranks */
+    t->stood |= stands;
+    if (!record && !show && !last && !stands)
         return ATTSVM_OK;
     if (t->settings.batch > 0) /* the numbers are those of the whole data set */
         model_evaluate(t->m, t->theta, NULL, 0, g, NULL);
-    measure(t);
+    TRY(measure(t, err));
     if (last || record)
         TRY(measure_rank(t, err));
     if (record)
@@ -251,32 +300,17 @@ static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool l
     return ATTSVM_OK;
 }
 
-/* Parameters that have left the range of doubles do not come back. */
-static attsvm_status check_range(const attsvm_train *t, attsvm_error *err)
-{
-    const int64_t at = la_active()->first_nonfinite(ATTSVM_F64, t->theta, t->m->size);
-    const model_block *block = t->m->block;
-    if (at < 0)
-        return ATTSVM_OK;
-    while (at >= block->offset + block->count)
-        block++;
-    return fail(
-        err, ATTSVM_E_ARG,
-        "after %" PRId64 " steps entry %" PRId64 " of %s is %g: the run has left the range "
-        "of doubles; take a step size below lr = %g, or a rule of bounded steps (step = ngd)",
-        t->iter, at - block->offset, block->name, t->theta[at], t->settings.lr);
-}
-
 static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
 {
     const attsvm_train_settings *s = &t->settings;
     model_gradient g = { .x = t->gradient };
     model_value v = { .gap = 0 };
     attsvm_train_outcome reason = stop_reason(t);
-    TRY(check_range(t, err));
-    for (;;) {
+    for (bool first = true;; first = false) {
         bool last = reason != ATTSVM_TRAIN_NOT_RUN, stop = reason == ATTSVM_TRAIN_OBSERVER;
         evaluate(t, &g, &v);
+        if (first)
+            TRY(check_range(t, err));
         TRY(report(t, &g, w, last, &stop, err));
         if (last)
             break;

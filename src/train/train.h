@@ -95,6 +95,7 @@ struct attsvm_train {
     double *direction;       /* theta/|theta| at the last multiple of 100 steps  */
     double direction_change; /* of the one before; NAN: none yet                 */
     bool has_direction;
+    bool stood;             /* the gradient was zero once, and the reason was looked at */
     double earlier_seconds; /* of the runs that this one goes on from           */
     double start;
     int64_t *order;  /* mini-batches: permutation of this epoch          */

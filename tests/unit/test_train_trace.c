@@ -1,4 +1,5 @@
-/* The numbers of a trace, recomputed from what is in it; results as start values; divergence. */
+/* The numbers of a trace, recomputed from what is in it; results as start values;
+   what leaves the range of doubles. */
 #include "unit_train.h"
 
 #include <math.h>
@@ -176,10 +177,67 @@ static void divergence_is_told(void **state)
     attsvm_data_free(data);
 }
 
+/* Status and message of three steps on two sequences of tokens of that size, the head of another.
+ */
+static attsvm_status run_large(double size, double head, const char *kind, const char *init,
+                               attsvm_error *err)
+{
+    double X[] = { 1, 0, 0, 1, 0.5, 0.5, 2, 1, 0, -1, 1, 0.25 }, v[] = { head, 0.5 * head };
+    const double Y[] = { 1, -1 };
+    for (size_t k = 0; k < sizeof X / sizeof *X; k++)
+        X[k] *= size;
+    problem p = { .count = 0 };
+    add(&p, "X", (attsvm_array){ X, { 2, 3, 2 }, 3, ATTSVM_F64 });
+    add(&p, "Y", (attsvm_array){ Y, { 2 }, 1, ATTSVM_F64 });
+    add(&p, "v", (attsvm_array){ v, { 2 }, 1, ATTSVM_F64 });
+    make(&p);
+    attsvm_train_settings settings;
+    attsvm_train *t;
+    attsvm_train_settings_init(&settings);
+    assert_ok(attsvm_train_settings_set(&settings, "model", kind, err), *err);
+    settings.init = init;
+    settings.iters = 3;
+    assert_ok(attsvm_train_create(&t, p.data, &settings, NULL, NULL, err), *err);
+    attsvm_status status = attsvm_train_run(t, NULL, NULL, err);
+    attsvm_train_free(t);
+    attsvm_data_free(p.data);
+    return status;
+}
+
+/* Logits and gradients of finite tokens that a double does not hold are told at once. */
+static void products_beyond_doubles_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        double size, head;
+        const char *kind, *init, *says;
+    } cases[] = {
+        { 1e200, 1e-200, "p", "gauss:1e200", "after 0 steps the logits of sequence 0 (query 0)" },
+        { 1e200, 1e-200, "W", "gauss:1e-80", "after 0 steps the logits of sequence 0 (query 0)" },
+        { 1e200, 1e-200, "KQ", "auto", "after 0 steps the logits of sequence 0 (query 0)" },
+        { 1e200, 1e-200, "vp", "gauss:1e200", "after 0 steps entry 0 of the gradient of v" },
+        { 1e200, 1, "p", "zero", "after 0 steps entry 0 of the gradient of p" },
+        { 1e200, 1, "vp", "zero", "after 0 steps entry 0 of the gradient of p" },
+        { 1e150, 1, "p", "zero", NULL },        /* the gradient is 1e300      */
+        { 1e200, 1e-200, "p", "zero", NULL },   /* the logits are             */
+        { 1, 1, "p", "gauss:1e300", NULL },     /* these too                  */
+        { 1e200, 0, "p", "gauss:1e100", NULL }, /* no gradient: equal scores */
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        attsvm_error err = { .message = "" };
+        attsvm_status status =
+            run_large(cases[k].size, cases[k].head, cases[k].kind, cases[k].init, &err);
+        assert_int_equal(status, cases[k].says ? ATTSVM_E_ARG : ATTSVM_OK);
+        if (cases[k].says)
+            assert_non_null(strstr(err.message, cases[k].says));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_records),
                                         cmocka_unit_test(results_are_start_values),
-                                        cmocka_unit_test(divergence_is_told) };
+                                        cmocka_unit_test(divergence_is_told),
+                                        cmocka_unit_test(products_beyond_doubles_are_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
