@@ -12,8 +12,10 @@ static const char head[] =
     "<title>attsvm demo: which word decides?</title>\n<style>\n"
     "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;"
     "color:#222;background:#fff}\nh1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}\n"
-    "svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#222}\n"
-    ".r{margin:.15rem 0}.r b{display:inline-block;width:3rem;font-weight:400;color:#666}\n"
+    "svg{max-width:100%;height:auto;margin-right:1rem}svg text{font:12px "
+    "system-ui,sans-serif;fill:#222}\n"
+    ".r{margin:.15rem 0 .15rem 3rem}"
+    ".r b{display:inline-block;width:3rem;margin-left:-3rem;font-weight:400;color:#666}\n"
     ".r span{border-radius:.25rem;padding:.05rem .25rem}\n"
     ".verdict{border-left:.3rem solid #0072b2;padding:.4rem 1rem;background:#eef6fb}\n"
     "table{border-collapse:collapse}td{padding:.1rem 1rem .1rem 0;vertical-align:top}\n"
@@ -84,17 +86,16 @@ static void draw_course(FILE *out, const cli_demo *d)
             LEFT + 60, place_y(0.12), LEFT + 60, place_y(0.04));
 }
 
-static void draw_panels(FILE *out, const cli_demo *d)
+/* A picture each, so that they are below each other on a narrow screen. */
+static void draw_panel(FILE *out, const cli_demo *d, void (*draw)(FILE *, const cli_demo *),
+                       const char *label)
 {
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-            "height=\"%d\" role=\"img\" aria-label=\"attention and agreement with the max-margin "
-            "direction over the steps\">\n<g>\n",
-            2 * PANEL + 20, HIGH, 2 * PANEL + 20, HIGH);
-    draw_attention(out, d);
-    fprintf(out, "</g>\n<g transform=\"translate(%d 0)\">\n", PANEL + 20);
-    draw_course(out, d);
-    fputs("</g>\n</svg>\n", out);
+            "height=\"%d\" role=\"img\" aria-label=\"%s\">\n",
+            PANEL, HIGH, PANEL, HIGH, label);
+    draw(out, d);
+    fputs("</svg>\n", out);
 }
 
 /* -------------------------------------------------------------------------------- reviews */
@@ -138,7 +139,8 @@ void cli_demo_page(FILE *out, const void *what)
             "At the start every word of a review gets the same share; after %" PRId64
             " steps of normalised gradient descent one word has it all.</p>\n",
             d->n, iter[last]);
-    draw_panels(out, d);
+    draw_panel(out, d, draw_attention, "attention on the picked words over the steps");
+    draw_panel(out, d, draw_course, "agreement with the max-margin direction over the steps");
     fprintf(out,
             "<p class=\"verdict\"><strong>%s.</strong> %s Correlation of the trained p with the "
             "max-margin direction %.4f (an angle of %.1f degrees); it reaches %.1f %% of the best "

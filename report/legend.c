@@ -5,6 +5,7 @@
 #include <string.h>
 
 enum { SAMPLE = 28, GAP = 5, BETWEEN = 14, ROW = 16 };
+static const double LEAST_MARK = 0.6;        /* of a point in the legend, in units of gnuplot */
 static const double FONT = 11, LETTER = 0.6; /* points; width of a letter in units of the font */
 
 /* Markup does not count, nor do the later bytes of a UTF-8 letter. */
@@ -57,8 +58,8 @@ static void draw_sample(const report_figure *f, const report_series *s, double l
         fprintf(out,
                 "set label \"\" at screen %.5f,%.5f point pointtype %d pointsize %.2f "
                 "linecolor rgb \"%s\"\n",
-                (left + SAMPLE / 2.0) / W, y / H, report_point_type(s->mark), report_point_size(s),
-                colour);
+                (left + SAMPLE / 2.0) / W, y / H, report_point_type(s->mark),
+                fmax(report_point_size(s), LEAST_MARK), colour);
 }
 
 static double entry_width(const report_item *item)

@@ -15,7 +15,8 @@ static const char head[] =
     "h2 a { color: inherit; text-decoration: none; }\n"
     "section { border-top: 1px solid #ccc; margin-top: 2.5rem; padding-top: 1.5rem; }\n"
     "figure { margin: 1rem 0; }\n"
-    "figure svg { width: 100%; height: auto; display: block; }\n"
+    ".scroll { overflow-x: auto; }\n"
+    ".scroll svg { width: 100%; min-width: 42rem; height: auto; display: block; }\n"
     "figcaption { font-size: .93rem; color: #333; margin-top: .4rem; }\n"
     "table { border-collapse: collapse; font-size: .9rem; margin: .6rem 0; }\n"
     "th, td { text-align: left; padding: .18rem .9rem .18rem 0; vertical-align: top;\n"
@@ -26,8 +27,16 @@ static const char head[] =
     "dt { color: #666; } dd { margin: 0; }\n"
     ".quiet { color: #666; font-size: .93rem; }\n"
     "code { font: .88em ui-monospace, Menlo, Consolas, monospace; }\n"
-    "@media print { section { break-inside: avoid; } }\n"
-    "@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } }\n"
+    "@media print { section { break-inside: avoid; } .scroll svg { min-width: 0; } }\n"
+    /* a narrow screen scrolls figures, and has the cells of a row below each other */
+    "@media screen and (max-width: 40rem) {\n"
+    "  dl { grid-template-columns: 1fr; }\n"
+    "  table, tbody, tr, td { display: block; }\n"
+    "  tr:first-child { display: none; }\n"
+    "  tr { border-bottom: 1px solid #eee; padding: .3rem 0; }\n"
+    "  td { border: 0; padding: 0; }\n"
+    "  td.value { text-align: left; }\n"
+    "}\n"
     "</style>\n</head>\n<body>\n";
 
 /* Text in which <, > and & stand for themselves. */
@@ -123,7 +132,7 @@ static void put_section(FILE *out, const report_section *s)
         fprintf(out, "; %" PRId64 " %s", s->runs, s->unit ? s->unit : "runs");
     fprintf(out, "; seed %" PRId64 "</p>\n", s->seed);
     if (s->svg)
-        fprintf(out, "<figure>\n%s\n<figcaption>", s->svg);
+        fprintf(out, "<figure>\n<div class=\"scroll\">%s</div>\n<figcaption>", s->svg);
     else
         fputs("<figure>\n<figcaption>", out);
     put(out, s->caption);

@@ -21,7 +21,7 @@ int report_point_type(report_mark mark)
 double report_point_size(const report_series *s)
 {
     double size = s->size > 0 && s->kind == REPORT_POINTS ? s->size : 1;
-    return size * (s->mark == REPORT_DOT ? 0.25 : 0.6);
+    return size * (s->mark == REPORT_DOT ? 0.35 : 0.6);
 }
 
 double report_line_width(const report_series *s)
@@ -292,7 +292,10 @@ static void write_log_tics(char name, const range *r, FILE *out)
         bool first = true;
         for (int k = (int)floor(log10(r->low)); k <= (int)ceil(log10(r->high)); k++)
             for (int digit = 1; digit <= 5; digit += digit == 1 ? 1 : 3) {
-                fprintf(out, "%s%.9g", first ? "" : ", ", digit * pow(10, k));
+                fputs(first ? "" : ", ", out);
+                if (k < -2) /* 0.0005 would run into the label of the axis */
+                    fprintf(out, "\"%de%d\" ", digit, k);
+                fprintf(out, "%.9g", digit * pow(10, k));
                 first = false;
             }
         fprintf(out, ")\nset format %c \"%%g\"\n", name);

@@ -9,7 +9,7 @@ says 'global: In every review'
 says 'Picture: attsvm-demo.html'
 check 'plain when not a terminal' sh -c "! grep -q '$(printf '\033')' out"
 check 'the page is whole' grep -q '^</html>' attsvm-demo.html
-check 'the page has its picture' grep -q '^</svg>' attsvm-demo.html
+check 'the page has its two pictures' [ "$(grep -c '^</svg>' attsvm-demo.html)" -eq 2 ]
 check 'the page needs nothing else' sh -c "! grep -Eq 'src=|href=|@import' attsvm-demo.html"
 
 good demo --json --threads 1 -o page.html

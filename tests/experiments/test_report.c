@@ -132,7 +132,7 @@ static void text_on_the_page_stands_for_itself(void **state)
                                      .caption = "Caption",
                                      .says = "says",
                                      .finds = "finds",
-                                     .svg = "<svg></svg>",
+                                     .svg = "<div class=\"scroll\"><svg></svg></div>",
                                      .numbers = &number,
                                      .number_count = 1,
                                      .seconds = 0.25 };
