@@ -129,7 +129,8 @@ void data_set_memory(attsvm_data *data, bool mapped, int64_t memory);
  *         data_give_back(data, s, end);
  *     }
  *
- * data_ahead asks for tokens that will be read soon.  Both do nothing unless the data set streams.
+ * What goes in order is read ahead by the system; data_ahead asks for tokens that will be read
+ * soon, and few of those around them.  All do nothing unless the data set streams.
  */
 int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi);
 /*
@@ -138,9 +139,15 @@ int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi);
  */
 void data_passed(const attsvm_data *data, int64_t i, int64_t *first);
 void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi);
-/* The same for token t of sequence i, among many that are read here and there. */
+/* The same for single sequences in ascending order; of many, for a stretch of tokens. */
+void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t count);
+/* The same for token t of sequence i. */
 void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t);
+/* Whether tokens are read in order from now on, as at first, or one here and one there. */
+void data_set_order(const attsvm_data *data, bool in_order);
 void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi);
+/* The same where one sequence was read among others that were not: what came with it, too. */
+void data_give_back_around(const attsvm_data *data, int64_t i);
 
 /* ------------------------------------------------------------------------- terms */
 

@@ -10,7 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { STRETCH = 1 << 24 }; /* bytes of tokens that are read, used and given back together */
+enum {
+    STRETCH = 1 << 24,  /* bytes of tokens that are read, used and given back together */
+    HUGE_PAGE = 1 << 21 /* most bytes that come into memory when one of them is touched */
+};
 
 static size_t row_bytes(const attsvm_data *data)
 {
@@ -131,13 +134,6 @@ int64_t data_memory_limit(void)
     return (group < most ? group : most) / 2;
 }
 
-void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
-{
-    double bytes = (double)row_bytes(data) * (double)data->tokens;
-    data->streams =
-        mapped && !data->index && bytes > (double)(memory > 0 ? memory : data_memory_limit());
-}
-
 int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi)
 {
     int64_t tokens = 1 + (int64_t)((size_t)STRETCH / row_bytes(data));
@@ -177,6 +173,28 @@ static void advise(const attsvm_data *data, int64_t row, int64_t count, bool wit
         (void)madvise(from, (size_t)(to - from), advice);
 }
 
+/*
+ * In order, the system is to read ahead, and in huge pages where it can: small ones cost it more
+ * time than the disk takes (docs/scale.md).
+ */
+void data_set_order(const attsvm_data *data, bool in_order)
+{
+    if (!data->streams)
+        return;
+    advise(data, 0, data->tokens, false, in_order ? MADV_SEQUENTIAL : MADV_RANDOM);
+#ifdef MADV_HUGEPAGE
+    advise(data, 0, data->tokens, false, in_order ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+#endif
+}
+
+void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
+{
+    double bytes = (double)row_bytes(data) * (double)data->tokens;
+    data->streams =
+        mapped && !data->index && bytes > (double)(memory > 0 ? memory : data_memory_limit());
+    data_set_order(data, true);
+}
+
 static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bool within,
                              int advice)
 {
@@ -190,6 +208,17 @@ void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi)
     advise_sequences(data, lo, hi, false, MADV_WILLNEED);
 }
 
+void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t count)
+{
+    int64_t left = (int64_t)((size_t)STRETCH / row_bytes(data));
+    for (int64_t k = 0, end; data->streams && k < count && left > 0; k = end) {
+        const int64_t first = sequences[k];
+        for (end = k; end < count && sequences[end] == first + (end - k) && left > 0; end++)
+            left -= data_length(data, sequences[end]);
+        data_ahead(data, first, first + (end - k));
+    }
+}
+
 void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t)
 {
     if (data->streams)
@@ -199,4 +228,15 @@ void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t)
 void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi)
 {
     advise_sequences(data, lo, hi, true, MADV_DONTNEED);
+}
+
+void data_give_back_around(const attsvm_data *data, int64_t i)
+{
+    if (!data->streams)
+        return;
+    const int64_t around = 1 + (int64_t)((size_t)HUGE_PAGE / row_bytes(data));
+    int64_t from = data_first(data, i) - around, to = data_first(data, i + 1) + around;
+    from = from > 0 ? from : 0;
+    to = to < data->tokens ? to : data->tokens;
+    advise(data, from, to - from, true, MADV_DONTNEED);
 }

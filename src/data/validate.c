@@ -88,8 +88,6 @@ attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array 
         scan s = { .array = X,
                    .from = data_first(data, i) * data->d,
                    .to = data_first(data, end) * data->d };
-        if (data->streams && end < hi)
-            data_ahead(data, end, data_stretch(data, end, hi));
         TRY(scan_elements(&s, "X", "tokens", threads, err));
         data_give_back(data, i, end);
     }

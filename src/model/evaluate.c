@@ -413,11 +413,8 @@ static void evaluate_all(const pass *c, model_worker *k, model_partial *part, in
                          int64_t hi)
 {
     const model *m = c->m;
-    data_ahead(m->data, lo, lo < hi ? data_stretch(m->data, lo, hi) : lo);
     for (int64_t s = lo, end; s < hi; s = end) {
         end = data_stretch(m->data, s, hi);
-        if (m->data->streams && end < hi)
-            data_ahead(m->data, end, data_stretch(m->data, end, hi));
         evaluate_stretch(c, k, part, s, end);
         data_give_back(m->data, s, end);
     }
@@ -444,10 +441,13 @@ static void evaluate_block(void *context, int64_t b, int worker)
         if (m->trains_v)
             memset(part->v, 0, (size_t)m->head.size * sizeof(double));
     }
-    if (c->sequences)
+    if (c->sequences) {
+        data_ahead_some(m->data, c->sequences + lo, hi - lo);
         evaluate_stretch(c, k, part, lo, hi);
-    else
+        data_give_back(m->data, c->sequences[lo], c->sequences[hi - 1] + 1);
+    } else {
         evaluate_all(c, k, part, lo, hi);
+    }
     for (int64_t s = lo; s < hi && c->value; s++)
         model_add_sums(m, sequence_at(c, s), &part->sums);
 }

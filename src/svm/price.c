@@ -321,10 +321,8 @@ static bool skippable(const svm_pricing *pricing, int64_t g)
     return pricing->slack[g] - (double)pricing->bound[g] * moved > 2 * NEAR;
 }
 
-static bool is_wanted(const job *j, int64_t g)
+bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t g)
 {
-    const svm_pricing *pricing = j->pricing;
-    const svm_pass_settings *settings = j->settings;
     if (!svm_pricing_sampled(settings, g) || (settings->fresh && pricing->when[g] >= 0) ||
         (isfinite(settings->near) && likely_slack(pricing, g) > settings->near))
         return false;
@@ -340,47 +338,10 @@ static bool is_stopped(svm_pricing *pricing, int64_t g, int worker)
     return __atomic_load_n(&pricing->stopped, __ATOMIC_RELAXED);
 }
 
-/* The sequence that the term belongs to; of the end of all terms, the end of all sequences. */
-static int64_t sequence_of(const svm_pricing *pricing, int64_t term)
-{
-    const data_terms *terms = &pricing->rows->terms;
-    int64_t i = pricing->rows->data->n, query;
-    if (term < terms->count)
-        data_terms_find(terms, term, &i, &query);
-    return i;
-}
-
-/* Terms that are read together: where tokens stream in, one stretch of them. */
-static int64_t stretch_end(const svm_pricing *pricing, int64_t lo, int64_t hi)
-{
-    const attsvm_data *data = pricing->rows->data;
-    if (!data->streams)
-        return hi;
-    int64_t end = data_stretch(data, sequence_of(pricing, lo), data->n);
-    int64_t term = data_terms_first(&pricing->rows->terms, end);
-    return term > lo && term < hi ? term : hi;
-}
-
-/* Asks for the tokens of terms lo..hi-1 that will be read. */
-static void ask_ahead(const job *j, int64_t lo, int64_t hi)
-{
-    while (lo < hi) {
-        while (lo < hi && !is_wanted(j, lo))
-            lo++;
-        int64_t first = lo;
-        while (lo < hi && is_wanted(j, lo))
-            lo++;
-        if (first < lo)
-            data_ahead(j->pricing->rows->data, sequence_of(j->pricing, first),
-                       sequence_of(j->pricing, lo - 1) + 1);
-    }
-}
-
 static void visit_block(void *context, int64_t b, int worker)
 {
     const job *j = context;
     svm_pricing *pricing = j->pricing;
-    const attsvm_data *data = pricing->rows->data;
     svm_block *block = &pricing->results[b];
     scratch s = scratch_of(pricing, worker);
     int64_t lo, hi;
@@ -391,20 +352,13 @@ static void visit_block(void *context, int64_t b, int worker)
     base_block(pricing->hi - pricing->lo, pricing->blocks, b, &lo, &hi);
     lo += pricing->lo;
     hi += pricing->lo;
-    if (data->streams)
-        ask_ahead(j, lo, stretch_end(pricing, lo, hi));
-    while (lo < hi) {
-        const int64_t first = lo;
-        lo = stretch_end(pricing, lo, hi);
-        if (data->streams && lo < hi)
-            ask_ahead(j, lo, stretch_end(pricing, lo, hi));
-        for (int64_t g = first; g < lo && !block->pass.cut; g++) {
+    svm_walk walk = { pricing, j->settings, lo, lo, hi };
+    while (svm_walk_on(&walk)) {
+        for (int64_t g = walk.lo; g < walk.hi && !block->pass.cut; g++) {
             block->pass.cut = is_stopped(pricing, g, worker);
-            if (!block->pass.cut && is_wanted(j, g))
+            if (!block->pass.cut && svm_pricing_wants(pricing, j->settings, g))
                 visit(j, g, s, block);
         }
-        if (data->streams)
-            data_give_back(data, sequence_of(pricing, first), sequence_of(pricing, lo));
     }
 }
 

@@ -67,6 +67,29 @@ static attsvm_status add_warm(svm_run *run, const attsvm_claim *warm, attsvm_err
     return ATTSVM_OK;
 }
 
+/* Adds the mean of A over the rows of one term. */
+static void guess_term(svm_run *run, const svm_term *term, double *theta)
+{
+    const svm_rows *rows = run->rows;
+    int64_t d = rows->d;
+    double *weight = run->pricing.scratch + 8 * d, *sum = run->pricing.scratch, *z = sum + d;
+    la_rows tokens = data_sequence(rows->data, term->i);
+    tokens.count = term->visible;
+    bool vector = rows->problem == ATTSVM_PROBLEM_V;
+    for (int64_t t = 0; t < term->visible; t++)
+        weight[t] = vector ? 0 : -1 / (double)term->visible;
+    weight[term->base] += vector ? data_terms_label(&rows->terms, term->i, 0) : 1;
+    memset(sum, 0, (size_t)d * sizeof *sum);
+    la_rows_sum(&tokens, weight, sum);
+    if (rows->matrix) {
+        svm_rows_query(rows, term, z);
+        for (int64_t j = 0; j < d; j++)
+            la_axpy(sum[j], z, theta + j * d, d);
+    } else {
+        la_axpy(1, sum, theta, d);
+    }
+}
+
 /*
  * A first guess of theta from the sample: the sum of A over its rows, so that most rows have a
  * positive margin already and those that do not are worth having.
@@ -74,32 +97,18 @@ static attsvm_status add_warm(svm_run *run, const attsvm_claim *warm, attsvm_err
 static void guess(svm_run *run, double *theta)
 {
     const svm_rows *rows = run->rows;
+    const svm_pricing *pricing = &run->pricing;
     int64_t d = rows->d;
-    double *weight = run->pricing.scratch + 8 * d, *sum = run->pricing.scratch, *z = sum + d;
-    double tokens_read = 0;
-    int64_t passed, end;
-    data_own(rows->data, &passed, &end);
+    double *sum = pricing->scratch, tokens_read = 0;
     memset(theta, 0, (size_t)rows->size * sizeof *theta);
-    for (int64_t g = run->pricing.lo; g < run->pricing.hi; g++) {
-        if (!svm_pricing_sampled(&run->pass_settings, g))
-            continue;
-        svm_term term = svm_rows_term(rows, g);
-        la_rows tokens = data_sequence(rows->data, term.i);
-        tokens.count = term.visible;
-        bool vector = rows->problem == ATTSVM_PROBLEM_V;
-        for (int64_t t = 0; t < term.visible; t++)
-            weight[t] = vector ? 0 : -1 / (double)term.visible;
-        weight[term.base] += vector ? data_terms_label(&rows->terms, term.i, 0) : 1;
-        memset(sum, 0, (size_t)d * sizeof *sum);
-        la_rows_sum(&tokens, weight, sum);
-        tokens_read += (double)term.visible;
-        data_passed(rows->data, term.i, &passed);
-        if (rows->matrix) {
-            svm_rows_query(rows, &term, z);
-            for (int64_t j = 0; j < d; j++)
-                la_axpy(sum[j], z, theta + j * d, d);
-        } else {
-            la_axpy(1, sum, theta, d);
+    svm_walk walk = { pricing, &run->pass_settings, pricing->lo, pricing->lo, pricing->hi };
+    while (svm_walk_on(&walk)) {
+        for (int64_t g = walk.lo; g < walk.hi; g++) {
+            if (!svm_pricing_wants(pricing, walk.settings, g))
+                continue;
+            svm_term term = svm_rows_term(rows, g);
+            guess_term(run, &term, theta);
+            tokens_read += (double)term.visible;
         }
     }
     if (rows->data->comm) {
@@ -241,6 +250,26 @@ static void ask_ahead(const svm_run *run, int64_t k, int64_t count)
     }
 }
 
+/* The first `count` candidates join the pool, as far as they are not there. */
+static attsvm_status add_candidates(svm_run *run, int64_t count, int64_t *added, int64_t *forced,
+                                    attsvm_error *err)
+{
+    for (int64_t k = 0; k < count; k++) {
+        ask_ahead(run, k, count);
+        svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
+        int64_t t = run->candidates[k].token, slot = svm_pool_find(&run->pool, term.term, t);
+        if (slot < 0) {
+            TRY(svm_pool_add(&run->pool, &term, t, NULL, err));
+            data_give_back_around(run->rows->data, term.i);
+            ++*added;
+        } else if (*forced < 0) {
+            *forced = slot;
+            run->forced_slack = run->candidates[k].slack;
+        }
+    }
+    return ATTSVM_OK;
+}
+
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
                           attsvm_error *err)
 {
@@ -258,22 +287,14 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
     select_first(run->candidates, count, most);
     if (run->rows->data->comm)
         TRY(exchange(run, most, &count, err));
-    TRY(svm_pool_reserve(&run->pool, count < most ? count : most, err));
-    for (int64_t k = 0; k < count && k < most; k++) {
-        ask_ahead(run, k, count < most ? count : most);
-        svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
-        int64_t t = run->candidates[k].token, slot = svm_pool_find(&run->pool, term.term, t);
-        if (slot < 0) {
-            TRY(svm_pool_add(&run->pool, &term, t, NULL, err));
-            ++*added;
-        } else if (*forced < 0) {
-            *forced = slot;
-            run->forced_slack = run->candidates[k].slack;
-        }
-    }
+    count = count < most ? count : most;
+    TRY(svm_pool_reserve(&run->pool, count, err));
+    data_set_order(run->rows->data, false);
+    attsvm_status status = add_candidates(run, count, added, forced, err);
+    data_set_order(run->rows->data, true);
     if (run->rows->data->comm) { /* what was exchanged is no room for the next list */
         free(run->candidates);
         run->candidates = NULL;
     }
-    return ATTSVM_OK;
+    return status;
 }

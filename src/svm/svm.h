@@ -336,6 +336,20 @@ svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *
 /* A slack that about a tenth of the terms may have at most, as far as reading them told. */
 double svm_pricing_tenth(const svm_pricing *pricing);
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
+/* Whether a pass reads the term. */
+bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t term);
+
+/*
+ * Terms in the order in which a pass reads them: lo..hi-1 next, until all up to `end` had their
+ * turn.  Where tokens stream in, those of each stretch that the pass wants are asked for ahead, and
+ * given back when it is over.  Begins with lo = hi.
+ */
+typedef struct svm_walk {
+    const svm_pricing *pricing;
+    const svm_pass_settings *settings;
+    int64_t lo, hi, end;
+} svm_walk;
+bool svm_walk_on(svm_walk *walk);
 
 /* ------------------------------------------------------------------------- solve */
 

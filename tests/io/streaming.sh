@@ -19,9 +19,13 @@ if [ "$room" -lt $((2 << 20)) ]; then
     echo "skipped: less than 2 GB of disk are free"
     exit 77
 fi
-"$attsvm" generate --kind planted-p --n 16384 --T 16 --d 1024 --dtype float32 -o large.npz -q
-size=$(stat -c %s large.npz)
-[ "$size" -ge $((8 * limit)) ]
+# make N D: N sequences of 16 tokens, eight times the limit or more
+make() {
+    "$attsvm" generate --kind planted-p --n "$1" --T 16 --d "$2" --dtype float32 -o large.npz -q
+    size=$(stat -c %s large.npz)
+    [ "$size" -ge $((8 * limit)) ]
+}
+make 16384 1024
 
 # run COMMAND...: within the limit
 if mkdir /sys/fs/cgroup/memory/attsvm-$$ 2>/dev/null; then
@@ -49,22 +53,45 @@ run() {
         "$@"
     fi
 }
-seconds_in() {
-    sed 's/.*"seconds": *\([0-9.e-]*\).*/\1/' "$1"
-}
 speed() {
     awk -v name="$1" -v bytes="$size" -v reads="$2" -v seconds="$3" \
-        'BEGIN { printf "%-18s %6.2f GB/s\n", name, bytes * reads / seconds / 1e9 }'
+        'BEGIN { printf "%-19s %6.2f GB/s\n", name, bytes * reads / seconds / 1e9 }'
 }
 
-start=$(date +%s.%N)
-run dd if=large.npz of=/dev/null bs=1M status=none
-speed 'reading the file' 1 "$(echo "$(date +%s.%N) $start" | awk '{ print $1 - $2 }')"
+number_in() {
+    sed "s/.*\"$2\": *\([0-9.e-]*\).*/\1/" "$1"
+}
+read_file() {
+    start=$(date +%s.%N)
+    run dd if=large.npz of=/dev/null bs=1M status=none
+    speed 'reading the file' 1 "$(echo "$(date +%s.%N) $start" | awk '{ print $1 - $2 }')"
+}
+solve() {
+    run "$attsvm" svm large.npz --problem p --select ids --threads 2 $flags --json -o solved.npz >svm
+    speed "the p-SVM, d = $1" "$(number_in svm passes)" "$(number_in svm seconds)"
+    printf '  %.2f s, %.2f reads, %d changes of the active set\n' \
+        "$(number_in svm seconds)" "$(number_in svm passes)" "$(number_in svm iterations)"
+    # the same bytes as with all the memory, on one thread
+    "$attsvm" svm large.npz --problem p --select ids --threads 1 --memory 1e15 -q -o all.npz
+    cmp solved.npz all.npz
+    "$attsvm" check large.npz solved.npz -q
+}
+
+read_file
 run "$attsvm" train large.npz --model p --iters 3 --threads 2 $flags --json -o trained.npz >short
 run "$attsvm" train large.npz --model p --iters 8 --threads 2 $flags --json >long
-speed 'a training step' 5 "$(echo "$(seconds_in long) $(seconds_in short)" | awk '{ print $1 - $2 }')"
-run "$attsvm" svm large.npz --problem p --select ids --threads 2 $flags --json -o solved.npz >svm
-speed 'the p-SVM' "$(sed 's/.*"passes": *\([0-9.]*\).*/\1/' svm)" "$(seconds_in svm)"
+speed 'a training step' 5 \
+    "$(echo "$(number_in long seconds) $(number_in short seconds)" | awk '{ print $1 - $2 }')"
+run "$attsvm" train large.npz --model p --iters 3 --batch 100 --threads 2 $flags -q -o batch.npz
+solve 1024
+# the same bytes as with all the memory
+"$attsvm" train large.npz --model p --iters 3 --threads 2 --memory 1e15 -q -o all.npz
+cmp trained.npz all.npz
+"$attsvm" train large.npz --model p --iters 3 --batch 100 --threads 1 --memory 1e15 -q -o all.npz
+cmp batch.npz all.npz
+make 262144 64
+read_file
+solve 64
 if [ -n "$group" ]; then
     ! grep -q 'oom_kill [1-9]' "$group"/memory.oom_control "$group"/memory.events 2>/dev/null
 else
@@ -75,8 +102,4 @@ else
     echo "resident at most: $peak kB"
     [ "$peak" -lt $((limit / 1024)) ]
 fi
-# the same bytes as with all the memory
-"$attsvm" train large.npz --model p --iters 3 --threads 2 -q -o all.npz
-cmp trained.npz all.npz
-"$attsvm" check large.npz solved.npz -q
 echo "file $((size >> 20)) MB, memory $((limit >> 20)) MB${group:+, control group}"

@@ -1,0 +1,74 @@
+/*
+ * Passes over tokens that come from a disk.  A stretch of which half is wanted is walked through:
+ * the system reads all of it ahead, in large pieces.  Of another the terms that are wanted are
+ * asked for together, one stretch before they are needed.
+ */
+#include "svm/svm.h"
+
+/* The sequence that the term belongs to; of the end of all terms, the end of all sequences. */
+static int64_t sequence_of(const svm_pricing *pricing, int64_t term)
+{
+    const data_terms *terms = &pricing->rows->terms;
+    int64_t i = pricing->rows->data->n, query;
+    if (term < terms->count)
+        data_terms_find(terms, term, &i, &query);
+    return i;
+}
+
+/* The end of the stretch that begins with term lo. */
+static int64_t stretch_end(const svm_walk *walk, int64_t lo)
+{
+    const svm_rows *rows = walk->pricing->rows;
+    int64_t end = data_stretch(rows->data, sequence_of(walk->pricing, lo), rows->data->n);
+    int64_t term = data_terms_first(&rows->terms, end);
+    return term > lo && term < walk->end ? term : walk->end;
+}
+
+static bool wants(const svm_walk *walk, int64_t term)
+{
+    return svm_pricing_wants(walk->pricing, walk->settings, term);
+}
+
+/* Asks for the stretch that begins with term lo. */
+static void ask(const svm_walk *walk, int64_t lo)
+{
+    const svm_pricing *pricing = walk->pricing;
+    if (lo == walk->end)
+        return;
+    int64_t hi = stretch_end(walk, lo), wanted = 0;
+    for (int64_t g = lo; g < hi; g++)
+        wanted += wants(walk, g);
+    if (2 * wanted >= hi - lo)
+        return;
+    while (lo < hi) {
+        while (lo < hi && !wants(walk, lo))
+            lo++;
+        int64_t first = lo;
+        while (lo < hi && wants(walk, lo))
+            lo++;
+        if (first < lo)
+            data_ahead(pricing->rows->data, sequence_of(pricing, first),
+                       sequence_of(pricing, lo - 1) + 1);
+    }
+}
+
+bool svm_walk_on(svm_walk *walk)
+{
+    const svm_pricing *pricing = walk->pricing;
+    const attsvm_data *data = pricing->rows->data;
+    const int64_t over = walk->lo;
+    walk->lo = walk->hi;
+    if (!data->streams) {
+        walk->hi = walk->end;
+        return walk->lo < walk->hi;
+    }
+    if (over < walk->lo)
+        data_give_back(data, sequence_of(pricing, over), sequence_of(pricing, walk->lo));
+    else
+        ask(walk, walk->lo);
+    if (walk->lo == walk->end)
+        return false;
+    walk->hi = stretch_end(walk, walk->lo);
+    ask(walk, walk->hi);
+    return true;
+}

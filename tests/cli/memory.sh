@@ -1,0 +1,28 @@
+# Tokens that stream in from the file, whatever their size, give the same bytes as those in memory.
+. "$(dirname "$0")/lib.sh"
+
+# same NAME COMMAND...: with all the memory, and with next to none on two threads
+same() {
+    local name=$1
+    shift
+    good "$@" --threads 1 --memory 1e15 -q -o all.npz
+    good "$@" --threads 2 --memory 1 -q -o streamed.npz
+    check "$name: the same bytes" cmp all.npz streamed.npz
+}
+
+# long enough for samples in runs and for some stretches; and of sequences of unequal length
+good generate --kind planted-p --n 40000 --T 16 --d 16 --dtype float32 -o many.npz -q
+good generate --kind planted-p --n 3000 --T 9 --T-min 2 --d 12 -o ragged.npz -q
+for file in many ragged; do
+    same "$file, p-SVM" svm $file.npz --problem p --select ids
+    good check $file.npz streamed.npz
+    same "$file, soft p-SVM" svm $file.npz --problem p --select ids --soft 0.01
+    same "$file, steps" train $file.npz --model p --iters 3
+    same "$file, batches" train $file.npz --model p --iters 3 --batch 50
+done
+good generate --kind planted-W --n 200 --T 6 --d 8 -o queries.npz -q
+same 'W-SVM' svm queries.npz --problem W --select ids
+same 'nuclear W-SVM' svm queries.npz --problem W --norm nuc --select ids
+same 'batches of W' train queries.npz --model W --iters 3 --batch 50
+
+finish
