@@ -128,7 +128,8 @@ bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)
 {
     if (settings->share == UINT64_MAX)
         return true;
-    uint64_t h = (uint64_t)term + settings->seed * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
+    uint64_t run = (uint64_t)term >> settings->run_bits;
+    uint64_t h = run + settings->seed * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
     h = (h ^ h >> 27) * 0x94d049bb133111ebu;
     return (h ^ h >> 31) <= settings->share;

@@ -409,14 +409,24 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
 
 /* ------------------------------------------------------------------------- solve */
 
-/* Sets the sample that a large problem starts from. */
+/*
+ * Sets the sample that a large problem starts from.  Short sequences are sampled in runs, which a
+ * disk reads as fast as a file from its start to its end; but so many that no part of the data is
+ * left out.
+ */
 static void choose_sample(svm_run *run)
 {
+    enum { RUN_BYTES = 1 << 16, LEAST_RUNS = 1 << 14 };
+    const attsvm_data *data = run->rows->data;
     double terms = (double)run->rows->terms.count, share = 1;
+    double bytes = (double)(data->tokens * data->d) * (double)attsvm_dtype_size(data->dtype);
+    double most = fmin(terms / LEAST_RUNS, RUN_BYTES * terms / bytes);
     if (run->rows->problem != ATTSVM_PROBLEM_FINITE && !run->rows->matrix && terms > 2000)
         share = fmax(0.02, 2.0 * (double)run->rows->d / terms);
     run->sampling = share < 0.5;
     run->pass_settings.share = share < 0.5 ? (uint64_t)(share * 0x1p64) : UINT64_MAX;
+    for (; most >= 2; most /= 2)
+        run->pass_settings.run_bits++;
 }
 
 attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,

@@ -321,6 +321,7 @@ void svm_pricing_free(svm_pricing *pricing);
 
 typedef struct svm_pass_settings {
     uint64_t seed, share; /* terms whose hash is at most `share` are read; UINT64_MAX: all */
+    int run_bits;         /* 2^run_bits terms side by side have the same hash              */
     bool exact;           /* evaluate rows near their b in double-double                   */
     bool all;             /* do not skip                                                   */
     bool fresh;           /* only terms that were never read                               */
