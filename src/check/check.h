@@ -15,6 +15,7 @@
 #define CHECK_EQUALITY 1e-12    /* equalities hold to this * (|e| + |A||theta|)                 */
 #define CHECK_FARKAS   1e-12    /* infeasible: eps <= this * sum (lambda + |mu|) |A|            */
 #define CHECK_FLOOR    0x1p-50  /* gap that rounding theta alone may cause: this * |A||theta| */
+#define CHECK_RANGE    1e280    /* rows longer, or shorter than its inverse, prove nothing     */
 #define CHECK_UNIT     0x1p-53  /* rounding unit of double                                    */
 #define CHECK_DD_UNIT  0x1p-103 /* relative error of one double-double step: at most 7 u^2    */
 

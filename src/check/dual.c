@@ -134,6 +134,31 @@ static bool open_row(combination *c, const check_term *term, const entry *e, dou
     return true;
 }
 
+/* Whether some entry of the row that is open, delta or delta z', is not zero. */
+static bool is_some(const combination *c, const double *z)
+{
+    bool delta = false, query = !c->p->matrix;
+    for (int64_t j = 0; j < c->p->d; j++) {
+        delta = delta || c->delta[j].hi != 0;
+        query = query || z[j] != 0;
+    }
+    return delta && query;
+}
+
+/* Rows so long or short that products of their entries leave the range of doubles prove nothing;
+   a key map may send a row to zero. */
+static bool check_length(const combination *c, const entry *e, const double *z, double length,
+                         attsvm_report *report)
+{
+    if ((length >= 1 / CHECK_RANGE && length <= CHECK_RANGE) ||
+        (length == 0 && (c->p->key_map || !is_some(c, z))))
+        return true;
+    char name[96];
+    check_row_name(c->p, e->row, name, sizeof name);
+    return check_reject(report, "%s has length %.3g: nothing is proved beyond %.0e to %.0e", name,
+                        length, 1 / CHECK_RANGE, CHECK_RANGE);
+}
+
 /* One row of G: sum over the held terms of s_j z. */
 static void update_row(void *context, int64_t j, int worker)
 {
@@ -174,13 +199,16 @@ static bool add_term(combination *c, int64_t lo, int64_t hi, check_dual *out, at
         const entry *e = &c->entries[k];
         if (!open_row(c, &term, e, &right, report))
             return false;
+        double length = check_row_norm(p, c->delta, z, c->spare);
+        if (!check_length(c, e, z, length, report))
+            return false;
         for (int64_t j = 0; j < p->d; j++) {
             sum[j] = base_dd_add(sum[j], base_dd_mul(c->delta[j], base_dd(e->value)));
             c->raw[j] += fabs(e->value * c->delta[j].hi);
         }
         out->value = base_dd_add(out->value, base_dd_product(right, e->value));
         out->scale += fabs(right * e->value);
-        out->weight += fabs(e->value) * check_row_norm(p, c->delta, z, c->spare);
+        out->weight += fabs(e->value) * length;
         out->active += !e->equal && e->value > 0;
     }
     if (p->matrix && ++c->held == BATCH)

@@ -5,7 +5,9 @@
  */
 #include "svm/svm.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,6 +241,23 @@ static attsvm_status find_query(svm_pool *pool, const svm_term *term, int32_t *o
 
 /* ------------------------------------------------------------------------ adding */
 
+/* Of a row delta z' (or delta, z = 1) that is not zero: products of longer and shorter ones leave
+   the range of doubles. */
+static attsvm_status check_length(const svm_term *term, int64_t token, double delta, double z,
+                                  attsvm_error *err)
+{
+    const double longest = 1e140, length = delta * z;
+    char times[64] = "";
+    if (delta == 0 || z == 0 || (length >= 1 / longest && length <= longest))
+        return ATTSVM_OK;
+    if (z != 1)
+        snprintf(times, sizeof times, " times %.3g of its query", z);
+    return fail(err, ATTSVM_E_DATA,
+                "sequence %" PRId64 ": the row of token %" PRId64
+                " has length %.3g%s, and rows must be from 1e-140 to 1e140 long: scale the tokens",
+                term->i, token, delta, times);
+}
+
 attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, int64_t *slot,
                            attsvm_error *err)
 {
@@ -246,15 +265,16 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
     int64_t s = pool->count, d = pool->d;
     double *hi = pool->hi + s * d, *lo = pool->lo + s * d;
     svm_rows_delta(pool->rows, term, token, hi, lo, pool->scratch);
-    double norm = la_norm(hi, d);
+    double norm = la_norm(hi, d), z_norm = 1;
     if (pool->rows->matrix) {
         TRY(find_query(pool, term, &pool->query[s], err));
-        norm *= pool->z_norm[pool->query[s]];
+        z_norm = pool->z_norm[pool->query[s]];
     }
+    TRY(check_length(term, token, norm, z_norm, err));
+    norm *= z_norm;
     int exponent = 0;
-    if (norm > 0 && isfinite(norm))
+    if (norm > 0)
         frexp(norm, &exponent);
-    exponent = exponent > 1000 ? 1000 : exponent < -1000 ? -1000 : exponent;
     double sigma = ldexp(1, -exponent), b = svm_rows_rhs(pool->rows, term, token);
     for (int64_t j = 0; j < d; j++) {
         hi[j] *= sigma;

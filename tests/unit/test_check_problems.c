@@ -126,6 +126,29 @@ static void rank_one_row(void **state)
     attsvm_data_free(data);
 }
 
+/* A row delta z' whose entries underflow is not zero, and does not contradict 1 <= 0. */
+static void rows_that_underflow(void **state)
+{
+    (void)state;
+    double X[4] = { 1e-200, 0, 0, 0 }, Z[2] = { 0, 1e-200 }, W[4] = { NAN, NAN, NAN, NAN };
+    double lambda[1] = { 1 };
+    int64_t alpha[1] = { 0 };
+    attsvm_row active[1] = { { 0, 0, 1 } };
+    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
+    for (int norm = ATTSVM_NORM_L2; norm <= ATTSVM_NORM_LINF; norm++) {
+        attsvm_claim claim = claim_of(ATTSVM_PROBLEM_W, (attsvm_norm)norm);
+        claim.settings.q = 3;
+        claim.outcome = ATTSVM_INFEASIBLE;
+        claim.selection.alpha = alpha;
+        PROOF(claim, W, active, lambda);
+        assert_rejected(data, &claim, "has length 0: nothing is proved beyond 1e-280 to 1e+280");
+        Z[1] = 0; /* a query of zero does */
+        assert_valid(data, &claim);
+        Z[1] = 1e-200;
+    }
+    attsvm_data_free(data);
+}
+
 /* Two rows e1 e1' and e2 e2' with different sizes: theta = diag(1,1/2). */
 static void norms_of_a_diagonal(void **state)
 {
@@ -414,6 +437,7 @@ int main(void)
         cmocka_unit_test(joint_without_a_head),
         cmocka_unit_test(rows_with_zero_on_the_right),
         cmocka_unit_test(rank_one_row),
+        cmocka_unit_test(rows_that_underflow),
         cmocka_unit_test(a_stationary_point),
         cmocka_unit_test(norms_of_a_diagonal),
         cmocka_unit_test(several_queries),

@@ -310,6 +310,49 @@ static void bad_problems_are_refused(void **state)
     attsvm_data_free(data);
 }
 
+/* One token along (size, 0), and the origin; the query of W is the token. */
+static void rows_beyond_the_range_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        double size;
+        attsvm_problem_kind problem;
+        const char *says; /* NULL: solved */
+    } cases[] = {
+        { 1e130, ATTSVM_PROBLEM_P, NULL },
+        { 1e-130, ATTSVM_PROBLEM_P, NULL },
+        { 1e65, ATTSVM_PROBLEM_W, NULL },
+        { 1e-65, ATTSVM_PROBLEM_W, NULL },
+        { 1e200, ATTSVM_PROBLEM_P, "token 1 has length 1e+200," },
+        { 1e-200, ATTSVM_PROBLEM_P, "token 1 has length 1e-200," },
+        { 1e90, ATTSVM_PROBLEM_W, "token 1 has length 1e+90 times 1e+90 of its query" },
+        { 1e-200, ATTSVM_PROBLEM_W, "token 1 has length 1e-200 times 1e-200 of its query" },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        attsvm_error err;
+        attsvm_problem *problem;
+        attsvm_solution *solution;
+        double size = cases[k].size, X[] = { size, 0, 0, 0 };
+        attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+        attsvm_svm_settings settings = settings_for(cases[k].problem);
+        attsvm_selection first = { .alpha = (int64_t[]){ 0 } };
+        assert_ok(attsvm_problem_create(&problem, data, &first, &settings, &err), err);
+        attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err);
+        if (cases[k].says) {
+            assert_fails(status, err, ATTSVM_E_DATA, cases[k].says);
+        } else {
+            assert_ok(status, err);
+            double length = cases[k].problem == ATTSVM_PROBLEM_P ? size : size * size;
+            assert_near(attsvm_solution_info(solution).norm * length, 1, 1e-14);
+            attsvm_claim claim = attsvm_solution_claim(solution);
+            assert_valid(data, &claim);
+            attsvm_solution_free(solution);
+        }
+        attsvm_problem_free(problem);
+        attsvm_data_free(data);
+    }
+}
+
 static void short_forms_of_settings(void **state)
 {
     (void)state;
@@ -342,6 +385,7 @@ int main(void)
         cmocka_unit_test(joint_problems),
         cmocka_unit_test(soft_margin_by_hand),
         cmocka_unit_test(bad_problems_are_refused),
+        cmocka_unit_test(rows_beyond_the_range_are_refused),
         cmocka_unit_test(short_forms_of_settings),
     };
     return cmocka_run_group_tests_name("svm", tests, NULL, NULL);
