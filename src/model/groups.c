@@ -99,6 +99,29 @@ static void set_group(const model *m, const places *at, int64_t s, la_group *g)
     }
 }
 
+/*
+ * The first line of the rows that are read next: where they do not follow those read last, the
+ * processor begins to read ahead there while weights are computed.  (More lines made it slower.)
+ */
+static void touch_group(const model *m, const places *at, int64_t s)
+{
+    for (int q = 0; q < lanes(); q++)
+        if (sequence_of(at, s, q) >= 0)
+            __builtin_prefetch(row_at(m, data_first(m->data, sequence_of(at, s, q))));
+}
+
+/* The first token of part q of sequence i, which has as many parts as there are lanes. */
+static int64_t part_first(const model *m, int64_t i, int q)
+{
+    return data_first(m->data, i) + q * data_length(m->data, i) / lanes();
+}
+
+static void touch_parts(const model *m, int64_t i)
+{
+    for (int q = 0; q < lanes(); q++)
+        __builtin_prefetch(row_at(m, part_first(m, i, q)));
+}
+
 /* The cases that the kernels leave: copies of tokens, equal scores, single tokens; from k->a to
    weights in k->w. */
 static la_weighed weigh_slowly(const model *m, model_worker *k, int64_t i, double Y)
@@ -200,6 +223,7 @@ static void short_sequences(const model *m, model_worker *k, model_partial *part
         for (int64_t s = 0; s < groups; s++) {
             set_group(m, &at, s, ahead);
             la_active()->group_read(dtype, false, m->d, ahead, behind, part->attention);
+            touch_group(m, &at, s + 1);
             weigh_prompt(m, k, part, &at, s, ahead, terms);
             behind = ahead;
             ahead = &k->group[behind == &k->group[0]];
@@ -254,12 +278,13 @@ static void long_sequences(const model *m, model_worker *k, model_partial *part,
     const attsvm_dtype dtype = m->keys.dtype;
     la_group *ahead = &k->group[0], *behind = NULL;
     for (int64_t i = lo; i < hi; i++) {
-        const int64_t first = data_first(m->data, i), T = data_length(m->data, i);
         for (int q = 0; q < lanes(); q++) {
-            const int64_t from = q * T / lanes(), length = (q + 1) * T / lanes() - from;
-            set_run(m, ahead, q, first + (length ? from : 0), length);
+            const int64_t first = part_first(m, i, q), length = part_first(m, i, q + 1) - first;
+            set_run(m, ahead, q, length ? first : data_first(m->data, i), length);
         }
         la_active()->group_read(dtype, false, m->d, ahead, behind, part->attention);
+        if (i + 1 < hi)
+            touch_parts(m, i + 1);
         weigh_parts(m, k, part, i, ahead, terms);
         behind = ahead;
         ahead = &k->group[behind == &k->group[0]];
@@ -341,6 +366,7 @@ static int64_t query_window(const model *m, model_worker *k, const places *at, i
             row += sequence_of(at, s, q) >= 0 && row + 1 < count;
         }
         la_active()->group_read(m->keys.dtype, true, d, ahead, behind, NULL);
+        touch_group(m, at, s + 1);
         term = weigh_queries(m, k, at, s, ahead, term);
         behind = ahead;
         ahead = &k->group[behind == &k->group[0]];
