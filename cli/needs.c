@@ -64,8 +64,7 @@ static bool is_about(const need *n, const field *f)
     return base_settings_find(n->table, n->flag) == f;
 }
 
-/* Whether `value`, up to a colon, is in "a|b|c"; the empty value is in a list with an empty entry.
- */
+/* Whether `value`, up to a colon, is in "a|b|c"; the empty value is where an entry is empty. */
 static bool is_among(const char *value, const char *list)
 {
     size_t length = strcspn(value, ":");
@@ -94,8 +93,8 @@ static bool is_met(const need *n, const cli_call *call)
 {
     char value[4096];
     print_setting(call, n->other, value, sizeof value);
-    bool not = n->values[0] == '!';
-    return is_among(value, n->values + not ) != not ;
+    bool none_of = n->values[0] == '!';
+    return is_among(value, n->values + none_of) != none_of;
 }
 
 /* What the flag would be without having been given changes nothing either. */
