@@ -200,6 +200,34 @@ static void empty_lanes(void **state)
     for_every_set(empty_lanes_of);
 }
 
+/* Weights near the least double would lose their digits: they are left to others. */
+static void scores_alike_of(const la_kernels *kernels)
+{
+    static problems g;
+    const int64_t lanes = kernels->lanes;
+    const double p[WIDEST] = { 1 };
+    base_random r = base_random_stream(9, 1);
+    for (int alike = 0; alike < 2; alike++) {
+        draw_problems(&g, &r, lanes, WIDEST, 1, false);
+        for (int64_t k = 0; k < lanes; k++)
+            for (int64_t t = 0; t < g.length[k]; t++) {
+                g.x[k][t * WIDEST] = t == 2 ? 299 : 0.5 + 0.01 * (double)t;
+                g.score[k][t] *= alike ? 1e-60 : 1e-3;
+            }
+        la_group group = group_of(&g, lanes, p);
+        kernels->group_read(ATTSVM_F64, false, WIDEST, &group, NULL, NULL);
+        assert_true(kernels->group_weigh(&group, false));
+        for (int64_t k = 0; k < lanes; k++)
+            assert_true(alike ? isnan(group.M[k]) : group.M[k] == 0);
+    }
+}
+
+static void scores_alike(void **state)
+{
+    (void)state;
+    for_every_set(scores_alike_of);
+}
+
 /*
  * One sequence whose parts are the runs: the sum is that of the sequence.  Where its logits are far
  * apart they stay as they are.
@@ -255,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_of_problems),
         cmocka_unit_test(empty_lanes),
+        cmocka_unit_test(scores_alike),
         cmocka_unit_test(parts_of_a_sequence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
