@@ -40,7 +40,6 @@ static const need needs[] = {
     { &theory_enumerate_table, "most", "enumerate", "yes", "with --enumerate" },
     { &theory_enumerate_table, "searches", "enumerate", "yes", "with --enumerate" },
     { &theory_enumerate_table, "steps", "enumerate", "yes", "with --enumerate" },
-    { &theory_path_table, "radii", "ridge_path", "", "without --ridge-path" },
     { &theory_path_table, "ratio", "model", "vp", "with --model vp" },
     { &theory_path_table, "ratio", "head_radius", "0", "without --head-radius" },
     { &theory_path_table, "head_radius", "model", "vp", "with --model vp" },

@@ -160,7 +160,6 @@ idle threshold 'with a result as --select' svm set.npz --problem finite --select
 idle most 'with --enumerate' tokens set.npz --most 5
 idle searches 'with --enumerate' tokens set.npz --searches 5
 idle steps 'with --enumerate' tokens set.npz --steps 5
-idle radii 'without --ridge-path' path set.npz --radii 1:2:2 --ridge-path 1:2:2
 idle ratio 'with --model vp' path set.npz --ratio 2
 idle ratio 'without --head-radius' path set.npz --model vp --ratio 2 --head-radius 3
 idle head-radius 'with --model vp' path set.npz --head-radius 2
