@@ -1,6 +1,7 @@
 /*
- * Flags that count only together with others.  Given where they would change nothing, they are
- * refused; the help says the same from the same table.
+ * Flags that count only together with others.  Where one that was given changes nothing, a line on
+ * standard error says so, and the command goes on; some contradict the others, and are refused. The
+ * help says where they count from the same table.
  */
 #include "cli.h"
 #include "svm/svm.h"
@@ -16,45 +17,47 @@ typedef struct need {
     const char *other;  /* has one of `values`, or, after !, none of them; what follows  */
     const char *values; /* a colon is not looked at                                       */
     const char *says;   /* the same in words: "counts only ..."                           */
+    enum { TOLD, REFUSED } way;
 } need;
 
 static const need needs[] = {
-    { &train_table, "max_step", "step", "polyak", "with --step polyak" },
-    { &train_table, "lstar", "step", "polyak", "with --step polyak" },
-    { &train_table, "every", "checkpoint", "!", "with --checkpoint" },
-    { &train_table, "resume", "checkpoint", "!", "with --checkpoint" },
-    { &train_table, "query", "model", "W|KQ|vW|vKQ", "with --model W, KQ, vW, vKQ" },
-    { &train_table, "rank", "model", "KQ|vKQ", "with --model KQ, vKQ" },
-    { &theory_joint_table, "samples", "model", "vp|vpW", "with --model vp, vpW" },
-    { &theory_joint_table, "samples", "head", "linear", "with --head linear" },
-    { &theory_joint_table, "descent", "model", "vp|vpW", "with --model vp, vpW" },
-    { &theory_joint_table, "descent", "head", "linear", "with --head linear" },
-    { &svm_table, "q", "norm", "lq", "with --norm lq" },
-    { &svm_table, "kappa", "head", "concave", "with --head concave" },
-    { &svm_table, "query", "problem", "W|multi|finite", "with --problem W, multi, finite" },
-    { &svm_table, "query_token", "problem", "W|multi|finite", "with --problem W, multi, finite" },
-    { &svm_table, "query_token", "query", "given|token", "with --query token" },
-    { &svm_table, "duplicates", "problem", "!v", "with other problems than v" },
-    { &svm_table, "threshold", "problem", "multi|finite", "with --problem multi, finite" },
-    { &svm_table, "threshold", "select", "!|opt|ids|sets", "with a result as --select" },
-    { &theory_enumerate_table, "most", "enumerate", "yes", "with --enumerate" },
-    { &theory_enumerate_table, "searches", "enumerate", "yes", "with --enumerate" },
-    { &theory_enumerate_table, "steps", "enumerate", "yes", "with --enumerate" },
-    { &theory_path_table, "ratio", "model", "vp", "with --model vp" },
-    { &theory_path_table, "ratio", "head_radius", "0", "without --head-radius" },
-    { &theory_path_table, "head_radius", "model", "vp", "with --model vp" },
-    { &theory_path_table, "query", "model", "W|KQ", "with --model W, KQ" },
-    { &theory_path_table, "rank", "model", "KQ", "with --model KQ" },
-    { &theory_path_table, "threshold", "head", "!linear", "with --head relu, concave" },
-    { &cli_graph_table, "lr", "trained", "", "without --trained" },
-    { &cli_graph_table, "iters", "trained", "", "without --trained" },
+    { &train_table, "max_step", "step", "polyak", "with --step polyak", TOLD },
+    { &train_table, "lstar", "step", "polyak", "with --step polyak", REFUSED },
+    { &train_table, "every", "checkpoint", "!", "with --checkpoint", TOLD },
+    { &train_table, "resume", "checkpoint", "!", "with --checkpoint", REFUSED },
+    { &train_table, "query", "model", "W|KQ|vW|vKQ", "with --model W, KQ, vW, vKQ", REFUSED },
+    { &train_table, "rank", "model", "KQ|vKQ", "with --model KQ, vKQ", REFUSED },
+    { &theory_joint_table, "samples", "model", "vp|vpW", "with --model vp, vpW", TOLD },
+    { &theory_joint_table, "samples", "head", "linear", "with --head linear", TOLD },
+    { &theory_joint_table, "descent", "model", "vp|vpW", "with --model vp, vpW", TOLD },
+    { &theory_joint_table, "descent", "head", "linear", "with --head linear", TOLD },
+    { &svm_table, "q", "norm", "lq", "with --norm lq", TOLD },
+    { &svm_table, "kappa", "head", "concave", "with --head concave", TOLD },
+    { &svm_table, "query", "problem", "W|multi|finite", "with --problem W, multi, finite", TOLD },
+    { &svm_table, "query_token", "problem", "W|multi|finite", "with --problem W, multi, finite",
+      TOLD },
+    { &svm_table, "query_token", "query", "given|token", "with --query token", TOLD },
+    { &svm_table, "duplicates", "problem", "!v", "with other problems than v", TOLD },
+    { &svm_table, "threshold", "problem", "multi|finite", "with --problem multi, finite", TOLD },
+    { &svm_table, "threshold", "select", "!|opt|ids|sets", "with a result as --select", TOLD },
+    { &theory_enumerate_table, "most", "enumerate", "yes", "with --enumerate", TOLD },
+    { &theory_enumerate_table, "searches", "enumerate", "yes", "with --enumerate", TOLD },
+    { &theory_enumerate_table, "steps", "enumerate", "yes", "with --enumerate", TOLD },
+    { &theory_path_table, "ratio", "model", "vp", "with --model vp", TOLD },
+    { &theory_path_table, "ratio", "head_radius", "0", "without --head-radius", TOLD },
+    { &theory_path_table, "head_radius", "model", "vp", "with --model vp", REFUSED },
+    { &theory_path_table, "query", "model", "W|KQ", "with --model W, KQ", REFUSED },
+    { &theory_path_table, "rank", "model", "KQ", "with --model KQ", REFUSED },
+    { &theory_path_table, "threshold", "head", "!linear", "with --head relu, concave", TOLD },
+    { &cli_graph_table, "lr", "trained", "", "without --trained", TOLD },
+    { &cli_graph_table, "iters", "trained", "", "without --trained", TOLD },
     { &data_generate_table, "push", "kind", "planted-p|planted-W",
-      "with --kind planted-p, planted-W" },
+      "with --kind planted-p, planted-W", TOLD },
     { &data_generate_table, "optimal", "kind", "planted-p|planted-W",
-      "with --kind planted-p, planted-W" },
-    { &data_generate_table, "noise", "kind", "clusters", "with --kind clusters" },
+      "with --kind planted-p, planted-W", TOLD },
+    { &data_generate_table, "noise", "kind", "clusters", "with --kind clusters", TOLD },
     { &data_generate_table, "vocabulary", "kind", "vocabulary|onehot|ntp|clusters",
-      "with --kind vocabulary, onehot, ntp, clusters" },
+      "with --kind vocabulary, onehot, ntp, clusters", TOLD },
 };
 enum { NEEDS = sizeof needs / sizeof *needs };
 
@@ -107,15 +110,20 @@ static bool is_standard(const field *f, const cli_call *call)
 
 attsvm_status cli_needs_check(const cli_call *call, attsvm_error *err)
 {
-    char flag[64];
+    char flag[64], text[256];
     for (int g = 0; g < call->given_count; g++)
-        for (int k = 0; k < NEEDS; k++) {
+        for (const need *n = needs; n < needs + NEEDS; n++) {
             const field *f = call->given[g];
-            if (!is_about(&needs[k], f) || is_met(&needs[k], call) || is_standard(f, call))
+            if (!is_about(n, f) || is_met(n, call) || is_standard(f, call))
                 continue;
             cli_flag_name(f, flag, sizeof flag);
-            return fail(err, ATTSVM_E_ARG, "--%s changes nothing here; it counts only %s", flag,
-                        needs[k].says);
+            snprintf(text, sizeof text, "--%s changes nothing here; it counts only %s", flag,
+                     n->says);
+            if (n->way == REFUSED)
+                return fail(err, ATTSVM_E_ARG, "%s", text);
+            if (!call->common->quiet && dist_rank(call->comm) == 0)
+                fprintf(stderr, "attsvm %s: %s\n", call->verb->name, text);
+            break;
         }
     return ATTSVM_OK;
 }

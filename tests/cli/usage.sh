@@ -125,8 +125,16 @@ bad 2 'one of them at a time' help --man --markdown
 check 'nothing was written' test ! -e x.npz
 
 # ------------------------------------------------------------ flags that would change nothing
-# idle FLAG REASON ARGUMENT...
+# idle FLAG REASON ARGUMENT...: the first line on standard error says so
 idle() {
+    local flag=$1 reason=$2
+    shift 2
+    run "$@"
+    head -1 err | grep -qF -- "attsvm $1: --$flag changes nothing here; it counts only $reason" ||
+        problem "it is not told that --$flag counts only $reason"
+}
+# the same for flags that contradict the others
+refused() {
     local flag=$1 reason=$2
     shift 2
     bad 2 "--$flag changes nothing here; it counts only $reason" "$@"
@@ -137,11 +145,11 @@ idle noise 'with --kind clusters' generate --noise 0.2 -o x.npz
 idle vocabulary 'with --kind vocabulary, onehot' generate --kind tied --vocabulary 9 -o x.npz
 for verb in train verify; do
     idle max-step 'with --step polyak' $verb set.npz --max-step 2
-    idle lstar 'with --step polyak' $verb set.npz --step gd --lstar 0.1
+    refused lstar 'with --step polyak' $verb set.npz --step gd --lstar 0.1
     idle every 'with --checkpoint' $verb set.npz --every 10
-    idle resume 'with --checkpoint' $verb set.npz --resume
-    idle query 'with --model W, KQ, vW, vKQ' $verb set.npz --query 0
-    idle rank 'with --model KQ, vKQ' $verb set.npz --model vW --rank 2
+    refused resume 'with --checkpoint' $verb set.npz --resume
+    refused query 'with --model W, KQ, vW, vKQ' $verb set.npz --query 0
+    refused rank 'with --model KQ, vKQ' $verb set.npz --model vW --rank 2
 done
 idle samples 'with --model vp, vpW' verify set.npz --samples 10
 idle descent 'with --model vp, vpW' verify set.npz --descent 10
@@ -162,12 +170,15 @@ idle searches 'with --enumerate' tokens set.npz --searches 5
 idle steps 'with --enumerate' tokens set.npz --steps 5
 idle ratio 'with --model vp' path set.npz --ratio 2
 idle ratio 'without --head-radius' path set.npz --model vp --ratio 2 --head-radius 3
-idle head-radius 'with --model vp' path set.npz --head-radius 2
-idle query 'with --model W, KQ' path set.npz --query 1
-idle rank 'with --model KQ' path set.npz --model W --rank 2
+refused head-radius 'with --model vp' path set.npz --head-radius 2
+refused query 'with --model W, KQ' path set.npz --query 1
+refused rank 'with --model KQ' path set.npz --model W --rank 2
 idle threshold 'with --head relu, concave' path set.npz --threshold 0.1
 idle lr 'without --trained' graph set.npz --trained run.npz --lr 2
 idle iters 'without --trained' graph set.npz --trained run.npz --iters 2
+run generate --kind planted-W --n 5 --T 4 --d 8 --noise 0.2 -o told.npz
+check 'the command goes on' test $status -eq 0 -a -s told.npz
+good generate --kind planted-W --n 5 --T 4 --d 8 --noise 0.2 -o told.npz -q
 # the value that a flag has anyway may be given, and a flag may be where it counts
 good generate --kind planted-W --n 5 --T 4 --d 8 -o plain.npz -q
 good train plain.npz --iters 3 --max-step 1 --every 1000 --rank 0 -q
