@@ -78,7 +78,7 @@ void cli_field_note(const field *f, char *out, size_t size);
 
 /* What the field is, and with which others it counts. */
 void cli_field_meaning(const field *f, char *out, size_t size);
-/* Refuses flags that would change nothing beside the others. */
+/* Tells flags that change nothing beside the others; refuses those that contradict them. */
 attsvm_status cli_needs_check(const cli_call *call, attsvm_error *err);
 
 /* Reads argv[0..argc-1], what follows the verb.  cli_call_free in any case. */

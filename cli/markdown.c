@@ -76,8 +76,7 @@ void cli_markdown(FILE *out)
              "`--name VALUE` and `--name=VALUE` are the same, as are `-` and `_` in names. "
              "`--no-name` puts out a flag that is on by default, and `--` ends the flags. A flag "
              "that changes nothing beside the others is told (not with -q), or refused where it "
-             "contradicts them; "
-             "its line says where it counts.",
+             "contradicts them; its line says where it counts.",
              0, 0, 100);
     fputs("\n## Exit status\n\n| status | meaning |\n|---|---|\n", out);
     for (const cli_entry *e = cli_exits; e->name; e++)
