@@ -80,6 +80,12 @@ void *base_from(void *memory, int64_t first, size_t size);
 attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const char *what,
                             attsvm_error *err);
 
+/*
+ * Asks the system for huge pages where it can give them.  A walk along rows of 16 kB stops at every
+ * small page: the processor looks up where it is, and reads no further ahead (docs/scale.md).
+ */
+void base_in_huge_pages(void *memory, size_t bytes);
+
 /* A number of some bytes, and of those before them, whose number is given (FNV-1a). */
 #define BASE_DIGEST UINT64_C(14695981039346656037) /* of no bytes */
 uint64_t base_digest(uint64_t number, const void *bytes, size_t size);

@@ -2,8 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { PIECE_ALIGNMENT = 64 }; /* a cache line, and the widest vector register */
+enum {
+    PIECE_ALIGNMENT = 64, /* a cache line, and the widest vector register */
+    HUGE_PAGE = 1 << 21
+};
 
 bool base_multiply(size_t a, size_t b, size_t *out)
 {
@@ -54,6 +58,20 @@ void *base_take(arena *a, size_t count, size_t size)
     return piece;
 }
 
+void base_in_huge_pages(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    char *from = memory, *to = from + bytes;
+    const size_t after = (size_t)((uintptr_t)to % HUGE_PAGE);
+    const size_t before = (size_t)(-(uintptr_t)from % HUGE_PAGE);
+    if (bytes >= before + after + HUGE_PAGE) /* advice only: nothing depends on it */
+        (void)madvise(from + before, bytes - before - after, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+#endif
+}
+
 attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err)
 {
     size_t bytes = a->used ? a->used : PIECE_ALIGNMENT;
@@ -62,6 +80,7 @@ attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err)
     a->base = aligned_alloc(PIECE_ALIGNMENT, bytes);
     if (!a->base)
         return fail(err, ATTSVM_E_MEMORY, "%s: no memory for %zu bytes", what, bytes);
+    base_in_huge_pages(a->base, bytes);
     memset(a->base, 0, bytes);
     a->used = 0;
     return ATTSVM_OK;
@@ -85,6 +104,8 @@ attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const 
     bool fits = base_multiply(count, size, &bytes) && bytes <= PTRDIFF_MAX;
     if (fits)
         memory = calloc(bytes ? bytes : 1, 1);
+    if (memory)
+        base_in_huge_pages(memory, bytes);
     memcpy(out_pointer, &memory, sizeof memory);
     if (!fits)
         return fail(err, ATTSVM_E_MEMORY, "%s: its size in bytes does not fit this machine", what);

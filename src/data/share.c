@@ -189,10 +189,13 @@ void data_set_order(const attsvm_data *data, bool in_order)
 
 void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
 {
-    double bytes = (double)row_bytes(data) * (double)data->tokens;
+    const int64_t rows = data->index ? data->vocabulary : data->tokens;
+    double bytes = (double)row_bytes(data) * (double)rows;
     data->streams =
         mapped && !data->index && bytes > (double)(memory > 0 ? memory : data_memory_limit());
     data_set_order(data, true);
+    if (mapped && !data->streams)
+        base_in_huge_pages((void *)data->X, row_bytes(data) * (size_t)rows);
 }
 
 static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bool within,
