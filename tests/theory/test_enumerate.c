@@ -1,24 +1,12 @@
 /* Locally optimal selections: all of them, none else; and where descent ends. */
-#include "unit.h"
+#include "generated.h"
 
 #include "theory/theory.h"
 
-static attsvm_data *generate(int32_t kind, int64_t n, int64_t T, int64_t d, int64_t seed)
+/* One query a sequence; some lack the last token. */
+static attsvm_data *ragged(attsvm_generate_kind kind, int64_t n, int64_t T, int64_t d, int64_t seed)
 {
-    attsvm_generate_settings settings;
-    attsvm_data *data;
-    attsvm_error err;
-    attsvm_generate_settings_init(&settings);
-    settings.kind = kind;
-    settings.n = n;
-    settings.T = T;
-    settings.T_min = T - 1;
-    settings.d = d;
-    settings.queries = 1;
-    settings.seed = seed;
-    settings.dtype = ATTSVM_F64;
-    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
-    return data;
+    return generated(kind, n, T, d, .T_min = T - 1, .queries = 1, .seed = seed);
 }
 
 /* ------------------------------------------------------------------- brute force */
@@ -154,8 +142,8 @@ static void enumeration_agrees_with_brute_force(void **state)
         attsvm_svm_settings_init(&svm);
         svm.threads = 1;
         svm.problem = k % 4 == 3 ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;
-        int32_t kind = k % 5 == 4 ? ATTSVM_TIED : ATTSVM_SPHERE;
-        attsvm_data *data = generate(kind, 2 + k % 3, 3 + k % 2, 1 + k % 6, 1000 + k);
+        attsvm_generate_kind kind = k % 5 == 4 ? ATTSVM_TIED : ATTSVM_SPHERE;
+        attsvm_data *data = ragged(kind, 2 + k % 3, 3 + k % 2, 1 + k % 6, 1000 + k);
         int64_t now = compare(data, &svm, &pruned);
         found += now;
         several += now > 1;
@@ -176,7 +164,7 @@ static void other_norms_are_enumerated_too(void **state)
         svm.threads = 1;
         svm.norm = k % 2 ? ATTSVM_NORM_LQ : ATTSVM_NORM_NUC;
         svm.q = 3;
-        attsvm_data *data = generate(ATTSVM_SPHERE, 2, 3, 3, 70 + k);
+        attsvm_data *data = ragged(ATTSVM_SPHERE, 2, 3, 3, 70 + k);
         compare(data, &svm, &pruned);
         attsvm_data_free(data);
     }
@@ -186,7 +174,7 @@ static void other_norms_are_enumerated_too(void **state)
 static void a_search_says_that_it_is_one(void **state)
 {
     (void)state;
-    attsvm_data *data = generate(ATTSVM_SPHERE, 5, 5, 8, 5);
+    attsvm_data *data = ragged(ATTSVM_SPHERE, 5, 5, 8, 5);
     attsvm_enumerate_settings settings;
     attsvm_svm_settings svm;
     attsvm_scores *scores;
@@ -234,7 +222,7 @@ static void descent_ends_in_an_enumerated_selection(void **state)
     (void)state;
     int inside = 0;
     for (int64_t k = 0; k < SETS; k++) {
-        attsvm_data *data = generate(ATTSVM_SPHERE, 5, 6, 8, 300 + k);
+        attsvm_data *data = ragged(ATTSVM_SPHERE, 5, 6, 8, 300 + k);
         attsvm_train_settings settings;
         attsvm_svm_settings svm;
         attsvm_scores *scores;

@@ -1,4 +1,5 @@
 /* Nonlinear heads (theory 6.9): kept sets, W_fin + R W_svm, and the path. */
+#include "generated.h"
 #include "reference.h"
 
 #include "theory/theory.h"
@@ -81,20 +82,10 @@ static void theory_6_9_path_agrees_with_the_multi_token_svm(void **state)
 {
     (void)state;
     for (int64_t seed = 1; seed <= 5; seed++) {
-        attsvm_generate_settings g;
         attsvm_path_settings s;
-        attsvm_data *data;
+        attsvm_data *data = generated(ATTSVM_SPHERE, 4, 6, 8, .queries = 1, .seed = seed);
         attsvm_path *path;
         attsvm_error err;
-        attsvm_generate_settings_init(&g);
-        g.kind = ATTSVM_SPHERE;
-        g.n = 4;
-        g.T = 6;
-        g.d = 8;
-        g.queries = 1;
-        g.seed = seed;
-        g.dtype = ATTSVM_F64;
-        assert_ok(attsvm_data_generate(&data, &g, &err), err);
         attsvm_path_settings_init(&s);
         s.model = ATTSVM_MODEL_W;
         s.head = "concave:1";

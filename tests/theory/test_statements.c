@@ -3,28 +3,11 @@
  * and 11 in tests/unit/test_train.c (growth_of_the_norm, matrix_and_prompt_descend_alike,
  * losses_share_their_limit).
  */
-#include "unit.h"
+#include "generated.h"
 
 #include "theory/theory.h"
 
 enum { MOST = 4096 };
-
-static attsvm_data *generate(int64_t n, int64_t T, int64_t d, int64_t seed)
-{
-    attsvm_generate_settings settings;
-    attsvm_data *data;
-    attsvm_error err;
-    attsvm_generate_settings_init(&settings);
-    settings.kind = ATTSVM_SPHERE;
-    settings.n = n;
-    settings.T = T;
-    settings.d = d;
-    settings.queries = 1;
-    settings.seed = seed;
-    settings.dtype = ATTSVM_F64;
-    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
-    return data;
-}
 
 /* The same arrays with a start value W (d,d) beside them. */
 static attsvm_data *with_start(const attsvm_data *data, const double *W)
@@ -225,7 +208,7 @@ static tally start_everywhere(void)
 {
     tally sum = { 0 };
     for (int64_t seed = 0; seed < 8; seed++) {
-        attsvm_data *data = generate(3, 4, 6, 40 + seed);
+        attsvm_data *data = generated(ATTSVM_SPHERE, 3, 4, 6, .queries = 1, .seed = 40 + seed);
         for (int64_t k = 0; k < 64; k++)
             start_at(data, (int64_t[]){ k / 16, k / 4 % 4, k % 4 }, &sum);
         attsvm_data_free(data);
@@ -250,7 +233,7 @@ static void statement_6_parametrisation_decides_the_norm(void **state)
     double mean[2][2] = { { 0 } };
     enum { RUNS = 12 };
     for (int64_t k = 0; k < RUNS; k++) {
-        attsvm_data *data = generate(6, 8, 10, 500 + k);
+        attsvm_data *data = generated(ATTSVM_SPHERE, 6, 8, 10, .queries = 1, .seed = 500 + k);
         for (int factored = 0; factored < 2; factored++) {
             attsvm_train *run =
                 create(data, (options){ factored ? ATTSVM_MODEL_KQ : ATTSVM_MODEL_W, "ngd",
@@ -307,7 +290,7 @@ static void count_kinds(int64_t d, int64_t count, int64_t *local, int64_t *globa
     for (int64_t k = 0; k < count; k++) {
         char init[32];
         snprintf(init, sizeof init, "uniform:%.6f", 1 / sqrt((double)d));
-        attsvm_data *data = generate(6, 8, d, 9000 + k);
+        attsvm_data *data = generated(ATTSVM_SPHERE, 6, 8, d, .queries = 1, .seed = 9000 + k);
         attsvm_train *run = create(data, (options){ ATTSVM_MODEL_W, "ngd", init, 0.1, 2000, k });
         attsvm_verdict v = judge(run, NULL);
         *global += v.kind == ATTSVM_VERDICT_GLOBAL;
@@ -342,7 +325,7 @@ static void statement_12_mirror_descent_is_nearest_to_its_own_norm(void **state)
     double mean[3][3] = { { 0 } };
     enum { RUNS = 8 };
     for (int64_t k = 0; k < RUNS; k++) {
-        attsvm_data *data = generate(6, 8, 10, 700 + k);
+        attsvm_data *data = generated(ATTSVM_SPHERE, 6, 8, 10, .queries = 1, .seed = 700 + k);
         for (int s = 0; s < 3; s++) {
             attsvm_train *run = create(
                 data, (options){ ATTSVM_MODEL_W, steps[s], "zero", 0.1, s == 2 ? 60000 : 6000, 0 });

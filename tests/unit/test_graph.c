@@ -2,7 +2,7 @@
  * theory: graphs of next-token prediction (6.14).  Components by hand and against reachability, the
  * graph SVM with its proof, the finite part, and training, which goes where the two say.
  */
-#include "unit.h"
+#include "generated.h"
 
 #include "theory/theory.h"
 
@@ -163,19 +163,7 @@ static void compare_with_reachability(const attsvm_graph_part *part)
 
 static attsvm_data *random_contexts(int64_t seed, int64_t n, int64_t T, int64_t d, int64_t words)
 {
-    attsvm_generate_settings s;
-    attsvm_data *data;
-    attsvm_error err;
-    attsvm_generate_settings_init(&s);
-    s.kind = ATTSVM_NTP;
-    s.n = n;
-    s.T = T;
-    s.T_min = 2;
-    s.d = d;
-    s.vocabulary = words;
-    s.seed = seed;
-    assert_ok(attsvm_data_generate(&data, &s, &err), err);
-    return data;
+    return generated(ATTSVM_NTP, n, T, d, .T_min = 2, .vocabulary = words, .seed = seed);
 }
 
 static void components_match_reachability(void **state)
@@ -260,12 +248,9 @@ static void few_dimensions_are_infeasible(void **state)
 static void data_without_labels_are_refused(void **state)
 {
     (void)state;
-    attsvm_generate_settings s;
-    attsvm_data *data;
+    attsvm_data *data = generated(ATTSVM_GAUSS, 4, 6, 5, .seed = 1);
     attsvm_graph *graph;
     attsvm_error err;
-    attsvm_generate_settings_init(&s);
-    assert_ok(attsvm_data_generate(&data, &s, &err), err);
     assert_int_equal(attsvm_graph_create(&graph, data, &err), ATTSVM_E_DATA);
     assert_null(graph);
     assert_non_null(strstr(err.message, "needs a vocabulary"));

@@ -2,6 +2,7 @@
  * model: every gradient against central differences, cases by hand, the quick paths against term by
  * term, threads.
  */
+#include "generated.h"
 #include "unit_model.h"
 
 static void compare_with_differences(model *m, double *theta)
@@ -282,15 +283,7 @@ static void assert_fewer_slots(model *m, int64_t slots, const double *theta,
 static void threads_do_not_matter(void **state)
 {
     (void)state;
-    attsvm_generate_settings settings;
-    attsvm_generate_settings_init(&settings);
-    settings.n = 5000;
-    settings.T = 20;
-    settings.T_min = 5;
-    settings.d = 16;
-    settings.queries = 1;
-    attsvm_data *data;
-    assert_int_equal(attsvm_data_generate(&data, &settings, NULL), ATTSVM_OK);
+    attsvm_data *data = generated(ATTSVM_GAUSS, 5000, 20, 16, .T_min = 5, .queries = 1);
     static const attsvm_model kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_W, ATTSVM_MODEL_VKQ };
     for (int k = 0; k < 3; k++) {
         double x[3][600], theta[600];

@@ -2,6 +2,7 @@
  * model: the loss of next-token prediction, -log of the attention on the label.  Gradients against
  * central differences and, at any norm, against extended precision; cases by hand; bad input.
  */
+#include "generated.h"
 #include "unit_model.h"
 
 typedef long double real;
@@ -312,10 +313,7 @@ static void bad_labels_are_named(void **state)
     assert_refused(&w, ATTSVM_MODEL_W, "", "needs a vocabulary");
     attsvm_data_free(s->data);
     free(s);
-    attsvm_generate_settings settings;
-    attsvm_generate_settings_init(&settings);
-    settings.kind = ATTSVM_VOCABULARY;
-    assert_int_equal(attsvm_data_generate(&w.data, &settings, NULL), ATTSVM_OK);
+    w.data = generated(ATTSVM_VOCABULARY, 4, 6, 5, .vocabulary = 9);
     assert_refused(&w, ATTSVM_MODEL_W, "", "labels is needed and not there");
     attsvm_data_free(w.data);
 }

@@ -25,23 +25,6 @@ static double at(const attsvm_path *path, const char *name, int64_t k)
     return attsvm_array_get(array, k);
 }
 
-static attsvm_data *generated(int32_t kind, int64_t n, int64_t T, int64_t d, int64_t seed)
-{
-    attsvm_generate_settings s;
-    attsvm_data *data;
-    attsvm_error err;
-    attsvm_generate_settings_init(&s);
-    s.kind = kind;
-    s.n = n;
-    s.T = T;
-    s.d = d;
-    s.queries = 1;
-    s.seed = seed;
-    s.dtype = ATTSVM_F64;
-    assert_ok(attsvm_data_generate(&data, &s, &err), err);
-    return data;
-}
-
 /* ------------------------------------------------------------------------ theory 6.7 */
 
 /* On 20 random instances with margin at least 0.05: 1 - 1e-3 at R = 1000, 1 - 1e-5 at 10 000. */
@@ -53,7 +36,8 @@ static void theory_6_7_path_of_p_leads_to_the_p_svm_at_opt(void **state)
     int found = 0;
     for (int64_t seed = 1; found < 20 && seed < 400; seed++) {
         const int64_t *shape = shapes[seed % 4];
-        attsvm_data *data = generated(ATTSVM_SPHERE, shape[0], shape[1], shape[2], seed);
+        attsvm_data *data =
+            generated(ATTSVM_SPHERE, shape[0], shape[1], shape[2], .queries = 1, .seed = seed);
         attsvm_path *path = follow(data, NULL, (setting[]){ { "radii", "10:10000:4" }, { 0 } });
         attsvm_path_info info = attsvm_path_describe(path);
         if (info.svm == ATTSVM_OPTIMAL && 1 / info.svm_norm >= 0.05) {
@@ -77,7 +61,7 @@ static void theory_6_7_path_of_W_leads_to_the_frobenius_svm(void **state)
 {
     (void)state;
     for (int64_t seed = 1; seed <= 5; seed++) {
-        attsvm_data *data = generated(ATTSVM_SPHERE, 6, 8, 10, seed);
+        attsvm_data *data = generated(ATTSVM_SPHERE, 6, 8, 10, .queries = 1, .seed = seed);
         attsvm_path *path =
             follow(data, NULL, (setting[]){ { "model", "W" }, { "radii", "10:10000:4" }, { 0 } });
         assert_int_equal(attsvm_path_describe(path).svm, ATTSVM_OPTIMAL);
@@ -93,7 +77,7 @@ static void theory_6_7_path_of_KQ_leads_to_the_nuclear_svm(void **state)
 {
     (void)state;
     for (int64_t seed = 1; seed <= 3; seed++) {
-        attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 6, seed);
+        attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 6, .queries = 1, .seed = seed);
         const setting factored[] = { { "model", "KQ" }, { "radii", "10:10000:4" }, { 0 } };
         const setting matrix[] = { { "model", "W" }, { "radii", "10000:10000:1" }, { 0 } };
         attsvm_path *path = follow(data, NULL, factored), *other = follow(data, NULL, matrix);
@@ -114,7 +98,7 @@ static void theory_6_7_path_of_KQ_leads_to_the_nuclear_svm(void **state)
 static void theory_6_7_vanishing_ridge_gives_the_same_directions(void **state)
 {
     (void)state;
-    attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 20, 3);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 20, .queries = 1, .seed = 3);
     attsvm_path *ridge =
         follow(data, NULL, (setting[]){ { "ridge_path", "1e-1:1e-300:5" }, { 0 } });
     for (int64_t k = 1; k < 5; k++) {
@@ -258,7 +242,7 @@ static void points_of_a_path_are_global_minima_in_the_plane(void **state)
 {
     (void)state;
     for (int64_t seed = 1; seed <= 6; seed++) {
-        attsvm_data *data = generated(ATTSVM_GAUSS, 5, 4, 2, seed);
+        attsvm_data *data = generated(ATTSVM_GAUSS, 5, 4, 2, .queries = 1, .seed = seed);
         attsvm_path *path = follow(data, NULL, (setting[]){ { "radii", "0.1:10:5" }, { 0 } });
         model_options options = { ATTSVM_MODEL_P, "logistic", "linear", "", 0, 1, NULL, NULL };
         attsvm_error err;
@@ -313,7 +297,7 @@ static void path_without_svm_stays_inside(void **state)
 static void same_path_for_any_number_of_threads(void **state)
 {
     (void)state;
-    attsvm_data *data = generated(ATTSVM_SPHERE, 400, 8, 16, 9);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 400, 8, 16, .queries = 1, .seed = 9);
     const setting one[] = { { "radii", "1:10:2" }, { "starts", "2" }, { "threads", "1" }, { 0 } };
     const setting three[] = { { "radii", "1:10:2" }, { "starts", "2" }, { "threads", "3" }, { 0 } };
     attsvm_path *a = follow(data, NULL, one), *b = follow(data, NULL, three);
@@ -341,7 +325,7 @@ static void expect_failure(const attsvm_data *data, const char *name, const char
 static void what_does_not_go_together_is_refused(void **state)
 {
     (void)state;
-    attsvm_data *data = generated(ATTSVM_SPHERE, 3, 4, 5, 1);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 3, 4, 5, .queries = 1, .seed = 1);
     expect_failure(data, "radii", "1:10", "p", "radii = 1:10: expected FIRST:LAST:COUNT");
     expect_failure(data, "radii", "1:10:2.5", "p", "expected");
     expect_failure(data, "radii", "-1:10:3", "p", "expected");

@@ -1,22 +1,13 @@
 /* Larger problems: constraint generation, warm starts, observers, batches, threads. */
+#include "generated.h"
 #include "solved.h"
 #include "svm/svm.h"
 
-static attsvm_data *generated(attsvm_generate_kind kind, int64_t n, int64_t T, int64_t d,
-                              int64_t queries, int64_t *alpha)
+/* A ragged set, and in `alpha` (n) the tokens that were planted. */
+static attsvm_data *planted(attsvm_generate_kind kind, int64_t n, int64_t T, int64_t d,
+                            int64_t queries, int64_t *alpha)
 {
-    attsvm_error err;
-    attsvm_data *data;
-    attsvm_generate_settings settings;
-    attsvm_generate_settings_init(&settings);
-    settings.kind = (int32_t)kind;
-    settings.n = n;
-    settings.T = T;
-    settings.T_min = 1;
-    settings.d = d;
-    settings.queries = queries;
-    settings.seed = 5;
-    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
+    attsvm_data *data = generated(kind, n, T, d, .T_min = 1, .queries = queries, .seed = 5);
     const attsvm_array *ids = attsvm_data_array(data, "ids");
     for (int64_t i = 0; i < n; i++)
         alpha[i] = (int64_t)attsvm_array_get(ids, i);
@@ -42,7 +33,7 @@ static void large_problems_are_proved(void **state)
     static int64_t alpha[MOST];
     for (int c = 0; c < CASES; c++) {
         const setting *at = &cases[c];
-        attsvm_data *data = generated(at->kind, at->n, at->T, at->d, 0, alpha);
+        attsvm_data *data = planted(at->kind, at->n, at->T, at->d, 0, alpha);
         attsvm_svm_settings settings = settings_for(at->problem);
         attsvm_solution *one =
             solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
@@ -65,7 +56,7 @@ static void warm_starts_reach_the_same_point(void **state)
     (void)state;
     static int64_t alpha[MOST];
     attsvm_error err;
-    attsvm_data *data = generated(ATTSVM_PLANTED_P, 3000, 6, 12, 0, alpha);
+    attsvm_data *data = planted(ATTSVM_PLANTED_P, 3000, 6, 12, 0, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_selection selection = { .alpha = alpha };
     attsvm_solution *cold = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *warm;
@@ -102,7 +93,7 @@ static void stopping_returns_the_best_so_far(void **state)
     (void)state;
     static int64_t alpha[MOST];
     attsvm_error err;
-    attsvm_data *data = generated(ATTSVM_PLANTED_P, 3000, 6, 12, 0, alpha);
+    attsvm_data *data = planted(ATTSVM_PLANTED_P, 3000, 6, 12, 0, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_selection selection = { .alpha = alpha };
     attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *part;
@@ -178,13 +169,13 @@ static void stopping_inside_a_pool(void **state)
 {
     (void)state;
     static int64_t alpha[MOST];
-    attsvm_data *data = generated(ATTSVM_PLANTED_P, 2500, 6, 12, 0, alpha);
+    attsvm_data *data = planted(ATTSVM_PLANTED_P, 2500, 6, 12, 0, alpha);
     stopped_anywhere(data, settings_for(ATTSVM_PROBLEM_P), alpha);
     attsvm_svm_settings soft = settings_for(ATTSVM_PROBLEM_P);
     soft.soft = 0.01;
     stopped_anywhere(data, soft, alpha);
     attsvm_data_free(data);
-    data = generated(ATTSVM_PLANTED_W, 60, 8, 8, 1, alpha);
+    data = planted(ATTSVM_PLANTED_W, 60, 8, 8, 1, alpha);
     stopped_anywhere(data, settings_for(ATTSVM_PROBLEM_W), alpha);
     attsvm_data_free(data);
 }
@@ -211,7 +202,7 @@ static void conjugate_gradients(void **state)
     (void)state;
     static int64_t alpha[MOST];
     attsvm_error err;
-    attsvm_data *data = generated(ATTSVM_PLANTED_W, 60, 8, 12, 1, alpha);
+    attsvm_data *data = planted(ATTSVM_PLANTED_W, 60, 8, 12, 1, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
     attsvm_problem *problem;
     assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
@@ -255,16 +246,8 @@ static void batches_are_single_solves(void **state)
     attsvm_solution *solutions[COUNT];
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
     for (int k = 0; k < COUNT; k++) {
-        attsvm_generate_settings generate;
-        attsvm_generate_settings_init(&generate);
-        generate.kind = ATTSVM_SPHERE;
-        generate.n = 6;
-        generate.T = 8;
-        generate.d = 10;
-        generate.queries = 1;
-        generate.seed = k;
         int64_t alpha[6] = { k % 8, 1, 2, 3, 4, 5 };
-        assert_ok(attsvm_data_generate(&data[k], &generate, &err), err);
+        data[k] = generated(ATTSVM_SPHERE, 6, 8, 10, .queries = 1, .seed = k);
         assert_ok(attsvm_problem_create(&problems[k], data[k],
                                         &(attsvm_selection){ .alpha = alpha }, &settings, &err),
                   err);
@@ -290,7 +273,7 @@ static void samples_grow(void **state)
     (void)state;
     enum { TERMS = 20000 };
     static int64_t alpha[TERMS];
-    attsvm_data *data = generated(ATTSVM_PLANTED_P, TERMS, 4, 8, 0, alpha);
+    attsvm_data *data = planted(ATTSVM_PLANTED_P, TERMS, 4, 8, 0, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_selection selection = { .alpha = alpha };
     attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
@@ -311,7 +294,7 @@ static void memory_of_a_batch(void **state)
     attsvm_error err;
     for (int k = 0; k < 3; k++) {
         attsvm_data *data =
-            generated(k ? ATTSVM_PLANTED_P : ATTSVM_PLANTED_W, k ? 200 : 40, 6, 7, !k, alpha);
+            planted(k ? ATTSVM_PLANTED_P : ATTSVM_PLANTED_W, k ? 200 : 40, 6, 7, !k, alpha);
         attsvm_svm_settings settings = settings_for(kinds[k]);
         settings.soft = k == 2 ? 0.5 : 0;
         attsvm_selection selection = { .alpha = alpha };
@@ -347,7 +330,7 @@ static void soft_margins_of_random_data(void **state)
 {
     (void)state;
     static int64_t alpha[200];
-    attsvm_data *data = generated(ATTSVM_PLANTED_P, 200, 6, 5, 0, alpha);
+    attsvm_data *data = planted(ATTSVM_PLANTED_P, 200, 6, 5, 0, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_solution *hard =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
@@ -377,7 +360,7 @@ static void soft_margins_of_noise(void **state)
 {
     (void)state;
     static int64_t alpha[600];
-    attsvm_data *data = generated(ATTSVM_PLANTED_P, 600, 9, 16, 0, alpha);
+    attsvm_data *data = planted(ATTSVM_PLANTED_P, 600, 9, 16, 0, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     for (int64_t i = 0; i < 600; i++)
         alpha[i] = 0; /* whatever was planted */

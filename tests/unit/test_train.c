@@ -16,7 +16,7 @@ static const double *values(const attsvm_train *t, const char *name)
 static void two_hundred_thousand_steps(void **state)
 {
     (void)state;
-    attsvm_data *data = generate(ATTSVM_SPHERE, 6, 8, 40, 0, 1);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 6, 8, 40, .seed = 1);
     attsvm_train *t = run(
         data, (setting[]){
                   { "model", "p" }, { "iters", "200000" }, { "record", "20000" }, { NULL, NULL } });
@@ -39,7 +39,7 @@ static void two_hundred_thousand_steps(void **state)
 static void growth_of_the_norm(void **state)
 {
     (void)state;
-    attsvm_data *data = generate(ATTSVM_SPHERE, 4, 5, 20, 0, 2);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 20, .seed = 2);
     attsvm_train *ngd =
         run(data, (setting[]){ { "iters", "4000" }, { "record", "1000" }, { NULL, NULL } });
     attsvm_train *gd = run(data, (setting[]){ { "step", "gd" },
@@ -122,7 +122,7 @@ static void losses_share_their_limit(void **state)
 {
     (void)state;
     static const char *const losses[] = { "logistic", "exp", "linear" };
-    attsvm_data *data = generate(ATTSVM_SPHERE, 3, 4, 12, 0, 8);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 3, 4, 12, .seed = 8);
     attsvm_train *runs[3];
     for (int l = 0; l < 3; l++)
         runs[l] = run(data, (setting[]){ { "loss", losses[l] },
@@ -246,7 +246,7 @@ static void every_rule_descends(void **state)
                                          "nmd:1.75", "sign", "coordinate", "spectral",
                                          "momentum", "adam", "rescale:2" };
     static const char *const models[] = { "p", "W", "KQ", "vp", "vpW", "vW", "vKQ" };
-    attsvm_data *data = generate(ATTSVM_SPHERE, 6, 5, 6, 1, 21);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 6, 5, 6, .queries = 1, .seed = 21);
     for (int k = 0; k < 11; k++)
         for (int m = 0; m < 7; m++) {
             attsvm_train *t = run(data, (setting[]){ { "model", models[m] },
@@ -274,7 +274,7 @@ static void every_rule_descends(void **state)
 static void early_stops(void **state)
 {
     (void)state;
-    attsvm_data *data = generate(ATTSVM_SPHERE, 4, 5, 20, 0, 3);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 20, .seed = 3);
     attsvm_train *t =
         run(data, (setting[]){ { "iters", "100000" }, { "stop_norm", "50" }, { NULL, NULL } });
     attsvm_train_info info = attsvm_train_describe(t);
@@ -307,7 +307,7 @@ static bool stop_at_70(void *context, const attsvm_train_info *info)
 static void observer_can_stop(void **state)
 {
     (void)state;
-    attsvm_data *data = generate(ATTSVM_SPHERE, 4, 5, 20, 0, 3);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 20, .seed = 3);
     attsvm_train_settings settings;
     attsvm_train *t;
     attsvm_error err;
@@ -333,7 +333,7 @@ static void resumed_runs_are_identical(void **state)
     static const char *const rules[] = { "ngd", "adam", "nmd:3", "rescale:2", "momentum" };
     char file[64];
     snprintf(file, sizeof file, "/tmp/attsvm-test-%d.npz", (int)getpid());
-    attsvm_data *data = generate(ATTSVM_SPHERE, 6, 5, 6, 1, 21);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 6, 5, 6, .queries = 1, .seed = 21);
     for (int k = 0; k < 5; k++) {
         const char *batch = k % 2 ? "4" : "0";
         setting common[] = { { "model", "vKQ" },    { "step", rules[k] }, { "batch", batch },
@@ -382,7 +382,7 @@ static void batches_of_runs(void **state)
     double first[RUNS][100];
     attsvm_error err;
     for (int k = 0; k < RUNS; k++)
-        data[k] = generate(ATTSVM_SPHERE, 6, 8, 10, 1, k);
+        data[k] = generated(ATTSVM_SPHERE, 6, 8, 10, .queries = 1, .seed = k);
     for (int threads = 1; threads <= 3; threads++) {
         attsvm_train *runs[RUNS];
         attsvm_train_settings settings;
@@ -420,7 +420,7 @@ static void bad_settings_are_named(void **state)
         { "rank", "3", "rank" },         { "batch", "100", "100" },
         { "lstar", "0.1", "lstar" },     { "resume", "yes", "checkpoint" },
     };
-    attsvm_data *data = generate(ATTSVM_SPHERE, 6, 5, 6, 1, 21);
+    attsvm_data *data = generated(ATTSVM_SPHERE, 6, 5, 6, .queries = 1, .seed = 21);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         attsvm_train_settings settings;
         attsvm_train *t;

@@ -83,18 +83,7 @@ static void numbers_of_records(void **state)
         int64_t rank;
     } models[] = { { "p", 0 },  { "vp", 0 },    { "vpW", 0 },   { "W", 0 },
                    { "vW", 0 }, { "KQ", RANK }, { "vKQ", RANK } };
-    attsvm_generate_settings settings;
-    attsvm_data *data;
-    attsvm_error err;
-    attsvm_generate_settings_init(&settings);
-    settings.kind = ATTSVM_SPHERE;
-    settings.n = N;
-    settings.T = settings.T_min = T;
-    settings.d = D;
-    settings.queries = 1;
-    settings.seed = 21;
-    settings.dtype = ATTSVM_F64;
-    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
+    attsvm_data *data = generated(ATTSVM_SPHERE, N, T, D, .queries = 1, .seed = 21);
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         attsvm_train *t = run_of(data, models[m].kind, models[m].rank);
         attsvm_train_info info = attsvm_train_describe(t);
@@ -124,7 +113,7 @@ static void results_are_start_values(void **state)
     char file[64];
     snprintf(file, sizeof file, "/tmp/attsvm-start-%d.npz", (int)getpid());
     for (int64_t d = 1; d <= 3; d += 2) {
-        attsvm_data *data = generate(ATTSVM_GAUSS, 4, 3, d, 1, 0);
+        attsvm_data *data = generated(ATTSVM_GAUSS, 4, 3, d, .queries = 1, .seed = 0);
         attsvm_error err;
         for (int k = 0; k < 7; k++) {
             attsvm_train *first = run(data, (setting[]){ { "model", models[k] },
@@ -155,7 +144,7 @@ static void divergence_is_told(void **state)
     (void)state;
     static const char *const models[] = { "vp", "vW" };
     static const char checkpoint[] = "test_train_divergence.npz";
-    attsvm_data *data = generate(ATTSVM_PLANTED_P, 6, 5, 4, 0, 0);
+    attsvm_data *data = generated(ATTSVM_PLANTED_P, 6, 5, 4, .seed = 0);
     attsvm_error err;
     for (int k = 0; k < 2; k++) {
         const setting list[] = { { "model", models[k] }, { "loss", "exp" },

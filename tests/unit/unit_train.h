@@ -2,7 +2,7 @@
 #ifndef ATTSVM_UNIT_TRAIN_H
 #define ATTSVM_UNIT_TRAIN_H
 
-#include "unit.h"
+#include "generated.h"
 
 #include "train/train.h"
 
@@ -23,24 +23,6 @@ static inline void make(problem *p)
 {
     attsvm_error err;
     assert_ok(attsvm_data_create(&p->data, p->arrays, p->count, NULL, &err), err);
-}
-
-static inline attsvm_data *generate(int32_t kind, int64_t n, int64_t T, int64_t d, int64_t queries,
-                                    int64_t seed)
-{
-    attsvm_generate_settings settings;
-    attsvm_data *data;
-    attsvm_error err;
-    attsvm_generate_settings_init(&settings);
-    settings.kind = kind;
-    settings.n = n;
-    settings.T = T;
-    settings.d = d;
-    settings.queries = queries;
-    settings.seed = seed;
-    settings.dtype = ATTSVM_F64;
-    assert_ok(attsvm_data_generate(&data, &settings, &err), err);
-    return data;
 }
 
 typedef struct setting {
