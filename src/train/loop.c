@@ -82,7 +82,7 @@ static attsvm_status check_range(const attsvm_train *t, attsvm_error *err)
         return fail(
             err, ATTSVM_E_ARG,
             "after %" PRId64 " steps entry %" PRId64 " of %s is %g: the run has left the range "
-            "of doubles; take a step size below lr = %g, or a rule of bounded steps (step = ngd)",
+            "of doubles; take a step size below lr = %g or fewer steps, or scale the tokens down",
             t->iter, at, name, value, t->settings.lr);
     }
     at = la_active()->first_nonfinite(ATTSVM_F64, t->gradient, t->m->size);

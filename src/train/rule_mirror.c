@@ -21,15 +21,16 @@ static void start(const train_step *s)
         s->state[j] = power(s->theta[j], s->parameter - 1);
 }
 
-static void follow(const train_step *s, double rate)
+/* u -= rate (lift g), and theta from u. */
+static void follow(const train_step *s, double rate, double lift)
 {
     const double exponent = 1 / (s->parameter - 1);
     for (int64_t j = 0; j < s->count && exponent == 0.5; j++) { /* a loop that makes vectors */
-        double u = s->state[j] -= rate * s->g[j];
+        double u = s->state[j] -= rate * (lift * s->g[j]);
         s->theta[j] = copysign(sqrt(fabs(u)), u);
     }
     for (int64_t j = 0; j < s->count && exponent != 0.5; j++) {
-        s->state[j] -= rate * s->g[j];
+        s->state[j] -= rate * (lift * s->g[j]);
         s->theta[j] = power(s->state[j], exponent);
     }
 }
@@ -38,7 +39,7 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
 {
     (void)err;
     if (s->log != -INFINITY)
-        follow(s, s->lr * exp(s->log));
+        follow(s, s->lr * exp(s->log), 1);
     return ATTSVM_OK;
 }
 
@@ -64,8 +65,10 @@ static attsvm_status normalised_step(const train_step *s, attsvm_error *err)
     (void)err;
     double q = s->parameter;
     double norm = s->log == -INFINITY ? 0 : norm_of(s->g, s->count, q / (q - 1));
+    /* where lr/norm is beyond doubles an exact factor keeps its product with g within them */
+    double lift = isfinite(s->lr / norm) ? 1 : 0x1p900;
     if (norm > 0)
-        follow(s, s->lr / norm);
+        follow(s, s->lr / (norm * lift), lift);
     return ATTSVM_OK;
 }
 

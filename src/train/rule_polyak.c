@@ -15,7 +15,7 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
         return ATTSVM_OK;
     double length = s->lr * (s->over.value / norm) * exp(s->over.log - s->log);
     length = length < s->max_step ? length : s->max_step;
-    la_axpy(-length / norm, s->g, s->theta, s->count);
+    train_move(s, length, norm);
     return ATTSVM_OK;
 }
 

@@ -70,3 +70,14 @@ double train_norm(const double *g, int64_t count)
     double square = la_dot(g, g, count);
     return square > 1e-250 && square < 1e250 ? sqrt(square) : la_norm(g, count);
 }
+
+/* Tokens of 1e-160 have gradients of 1e-320: entries are taken in units of `size` first. */
+void train_move(const train_step *s, double length, double size)
+{
+    double rate = length / size;
+    if (isfinite(rate))
+        la_axpy(-rate, s->g, s->theta, s->count);
+    else
+        for (int64_t j = 0; j < s->count; j++)
+            s->theta[j] -= length * (s->g[j] / size);
+}

@@ -51,6 +51,9 @@ attsvm_status train_rule_find(const char *text, const train_rule **rule, double 
 /* |g|_2 of a gradient vector of moderate size. */
 double train_norm(const double *g, int64_t count);
 
+/* theta -= length g/size, where length/size may be beyond the range of doubles. */
+void train_move(const train_step *s, double length, double size);
+
 /* ------------------------------------------------------------------------- run */
 
 enum {

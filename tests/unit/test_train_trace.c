@@ -138,6 +138,38 @@ static void results_are_start_values(void **state)
     unlink(file);
 }
 
+/* Normalised steps have the length lr, however small the tokens are and however large lr is. */
+static void small_tokens_move_as_far(void **state)
+{
+    (void)state;
+    static const char *const rules[] = { "ngd", "polyak", "nmd:2", "nmd:3", "rescale" };
+    static const struct {
+        double size, lr;
+    } cases[] = { { 1e-100, 1e150 }, { 1e-155, 0.5 }, { 1e-100, 1e-3 }, { 1, 1e299 } };
+    const double Y[] = { 1, 1 }, v[] = { 1, 0 };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
+            const double s = cases[c].size, X[] = { s, 0, 0, 0, s, 0, 0, 0 };
+            problem p = { .count = 0 };
+            add(&p, "X", (attsvm_array){ X, { 2, 2, 2 }, 3, ATTSVM_F64 });
+            add(&p, "Y", (attsvm_array){ Y, { 2 }, 1, ATTSVM_F64 });
+            add(&p, "v", (attsvm_array){ v, { 2 }, 1, ATTSVM_F64 });
+            make(&p);
+            attsvm_train *t = run(p.data, (setting[]){ { "step", rules[k] },
+                                                       { "lr", text(cases[c].lr) },
+                                                       { "max_step", text(cases[c].lr) },
+                                                       { "iters", "1" },
+                                                       { NULL, NULL } });
+            double moved = k == 3 ? t->theta[0] * t->theta[0] : t->theta[0]; /* u of nmd:3 */
+            if (k == 1) /* (L - L*)/|grad| is beyond lr, or about 2 ln 2/size */
+                assert_true(moved > 0 && moved <= cases[c].lr);
+            else
+                assert_double_equal(moved / cases[c].lr, 1, 1e-10);
+            attsvm_train_free(t);
+            attsvm_data_free(p.data);
+        }
+}
+
 /* A run that leaves the range of doubles says so, whatever is trained, and keeps no checkpoint. */
 static void divergence_is_told(void **state)
 {
@@ -159,7 +191,7 @@ static void divergence_is_told(void **state)
         assert_ok(attsvm_train_create(&t, data, &settings, NULL, NULL, &err), err);
         assert_int_equal(attsvm_train_run(t, NULL, NULL, &err), ATTSVM_E_ARG);
         assert_non_null(strstr(err.message, "range of doubles"));
-        assert_non_null(strstr(err.message, "lr = 1000"));
+        assert_non_null(strstr(err.message, "lr = 1000 or fewer steps, or scale the tokens"));
         assert_int_equal(access(checkpoint, F_OK), -1);
         attsvm_train_free(t);
     }
@@ -226,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_records),
                                         cmocka_unit_test(results_are_start_values),
+                                        cmocka_unit_test(small_tokens_move_as_far),
                                         cmocka_unit_test(divergence_is_told),
                                         cmocka_unit_test(products_beyond_doubles_are_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);
