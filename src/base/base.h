@@ -69,6 +69,8 @@ void *base_take(arena *a, size_t count, size_t size);
 
 /* Allocates what was measured, zeroed, and rewinds; ATTSVM_E_MEMORY names `what` and the bytes. */
 attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err);
+/* The same without zeros: memory costs something only where it is used. */
+attsvm_status base_arena_reserve(arena *a, const char *what, attsvm_error *err);
 
 /*
  * `memory` as element `first` of an array of which the others are not there: the pointer that is

@@ -72,7 +72,7 @@ void base_in_huge_pages(void *memory, size_t bytes)
 #endif
 }
 
-attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err)
+attsvm_status base_arena_reserve(arena *a, const char *what, attsvm_error *err)
 {
     size_t bytes = a->used ? a->used : PIECE_ALIGNMENT;
     if (a->overflow || bytes > PTRDIFF_MAX)
@@ -81,8 +81,15 @@ attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err)
     if (!a->base)
         return fail(err, ATTSVM_E_MEMORY, "%s: no memory for %zu bytes", what, bytes);
     base_in_huge_pages(a->base, bytes);
-    memset(a->base, 0, bytes);
     a->used = 0;
+    return ATTSVM_OK;
+}
+
+attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err)
+{
+    size_t bytes = a->used;
+    TRY(base_arena_reserve(a, what, err));
+    memset(a->base, 0, bytes);
     return ATTSVM_OK;
 }
 

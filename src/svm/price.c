@@ -78,8 +78,7 @@ attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, svm
     TRY(svm_space_arena(space, &a, "margins", err));
     pricing->memory = a.base;
     layout(pricing, &a);
-    if (space)
-        memset(pricing->memory, 0, a.used);
+    memset(pricing->memory, 0, a.used);
     for (int64_t g = pricing->lo; g < pricing->hi; g++)
         pricing->when[g] = -1;
     return ATTSVM_OK;

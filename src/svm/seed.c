@@ -67,12 +67,11 @@ static attsvm_status add_warm(svm_run *run, const attsvm_claim *warm, attsvm_err
     return ATTSVM_OK;
 }
 
-/* Adds the mean of A over the rows of one term. */
-static void guess_term(svm_run *run, const svm_term *term, double *theta)
+/* Adds the mean of A over the rows of one term; scratch (8d + T). */
+static void guess_term(const svm_rows *rows, const svm_term *term, double *scratch, double *theta)
 {
-    const svm_rows *rows = run->rows;
     int64_t d = rows->d;
-    double *weight = run->pricing.scratch + 8 * d, *sum = run->pricing.scratch, *z = sum + d;
+    double *sum = scratch, *z = sum + d, *weight = scratch + 8 * d;
     la_rows tokens = data_sequence(rows->data, term->i);
     tokens.count = term->visible;
     bool vector = rows->problem == ATTSVM_PROBLEM_V;
@@ -90,36 +89,64 @@ static void guess_term(svm_run *run, const svm_term *term, double *theta)
     }
 }
 
-/*
- * A first guess of theta from the sample: the sum of A over its rows, so that most rows have a
- * positive margin already and those that do not are worth having.
- */
-static void guess(svm_run *run, double *theta)
+typedef struct guess_job {
+    const svm_run *run;
+    int64_t blocks;
+    double *sums;   /* (blocks,size) of A      */
+    double *tokens; /* (blocks) that were read */
+} guess_job;
+
+static void guess_block(void *context, int64_t b, int worker)
 {
-    const svm_rows *rows = run->rows;
-    const svm_pricing *pricing = &run->pricing;
-    int64_t d = rows->d;
-    double *sum = pricing->scratch, tokens_read = 0;
-    memset(theta, 0, (size_t)rows->size * sizeof *theta);
-    svm_walk walk = { pricing, &run->pass_settings, pricing->lo, pricing->lo, pricing->hi };
+    const guess_job *job = context;
+    const svm_pricing *pricing = &job->run->pricing;
+    const svm_rows *rows = pricing->rows;
+    double *scratch = pricing->scratch + worker * pricing->scratch_each;
+    int64_t lo, hi;
+    base_block(pricing->hi - pricing->lo, job->blocks, b, &lo, &hi);
+    lo += pricing->lo;
+    svm_walk walk = { pricing, &job->run->pass_settings, lo, lo, hi + pricing->lo };
     while (svm_walk_on(&walk)) {
         for (int64_t g = walk.lo; g < walk.hi; g++) {
             if (!svm_pricing_wants(pricing, walk.settings, g))
                 continue;
             svm_term term = svm_rows_term(rows, g);
-            guess_term(run, &term, theta);
-            tokens_read += (double)term.visible;
+            guess_term(rows, &term, scratch, job->sums + b * rows->size);
+            job->tokens[b] += (double)term.visible;
         }
     }
+}
+
+/*
+ * A first guess of theta from the sample: the sum of A over its rows, so that most rows have a
+ * positive margin already and those that do not are worth having.  A matrix is summed in one block,
+ * as there is no room for many of them.
+ */
+static attsvm_status guess(svm_run *run, double *theta, attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    int64_t d = rows->d, blocks = rows->matrix ? 1 : run->pricing.blocks;
+    guess_job job = { .run = run, .blocks = blocks };
+    double tokens = 0;
+    TRY(base_allocate(&job.tokens, (size_t)(rows->matrix ? 1 : blocks * (d + 1)),
+                      sizeof *job.tokens, "first guess", err));
+    job.sums = rows->matrix ? theta : job.tokens + blocks;
+    memset(theta, 0, (size_t)rows->size * sizeof *theta);
+    base_parallel(run->pricing.threads, blocks, guess_block, &job);
+    if (!rows->matrix)
+        base_reduce(theta, job.sums, blocks, d);
+    base_reduce(&tokens, job.tokens, blocks, 1);
     if (rows->data->comm) {
         dist_sum(rows->data->comm, theta, rows->size);
-        dist_sum(rows->data->comm, &tokens_read, 1);
+        dist_sum(rows->data->comm, &tokens, 1);
     }
-    run->passes += tokens_read / (double)rows->data->tokens;
+    run->passes += tokens / (double)rows->data->tokens;
     if (rows->keymap) {
-        memcpy(sum, theta, (size_t)d * sizeof *sum);
-        la_gemv(false, d, d, 1, rows->keymap, d, sum, 0, theta);
+        memcpy(job.sums, theta, (size_t)d * sizeof *theta);
+        la_gemv(false, d, d, 1, rows->keymap, d, job.sums, 0, theta);
     }
+    free(job.tokens);
+    return ATTSVM_OK;
 }
 
 attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err)
@@ -143,7 +170,7 @@ attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, atts
     if (rows->problem == ATTSVM_PROBLEM_FINITE)
         return ATTSVM_OK;
     double *theta = run->engine.step;
-    guess(run, theta);
+    TRY(guess(run, theta, err));
     double size = la_norm(theta, rows->size);
     if (size == 0)
         theta[0] = size = 1;

@@ -336,6 +336,24 @@ static void look(svm_run *run, bool exact)
 }
 
 /*
+ * Reads `share` of the terms.  Those side by side are sampled together, in about RUNS runs however
+ * large the sample is: a disk reads long runs as fast as a file from its start to its end, and that
+ * many leave no large part of the data out.
+ */
+static void set_share(svm_run *run, double share)
+{
+    enum { RUNS = 16, LONGEST = 1 << 24 };
+    const attsvm_data *data = run->rows->data;
+    svm_pass_settings *settings = &run->pass_settings;
+    double terms = (double)run->rows->terms.count;
+    double bytes = (double)(data->tokens * data->d) * (double)attsvm_dtype_size(data->dtype);
+    settings->share = share < 1 ? (uint64_t)(share * 0x1p64) : UINT64_MAX;
+    settings->run_bits = 0;
+    for (double most = fmin(share / RUNS, LONGEST / bytes) * terms; most >= 2; most /= 2)
+        settings->run_bits++;
+}
+
+/*
  * Once the first sample is in order, four times as many terms are read, of which those that are new
  * may be violated, and so on until all were read once; then those close to their margin are brought
  * in order.  A soft problem has too many rows at their bound for that: it has its samples in order.
@@ -343,14 +361,13 @@ static void look(svm_run *run, bool exact)
 static void grow_sample(svm_run *run)
 {
     svm_pass_settings *settings = &run->pass_settings;
-    uint64_t times = run->pool.soft > 0 ? 8 : 4;
     if (settings->fresh && settings->share == UINT64_MAX) {
         settings->fresh = false;
         settings->near = svm_pricing_tenth(&run->pricing);
         return;
     }
     settings->fresh = run->pool.soft == 0;
-    settings->share = settings->share < UINT64_MAX / times ? settings->share * times : UINT64_MAX;
+    set_share(run, (double)settings->share * 0x1p-64 * (settings->fresh ? 4 : 8));
 }
 
 /* What comes after a pass in which nothing was violated, short of the certificate. */
@@ -409,24 +426,14 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
 
 /* ------------------------------------------------------------------------- solve */
 
-/*
- * Sets the sample that a large problem starts from.  Short sequences are sampled in runs, which a
- * disk reads as fast as a file from its start to its end; but so many that no part of the data is
- * left out.
- */
+/* Sets the sample that a large problem starts from. */
 static void choose_sample(svm_run *run)
 {
-    enum { RUN_BYTES = 1 << 16, LEAST_RUNS = 1 << 14 };
-    const attsvm_data *data = run->rows->data;
     double terms = (double)run->rows->terms.count, share = 1;
-    double bytes = (double)(data->tokens * data->d) * (double)attsvm_dtype_size(data->dtype);
-    double most = fmin(terms / LEAST_RUNS, RUN_BYTES * terms / bytes);
     if (run->rows->problem != ATTSVM_PROBLEM_FINITE && !run->rows->matrix && terms > 2000)
         share = fmax(0.02, 2.0 * (double)run->rows->d / terms);
     run->sampling = share < 0.5;
-    run->pass_settings.share = share < 0.5 ? (uint64_t)(share * 0x1p64) : UINT64_MAX;
-    for (; most >= 2; most /= 2)
-        run->pass_settings.run_bits++;
+    set_share(run, run->sampling ? share : 1);
 }
 
 attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,

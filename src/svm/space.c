@@ -43,7 +43,7 @@ attsvm_status svm_space_arena(svm_space *space, arena *a, const char *what, atts
 {
     a->base = a->overflow ? NULL : cut(space, a->used);
     if (!a->base)
-        return base_arena_allocate(a, what, err);
+        return base_arena_reserve(a, what, err);
     a->used = 0;
     return ATTSVM_OK;
 }

@@ -34,7 +34,7 @@ typedef struct svm_space {
 
 void svm_space_open(svm_space *space);
 void svm_space_free(svm_space *space);
-/* As base_arena_allocate, except that nobody may rely on zeros, and as base_allocate. */
+/* As base_arena_reserve, and as base_allocate. */
 attsvm_status svm_space_arena(svm_space *space, arena *a, const char *what, attsvm_error *err);
 attsvm_status svm_space_allocate(svm_space *space, void *out_pointer, size_t count, size_t size,
                                  const char *what, attsvm_error *err);
