@@ -169,6 +169,27 @@ static void say_infeasible(const cli_solved *s)
         say("It is the v-SVM that has no solution, so the joint problem is not defined.");
 }
 
+static void say_stalled(const cli_solved *s)
+{
+    char text[256];
+    if (!isnan(s->info.gap))
+        snprintf(text, sizeof text,
+                 "Stopped before there was a proof; this is the best point so far. The gap says "
+                 "how far from the least it can be.");
+    else if (s->claim.settings.rank > 0)
+        snprintf(text, sizeof text,
+                 "No W of rank %" PRId64 " that separates the selection was found, which does not "
+                 "prove that there is none: allow a larger --rank, or try another --seed.",
+                 s->claim.settings.rank);
+    else
+        snprintf(
+            text, sizeof text,
+            "Stopped before there was a %s that separates the selection, or a proof that there "
+            "is none.",
+            letter(s));
+    say(text);
+}
+
 typedef struct weight {
     double lambda;
     int64_t index;
@@ -239,9 +260,7 @@ void cli_solved_print(const cli_solved *s, const char *output)
     case ATTSVM_STATIONARY:
         say("With a limit on the rank there is no proof of optimality: this point is stationary.");
         break;
-    default:
-        say("Stopped before there was a proof; this is the best point so far. The gap says how far "
-            "from the least it can be.");
+    default: say_stalled(s);
     }
     print_rows(s);
     if (output)

@@ -263,7 +263,7 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     info->objective = info->norm;
     info->dual = info->norm > 0 || !hold ? value / ball : 0;
     info->gap = info->norm > 0 ? (info->norm - info->dual) / info->norm : 0;
-    if (run->stopped && !hold) /* no feasible point yet */
+    if (!hold && (run->stopped || info->norm == 0)) /* no feasible point */
         info->gap = NAN;
     if (isfinite(pass.least))
         info->violation = fmax(info->violation, 1 - pass.least);

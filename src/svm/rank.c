@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK_STEPS = 300, RANK_STARTS = 6, RANK_HALVINGS = 30 };
+enum { RANK_STEPS = 1000, RANK_STARTS = 6, RANK_HALVINGS = 30 };
 static const double STATIONARY = 1e-8; /* relative gain of the tangent problem at the end    */
 static const double SHAKE = 0.3;       /* size of the random part of later starts            */
 
@@ -30,7 +30,8 @@ typedef struct limited {
     svm_part tangent;         /* rows of the tangent problem, as vectors (p rho + rho q)     */
     double *W, *trial, *best; /* p x q                                                       */
     double *U, *Vt, *sigma, *copy, *left, *right; /* factors: p x rho, rho x q                */
-    double *x, *start, *lambda, *margin, *sums;
+    double *x, *start, *margin, *sums;
+    svm_least least;
     void *memory;
 } limited;
 
@@ -54,9 +55,9 @@ static void layout(limited *s, arena *a)
     s->right = take(a, rho * q);
     s->x = take(a, size);
     s->start = take(a, size);
-    s->lambda = take(a, m);
     s->margin = take(a, m);
     s->sums = take(a, (size_t)part->terms * p);
+    svm_least_layout(&s->least, a, part->rows, (int64_t)size);
 }
 
 /* |W| over the least margin; INFINITY where a margin is not positive. */
@@ -180,29 +181,19 @@ static void move(limited *s, double step)
     la_gemm(false, false, p, q, rho, step, left, rho, s->right, q, 1, s->trial, q);
 }
 
-/* Whether x meets the rows of the tangent problem: they may contradict each other. */
-static bool tangent_holds(const limited *s)
-{
-    for (int64_t r = 0; r < s->tangent.rows; r++)
-        if (la_dot(s->tangent.u + r * s->tangent.p, s->x, s->tangent.p) <
-            s->tangent.b[r] - 1e-6 * fmax(1, fabs(s->tangent.b[r])))
-            return false;
-    return true;
-}
-
 /* From W on; *value is |W| / least margin in the end, *stationary whether the end is one. */
 static attsvm_status descend(limited *s, double *value, bool *stationary, int64_t *iterations,
                              attsvm_error *err)
 {
     int64_t size = s->rho * (s->part->p + s->part->q);
     *stationary = false;
+    s->least.count = 0;
     TRY(truncate_rank(s, s->W, err));
     TRY(measure(s, s->W, value, err));
     for (int64_t k = 0; k < RANK_STEPS && !*stationary; k++) {
         TRY(tangent_rows(s, err));
-        TRY(svm_lq_core(&s->tangent, 2, s->start, 1e-12, s->x, s->lambda, iterations, err));
-        if (svm_part_stopped(s->part) || !tangent_holds(s))
-            return ATTSVM_OK;
+        if (!svm_least_core(&s->least, &s->tangent, s->x, iterations))
+            return ATTSVM_OK; /* stopped, or its rows contradict each other */
         double before = la_norm(s->start, size), after = la_norm(s->x, size), now = INFINITY;
         /* half the squared length is |W|_* for the nuclear factors, |W|_F^2 / 2 otherwise */
         double gain = (before * before - after * after) / (before * before);
@@ -226,32 +217,40 @@ static attsvm_status descend(limited *s, double *value, bool *stationary, int64_
     return ATTSVM_OK;
 }
 
-/* The best of several starts: the truncated convex solution, then that with noise. */
-static attsvm_status search(limited *s, const double *W0, uint64_t seed, bool *stationary,
-                            int64_t *iterations, attsvm_error *err)
+/*
+ * From a point of rank rho that was stationary over fewer rows, where there is one and it leads to
+ * another; otherwise the best of several starts: the truncated convex solution, then that with
+ * noise.
+ */
+static attsvm_status search(limited *s, const double *W0, const double *from, uint64_t seed,
+                            bool *stationary, int64_t *iterations, attsvm_error *err)
 {
     int64_t count = s->part->p * s->part->q;
     double best = INFINITY, size = la_norm(W0, count) / sqrt((double)count);
     *stationary = false;
-    for (int64_t k = 0; k < RANK_STARTS && !svm_part_stopped(s->part); k++) {
+    for (int64_t k = from ? -1 : 0; k < RANK_STARTS && !svm_part_stopped(s->part); k++) {
         base_random r = base_random_stream(seed, (uint64_t)k);
         double value;
         bool here;
         for (int64_t j = 0; j < count; j++)
-            s->W[j] = W0[j] + (k == 0 ? 0 : SHAKE * size * base_random_gauss(&r));
+            s->W[j] = k < 0    ? from[j]
+                      : k == 0 ? W0[j]
+                               : W0[j] + SHAKE * size * base_random_gauss(&r);
         TRY(descend(s, &value, &here, iterations, err));
         if (value < best * (1 - STATIONARY) || (here && !*stationary && isfinite(value))) {
             best = value;
             *stationary = here;
             memcpy(s->best, s->W, (size_t)count * sizeof *s->W);
         }
+        if (k < 0 && here)
+            return ATTSVM_OK;
     }
     return ATTSVM_OK;
 }
 
 attsvm_status svm_rank_core(const svm_part *part, bool nuclear, int64_t rho, const double *W0,
-                            uint64_t seed, double *W, bool *stationary, int64_t *iterations,
-                            attsvm_error *err)
+                            const double *from, uint64_t seed, double *W, bool *stationary,
+                            int64_t *iterations, attsvm_error *err)
 {
     limited s = { .part = part, .nuclear = nuclear, .n = part->p < part->q ? part->p : part->q };
     s.rho = rho < s.n ? rho : s.n;
@@ -259,7 +258,7 @@ attsvm_status svm_rank_core(const svm_part *part, bool nuclear, int64_t rho, con
     layout(&s, &a);
     TRY(base_arena_allocate(&a, "rank limit", err));
     layout(&s, &a);
-    attsvm_status status = search(&s, W0, seed, stationary, iterations, err);
+    attsvm_status status = search(&s, W0, from, seed, stationary, iterations, err);
     if (status == ATTSVM_OK)
         memcpy(W, s.best, (size_t)(part->p * part->q) * sizeof *W);
     free(a.base);

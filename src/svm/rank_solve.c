@@ -38,7 +38,10 @@ static void take_multipliers(svm_norm_run *run, const attsvm_solution *convex)
     }
 }
 
-/* Local solutions of growing working sets, until none of the other rows is violated. */
+/*
+ * Local solutions of growing working sets, until none of the other rows is violated, each from the
+ * one before.  A set without any ends it: more rows do not help.
+ */
 static attsvm_status generate(svm_norm_run *run, const attsvm_solution *convex, bool *stationary,
                               attsvm_error *err)
 {
@@ -46,26 +49,31 @@ static attsvm_status generate(svm_norm_run *run, const attsvm_solution *convex, 
     int64_t d = run->rows->d, first = convex->info.tight + convex->info.tight / 4, added;
     TRY(svm_norm_collect(run, convex->theta, INFINITY, first > RANK_WHOLE ? first : RANK_WHOLE,
                          &added, err));
-    double *W0, *W, *scratch;
+    double *W0, *W, *from, *scratch;
     arena a = { 0 };
     for (int pass = 0; pass < 2; pass++) {
         W0 = take(&a, (size_t)(2 * d * d));
         W = take(&a, (size_t)(d * d));
+        from = take(&a, (size_t)(2 * d * d));
         scratch = take(&a, (size_t)(d * d));
         if (pass == 0)
             TRY(base_arena_allocate(&a, "rank limit", err));
     }
     attsvm_status status = ATTSVM_OK;
-    for (added = 1; added > 0 && status == ATTSVM_OK && run->rounds < RANK_ROUNDS && !run->stopped;
+    bool found = true;
+    for (added = 1;
+         added > 0 && found && status == ATTSVM_OK && run->rounds < RANK_ROUNDS && !run->stopped;
          run->rounds++) {
         status = svm_norm_gather(run, true, err);
         if (status == ATTSVM_OK) {
             svm_norm_project(run, convex->theta, W0);
-            status =
-                svm_rank_core(&run->part, settings->norm == ATTSVM_NORM_NUC, settings->rank, W0,
-                              (uint64_t)settings->seed, W, stationary, &run->iterations, err);
+            svm_norm_project(run, run->theta, from);
+            status = svm_rank_core(&run->part, settings->norm == ATTSVM_NORM_NUC, settings->rank,
+                                   W0, run->rounds > 0 ? from : NULL, (uint64_t)settings->seed, W,
+                                   stationary, &run->iterations, err);
+            found = la_norm(W, run->part.p * run->part.q) > 0;
         }
-        if (status == ATTSVM_OK) {
+        if (status == ATTSVM_OK && found) {
             svm_norm_expand(run, W, run->theta, scratch);
             status = svm_norm_collect(run, run->theta, -VIOLATED, run->count / 2 + RANK_WHOLE / 2,
                                       &added, err);

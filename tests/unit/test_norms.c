@@ -101,6 +101,49 @@ static void a_rank_limit(void **state)
     attsvm_data_free(data);
 }
 
+/* 1200 rows that a W of rank 2 planted: more than are gathered at first.  Rank 1 is too little. */
+static void a_rank_limit_over_many_rows(void **state)
+{
+    (void)state;
+    enum { N = 300, LENGTH = 5, D = 6 };
+    static double X[N * LENGTH * D], Z[N * D];
+    static int64_t alpha[N];
+    base_random r = base_random_stream(4, 0);
+    for (int64_t k = 0; k < N * LENGTH * D; k++)
+        X[k] = base_random_gauss(&r);
+    for (int64_t i = 0; i < N; i++) {
+        double *z = Z + i * D, best = -INFINITY;
+        for (int64_t j = 0; j < D; j++)
+            z[j] = base_random_gauss(&r);
+        for (int64_t t = 0; t < LENGTH; t++) { /* W = diag(1,1,0,...) */
+            const double *x = X + (i * LENGTH + t) * D;
+            if (x[0] * z[0] + x[1] * z[1] > best) {
+                best = x[0] * z[0] + x[1] * z[1];
+                alpha[i] = t;
+            }
+        }
+        for (int64_t j = 0; j < 2; j++)
+            X[(i * LENGTH + alpha[i]) * D + j] += 0.3 * z[j] / hypot(z[0], z[1]);
+    }
+    attsvm_data *data = open_set((set){ .n = N, .T = LENGTH, .d = D, .X = X, .Z = Z });
+    attsvm_selection selection = { .alpha = alpha };
+    for (int nuclear = 0; nuclear < 2; nuclear++) {
+        attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, nuclear ? "nuc" : "fro");
+        settings.rank = 2;
+        attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_STATIONARY);
+        attsvm_svm_info info = attsvm_solution_info(solution);
+        assert_int_equal(info.rank, 2);
+        assert_true(info.gap > 0 && info.gap < 0.5);
+        attsvm_solution_free(solution);
+        settings.rank = 1;
+        solution = solved(data, &settings, &selection, ATTSVM_STALLED);
+        info = attsvm_solution_info(solution);
+        assert_true(isnan(info.gap) && info.violation == 1); /* no point, so no gap */
+        attsvm_solution_free(solution);
+    }
+    attsvm_data_free(data);
+}
+
 /* delta = 1, 2 along one line, opposite wishes: no norm can help. */
 static void infeasible_in_every_norm(void **state)
 {
@@ -295,6 +338,7 @@ int main(void)
         cmocka_unit_test(one_row_in_every_norm),
         cmocka_unit_test(two_corners),
         cmocka_unit_test(a_rank_limit),
+        cmocka_unit_test(a_rank_limit_over_many_rows),
         cmocka_unit_test(infeasible_in_every_norm),
         cmocka_unit_test(nothing_to_separate),
         cmocka_unit_test(many_rows),
