@@ -176,6 +176,10 @@ static void say_stalled(const cli_solved *s)
         snprintf(text, sizeof text,
                  "Stopped before there was a proof; this is the best point so far. The gap says "
                  "how far from the least it can be.");
+    else if (s->claim.settings.soft > 0)
+        snprintf(text, sizeof text,
+                 "Stopped without a proof, or a point whose objective a double holds: take a "
+                 "smaller --soft, or scale the tokens by s and --soft by 1/s^2.");
     else if (s->claim.settings.rank > 0)
         snprintf(text, sizeof text,
                  "No W of rank %" PRId64 " that separates the selection was found, which does not "

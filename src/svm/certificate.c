@@ -212,8 +212,10 @@ static void scale_theta(const svm_run *run, double *theta)
     double least = run->pass.least, norm = la_norm(e->theta, run->pool.size);
     dd scale = base_dd(1);
     if (run->pool.soft > 0) {
-        /* rows that are met stay so; to the objective, at its minimum, this is nothing */
-        scale = base_dd(vanishes(run) ? 0 : 1 + 0x1p-52 * (2 + run->pass.largest * norm));
+        /* rows that are met stay so; to the objective, at its minimum, this is nothing.  After a
+           stop inside a pass what is known belongs to theta as it is */
+        bool zero = vanishes(run) && !run->cut;
+        scale = base_dd(zero ? 0 : 1 + 0x1p-52 * (2 + run->pass.largest * norm));
     } else if (isfinite(least) && least > 0 && !any_target(run)) {
         double room = 0x1p-52 * (2 + run->pass.largest * norm / least);
         scale = base_dd_div(base_dd(1 + room), base_dd(least));
@@ -263,7 +265,8 @@ static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     dd dual = base_dd_sub(value, base_dd_mul(base_dd(0.5), base_dd_mul(norm, norm)));
     info->objective = base_dd_value(primal);
     info->dual = base_dd_value(dual);
-    info->gap = primal.hi > 0 ? base_dd_value(base_dd_div(base_dd_sub(primal, dual), primal)) : 0;
+    /* where P is beyond the range of doubles there is no gap */
+    info->gap = primal.hi == 0 ? 0 : base_dd_value(base_dd_div(base_dd_sub(primal, dual), primal));
     equality_violation(run, theta, info->norm, &holds);
     info->violation = fmax(1 - run->pass.least, 0);
     return holds;

@@ -285,6 +285,52 @@ static void soft_margin_by_hand(void **state)
     attsvm_data_free(data);
 }
 
+static bool go_on(void *context, const attsvm_svm_progress *progress)
+{
+    (void)context;
+    (void)progress;
+    return true;
+}
+
+/* Wishes that contradict each other, at any price: no proof, but numbers that belong to theta. */
+static void soft_margins_at_any_price(void **state)
+{
+    (void)state;
+    const double X[] = { 1, 0.3, 0, -0.2, -0.4, 1, 0.1, 0.7, 0.9, -0.3, 0.2, 0.8 };
+    double rows[3][2], scaled[12];
+    int64_t alpha[] = { 0, 0, 0 };
+    for (double soft = 1e20; soft < 1e130; soft *= 1e20)
+        for (double size = 1; size < 1e30; size *= 1e20) {
+            attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+            attsvm_error err;
+            attsvm_problem *problem;
+            attsvm_solution *solution;
+            for (int k = 0; k < 12; k++)
+                scaled[k] = size * X[k];
+            attsvm_data *data = open_set((set){ .n = 3, .T = 2, .d = 2, .X = scaled });
+            for (int i = 0; i < 3; i++)
+                for (int j = 0; j < 2; j++)
+                    rows[i][j] = scaled[4 * i + j] - scaled[4 * i + 2 + j];
+            settings.soft = soft;
+            assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
+                                            &settings, &err),
+                      err);
+            assert_ok(attsvm_problem_solve(problem, NULL, go_on, NULL, &solution, &err), err);
+            attsvm_svm_info info = attsvm_solution_info(solution);
+            attsvm_claim claim = attsvm_solution_claim(solution);
+            double sum = 0, norm = hypot(claim.theta[0], claim.theta[1]);
+            for (int i = 0; i < 3; i++)
+                sum += fmax(0, 1 - rows[i][0] * claim.theta[0] - rows[i][1] * claim.theta[1]);
+            double objective = 0.5 * norm * norm + soft * sum;
+            if (isfinite(objective) && isfinite(info.objective))
+                assert_near(info.objective / objective, 1, 1e-6);
+            assert_true(isfinite(info.objective) || isnan(info.gap));
+            attsvm_solution_free(solution);
+            attsvm_problem_free(problem);
+            attsvm_data_free(data);
+        }
+}
+
 static void bad_problems_are_refused(void **state)
 {
     (void)state;
@@ -384,6 +430,7 @@ int main(void)
         cmocka_unit_test(contradicting_equalities),
         cmocka_unit_test(joint_problems),
         cmocka_unit_test(soft_margin_by_hand),
+        cmocka_unit_test(soft_margins_at_any_price),
         cmocka_unit_test(bad_problems_are_refused),
         cmocka_unit_test(rows_beyond_the_range_are_refused),
         cmocka_unit_test(short_forms_of_settings),
