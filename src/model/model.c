@@ -209,23 +209,6 @@ static attsvm_status set_keys(model *m, attsvm_error *err)
     return map_keys(m, W, err);
 }
 
-/* h(x) of the tokens of one block of sequences. */
-static void score_block(void *context, int64_t block, int worker)
-{
-    (void)worker;
-    const model *m = context;
-    int64_t lo = data_block_first(m->data, m->parts, m->part_lo + block);
-    int64_t hi = data_block_first(m->data, m->parts, m->part_lo + block + 1);
-    for (int64_t s = lo, end; s < hi; s = end) {
-        end = data_stretch(m->data, s, hi);
-        for (int64_t i = s; i < end; i++) {
-            la_rows rows = data_sequence(m->data, i);
-            la_rows_dot(&rows, m->v, m->scores + data_first(m->data, i));
-        }
-        data_give_back(m->data, s, end);
-    }
-}
-
 /* Next-token prediction: 1 for the label, 0 for the other words. */
 static attsvm_status set_label_scores(model *m, attsvm_error *err)
 {
@@ -249,15 +232,13 @@ static attsvm_status allocate_own(void *out_pointer, int64_t lo, int64_t hi, siz
     return ATTSVM_OK;
 }
 
+/* Those of a linear head are left to the walk over the tokens that finds copies. */
 static attsvm_status set_scores(model *m, attsvm_error *err)
 {
     if (!m->head.kind->linear || m->trains_v)
         return ATTSVM_OK;
     TRY(allocate_own(&m->scores, m->token_lo, m->token_hi, sizeof *m->scores, "scores", err));
-    if (m->loss.of_log)
-        return set_label_scores(m, err);
-    base_parallel(m->threads, m->part_hi - m->part_lo, score_block, m);
-    return ATTSVM_OK;
+    return m->loss.of_log ? set_label_scores(m, err) : ATTSVM_OK;
 }
 
 static void forget_repeats(model *m)
@@ -279,8 +260,7 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
                     data->T_max, INT32_MAX);
     TRY(allocate_own(&m->same_key, lo, hi, sizeof *m->same_key, "copies of tokens", err));
     TRY(allocate_own(&m->repeats, m->own_lo, m->own_hi, 1, "copies of tokens", err));
-    TRY(model_find_repeats(data, &m->keys, m->own_lo, m->own_hi, m->threads, m->same_key,
-                           m->repeats, &any, err));
+    TRY(model_read_tokens(m, &any, err));
     if (!any) {
         forget_repeats(m);
         return ATTSVM_OK;

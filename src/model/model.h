@@ -244,12 +244,11 @@ void model_free(model *m);
 la_rows model_rows_of(const attsvm_data *data, const la_rows *keys, int64_t i);
 
 /*
- * Of sequences lo..hi-1, same_key (tokens): lowest index in the sequence with an equal row of
- * `keys`; repeats (n): whether the sequence has such; *any: whether some sequence has.
+ * Of the model's own sequences, same_key (tokens): lowest index in the sequence with an equal key;
+ * repeats (n): whether the sequence has such; *any: whether some sequence has.  Scores x'v, where
+ * there is room for them.
  */
-attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, int64_t lo,
-                                 int64_t hi, int threads, int32_t *same_key, uint8_t *repeats,
-                                 bool *any, attsvm_error *err);
+attsvm_status model_read_tokens(model *m, bool *any, attsvm_error *err);
 /* same (tokens): among equal keys, those of equal score (scores NULL: equal tokens); scratch 2 d.
  */
 void model_split_by_score(const attsvm_data *data, int64_t lo, int64_t hi, const int32_t *same_key,

@@ -1,6 +1,6 @@
 /*
- * Tokens that occur more than once in a sequence (theory 4.3).  Done once, when a model is made:
- * rows are hashed, equal hashes are compared entry by entry.
+ * Tokens that occur more than once in a sequence (theory 4.3), and scores.  Done once, when a model
+ * is made, in one walk over the tokens: rows are hashed, equal hashes are compared entry by entry.
  */
 #include "model/model.h"
 
@@ -66,13 +66,11 @@ static bool classes(const la_rows *rows, entry *e, int32_t *same, double *scratc
     return repeats;
 }
 
-/* One call of model_find_repeats. */
+/* One call of model_read_tokens. */
 typedef struct search {
-    const attsvm_data *data;
-    const la_rows *keys;
-    int64_t lo, hi, blocks;
-    int32_t *same_key;
-    uint8_t *repeats;
+    model *m;
+    int64_t blocks;
+    bool score;      /* m->scores are x'v */
     entry *entries;  /* T_max a worker */
     double *scratch; /* 2 d a worker   */
     bool any;        /* atomic         */
@@ -81,46 +79,43 @@ typedef struct search {
 static void search_block(void *context, int64_t block, int worker)
 {
     search *s = context;
-    const attsvm_data *data = s->data;
+    model *m = s->m;
+    const attsvm_data *data = m->data;
     entry *e = s->entries + worker * data->T_max;
     double *scratch = s->scratch + worker * 2 * data->d;
     int64_t lo, hi;
-    base_block(s->hi - s->lo, s->blocks, block, &lo, &hi);
-    for (int64_t i = s->lo + lo, end; i < s->lo + hi; i = end) {
-        end = data_stretch(data, i, s->lo + hi);
+    base_block(m->own_hi - m->own_lo, s->blocks, block, &lo, &hi);
+    for (int64_t i = m->own_lo + lo, end; i < m->own_lo + hi; i = end) {
+        end = data_stretch(data, i, m->own_lo + hi);
         for (int64_t at = i; at < end; at++) {
-            la_rows rows = model_rows_of(data, s->keys, at);
+            la_rows tokens = data_sequence(data, at), rows = model_rows_of(data, &m->keys, at);
+            if (s->score)
+                la_rows_dot(&tokens, m->v, m->scores + data_first(data, at));
             for (int64_t t = 0; t < rows.count; t++) {
                 la_row(&rows, t, scratch);
                 e[t] = (entry){ hash_row(scratch, data->d), (int32_t)t };
             }
-            s->repeats[at] = classes(&rows, e, s->same_key + data_first(data, at), scratch);
-            if (s->repeats[at])
+            m->repeats[at] = classes(&rows, e, m->same_key + data_first(data, at), scratch);
+            if (m->repeats[at])
                 __atomic_store_n(&s->any, true, __ATOMIC_RELAXED);
         }
         data_give_back(data, i, end);
     }
 }
 
-attsvm_status model_find_repeats(const attsvm_data *data, const la_rows *keys, int64_t lo,
-                                 int64_t hi, int threads, int32_t *same_key, uint8_t *repeats,
-                                 bool *any, attsvm_error *err)
+attsvm_status model_read_tokens(model *m, bool *any, attsvm_error *err)
 {
-    search s = { .data = data,
-                 .keys = keys,
-                 .lo = lo,
-                 .hi = hi,
-                 .blocks = base_blocks(hi - lo, 16),
-                 .same_key = same_key,
-                 .repeats = repeats };
-    size_t each = (size_t)data->T_max, room;
-    if (!base_multiply(each, (size_t)threads, &room))
+    search s = { .m = m,
+                 .blocks = base_blocks(m->own_hi - m->own_lo, 16),
+                 .score = m->scores && !m->loss.of_log };
+    size_t each = (size_t)m->data->T_max, room;
+    if (!base_multiply(each, (size_t)m->threads, &room))
         return fail(err, ATTSVM_E_MEMORY, "hashes of tokens: too many for this machine");
     TRY(base_allocate(&s.entries, room, sizeof *s.entries, "hashes of tokens", err));
-    attsvm_status status = base_allocate(&s.scratch, 2 * (size_t)(data->d * threads),
+    attsvm_status status = base_allocate(&s.scratch, 2 * (size_t)(m->d * m->threads),
                                          sizeof *s.scratch, "two tokens", err);
     if (status == ATTSVM_OK)
-        base_parallel(threads, s.blocks, search_block, &s);
+        base_parallel(m->threads, s.blocks, search_block, &s);
     *any = s.any;
     free(s.scratch);
     free(s.entries);
