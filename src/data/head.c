@@ -140,10 +140,10 @@ attsvm_status data_select_optimal(const data_terms *terms, const data_head *head
 
 bool data_same_key(const attsvm_data *data, const double *W, int64_t i, int64_t a, int64_t t)
 {
-    int64_t d = data->d, first = data_first(data, i);
-    int64_t row_a = data->index ? data->index[first + a] : first + a;
-    int64_t row_t = data->index ? data->index[first + t] : first + t;
-    attsvm_array X = { data->X, { (row_a > row_t ? row_a : row_t) + 1, d }, 2, data->dtype };
+    la_rows rows = data_sequence(data, i);
+    int64_t d = data->d, row_a = rows.index ? rows.index[a] : a;
+    int64_t row_t = rows.index ? rows.index[t] : t;
+    attsvm_array X = { rows.base, { (row_a > row_t ? row_a : row_t) + 1, d }, 2, data->dtype };
     if (row_a == row_t)
         return true;
     if (!W) {

@@ -191,8 +191,8 @@ void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
 {
     const int64_t rows = data->index ? data->vocabulary : data->tokens;
     double bytes = (double)row_bytes(data) * (double)rows;
-    data->streams =
-        mapped && !data->index && bytes > (double)(memory > 0 ? memory : data_memory_limit());
+    data->allowed = memory > 0 ? memory : data_memory_limit();
+    data->streams = mapped && !data->index && bytes > (double)data->allowed;
     data_set_order(data, true);
     if (mapped && !data->streams)
         base_in_huge_pages((void *)data->X, row_bytes(data) * (size_t)rows);
@@ -224,7 +224,7 @@ void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t 
 
 void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t)
 {
-    if (data->streams)
+    if (data->streams && !data_is_kept(data, i))
         advise(data, data_first(data, i) + t, 1, false, MADV_WILLNEED);
 }
 

@@ -99,25 +99,29 @@ static double likely_slack(const svm_pricing *pricing, int64_t g)
     return pricing->slack[g] - pricing->spread * (double)pricing->bound[g] * moved;
 }
 
-double svm_pricing_tenth(const svm_pricing *pricing)
+double svm_pricing_quantile(const svm_pricing *pricing, double share, bool likely, dist_comm *comm)
 {
     /* counted by halves of powers of two: slack below 2^-12, 2^-11.5, ... */
     enum { BINS = 48, LOWEST = -24 };
-    double counts[BINS] = { 0 }, sum = 0;
+    double counts[BINS] = { 0 }, all = 0, sum = 0;
     for (int64_t g = pricing->lo; g < pricing->hi; g++) {
         int exponent, half = LOWEST;
-        double slack = likely_slack(pricing, g);
+        if (pricing->when[g] < 0)
+            continue;
+        double slack = likely ? likely_slack(pricing, g) : pricing->slack[g];
         if (slack > 0)
             half = (frexp(slack, &exponent) > M_SQRT1_2) + 2 * exponent - 1;
         int bin = half - LOWEST;
         counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
     }
-    if (pricing->rows->data->comm)
-        dist_sum(pricing->rows->data->comm, counts, BINS);
+    if (comm)
+        dist_sum(comm, counts, BINS);
+    for (int bin = 0; bin < BINS; bin++)
+        all += counts[bin];
     int bin = 0;
     for (; bin < BINS - 1; bin++) {
         sum += counts[bin];
-        if (sum + counts[bin + 1] > 0.1 * (double)pricing->terms)
+        if (sum + counts[bin + 1] > share * all)
             break;
     }
     return exp2(0.5 * (bin + LOWEST));
@@ -307,6 +311,8 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     pricing->slack[g] = worst;
     pricing->worst[g] = (int32_t)at;
     pricing->when[g] = pricing->travelled;
+    if (rows->data->kept && worst <= pricing->keep)
+        data_keep(rows->data->kept, v.term.i);
     block->pass.violated += worst < 0;
     block->pass.noise = fmax(block->pass.noise, v.noise);
     block->tokens += (double)v.term.visible;

@@ -42,6 +42,7 @@ static void close_run(svm_run *run)
     svm_pool_free(&run->pool);
     svm_engine_free(&run->engine);
     svm_pricing_free(&run->pricing);
+    svm_kept_close(run);
     svm_space_release(run->problem->space, run->zero);
     svm_space_release(run->problem->space, run->coef);
     free(run->earlier);
@@ -353,6 +354,14 @@ static void set_share(svm_run *run, double share)
         settings->run_bits++;
 }
 
+/* From now on, passes look at terms close to their margin: about a tenth of them. */
+static void look_near(svm_run *run)
+{
+    run->pass_settings.near = svm_pricing_quantile(&run->pricing, 0.1, true, run->rows->data->comm);
+    svm_kept_choose(run);
+    run->pricing.keep = INFINITY; /* what is read now is wanted again, as far as there is room */
+}
+
 /*
  * Once the first sample is in order, four times as many terms are read, of which those that are new
  * may be violated, and so on until all were read once; then those close to their margin are brought
@@ -363,10 +372,11 @@ static void grow_sample(svm_run *run)
     svm_pass_settings *settings = &run->pass_settings;
     if (settings->fresh && settings->share == UINT64_MAX) {
         settings->fresh = false;
-        settings->near = svm_pricing_tenth(&run->pricing);
+        look_near(run);
         return;
     }
     settings->fresh = run->pool.soft == 0;
+    svm_kept_choose(run);
     set_share(run, (double)settings->share * 0x1p-64 * (settings->fresh ? 4 : 8));
 }
 
@@ -407,7 +417,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_er
             run->last = !patient || run->pass.violated < terms / 100;
             /* of many terms, those close to their margin are brought in order first */
             if (full && run->sampling)
-                settings->near = svm_pricing_tenth(&run->pricing);
+                look_near(run);
             else if (settings->fresh)
                 grow_sample(run);
         } else if (!exact) {
@@ -449,6 +459,9 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
         run.best = (*out)->theta; /* until the end, when it is scaled */
         watch(&run, observer, context);
         choose_sample(&run);
+        status = svm_kept_open(&run, err);
+    }
+    if (status == ATTSVM_OK) {
         status = svm_seed(&run, warm, &whole, err);
         if (whole)
             run.pass_settings.share = UINT64_MAX;

@@ -304,6 +304,7 @@ typedef struct svm_pricing {
     int32_t *worst;   /* token of the smallest slack, -1: no row              */
     double travelled; /* length of theta's path so far                        */
     double spread;    /* 1 / sqrt(size)                                       */
+    double keep;      /* sequences that stream and have at most this slack are kept in memory */
     double *previous; /* theta of the last pass                               */
     int64_t merged;   /* counted when a term is first read                    */
     double *scratch;  /* (threads, ...)                                       */
@@ -334,8 +335,11 @@ typedef struct svm_pass_settings {
 /* Reads the terms that may be violated at theta = hi + lo. */
 svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,
                           const svm_pass_settings *settings);
-/* A slack that about a tenth of the terms may have at most, as far as reading them told. */
-double svm_pricing_tenth(const svm_pricing *pricing);
+/*
+ * A slack that about so many of the terms had when they were last read; `likely`: that it may have
+ * become since.  Of the terms of all ranks of comm, or (NULL) of this one.
+ */
+double svm_pricing_quantile(const svm_pricing *pricing, double share, bool likely, dist_comm *comm);
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
 /* Whether a pass reads the term. */
 bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t term);
@@ -403,6 +407,8 @@ typedef struct svm_run {
     bool stopped, stored; /* `pass` is at the rounded theta of the solution    */
     bool cut;             /* stopped inside a pass: there is no time for another one */
     double pass_seconds;  /* that reading all tokens takes, about                    */
+    data_kept kept;       /* where tokens stream: those close to their margin,       */
+    attsvm_data view;     /* and the data set with them                              */
 } svm_run;
 
 /* As attsvm_problem_solve, except that joint problems must have their `slack` rows set. */
@@ -423,6 +429,15 @@ int64_t svm_most_rows(const svm_rows *rows);
 /* Adds the worst rows of the last pass; *forced: the worst one that the pool had, or -1. */
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
                           attsvm_error *err);
+
+/*
+ * Where tokens stream, sequences close to their margin are kept in memory, and passes that want
+ * them again need not wait for the disk.  What is kept changes no result.
+ */
+attsvm_status svm_kept_open(svm_run *run, attsvm_error *err);
+void svm_kept_close(svm_run *run);
+/* Chooses anew what is close, from what was read so far, and forgets the rest. */
+void svm_kept_choose(svm_run *run);
 
 /* The multipliers at hand or those before the change to double-double: the better lower bound. */
 void svm_choose_bound(svm_run *run);

@@ -24,9 +24,13 @@ static int64_t stretch_end(const svm_walk *walk, int64_t lo)
     return term > lo && term < walk->end ? term : walk->end;
 }
 
+/* Whether the term is wanted, and is not in memory. */
 static bool wants(const svm_walk *walk, int64_t term)
 {
-    return svm_pricing_wants(walk->pricing, walk->settings, term);
+    const svm_pricing *pricing = walk->pricing;
+    return svm_pricing_wants(pricing, walk->settings, term) &&
+           !(pricing->rows->data->kept &&
+             data_is_kept(pricing->rows->data, sequence_of(pricing, term)));
 }
 
 /* Asks for the stretch that begins with term lo. */

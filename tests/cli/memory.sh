@@ -1,13 +1,15 @@
 # Tokens that stream in from the file, whatever their size, give the same bytes as those in memory.
 . "$(dirname "$0")/lib.sh"
 
-# same NAME COMMAND...: with all the memory, and with next to none on two threads
+# same NAME COMMAND...: with all the memory; with next to none; with some for what is wanted again
 same() {
-    local name=$1
+    local name=$1 memory
     shift
     good "$@" --threads 1 --memory 1e15 -q -o all.npz
-    good "$@" --threads 2 --memory 1 -q -o streamed.npz
-    check "$name: the same bytes" cmp all.npz streamed.npz
+    for memory in 1 400000 8000000; do
+        good "$@" --threads 2 --memory $memory -q -o streamed.npz
+        check "$name, memory $memory: the same bytes" cmp all.npz streamed.npz
+    done
 }
 
 # long enough for samples in runs and for some stretches; and of sequences of unequal length
