@@ -19,12 +19,23 @@ for file in many ragged; do
     same "$file, p-SVM" svm $file.npz --problem p --select ids
     good check $file.npz streamed.npz
     same "$file, soft p-SVM" svm $file.npz --problem p --select ids --soft 0.01
+    same "$file, p-SVM in l1" svm $file.npz --problem p --select ids --norm l1
     same "$file, steps" train $file.npz --model p --iters 3
     same "$file, batches" train $file.npz --model p --iters 3 --batch 50
 done
 good generate --kind planted-W --n 200 --T 6 --d 8 -o queries.npz -q
 same 'W-SVM' svm queries.npz --problem W --select ids
-same 'nuclear W-SVM' svm queries.npz --problem W --norm nuc --select ids
+for norm in nuc spectral l1 linf lq:3; do
+    same "W-SVM, $norm" svm queries.npz --problem W --norm $norm --select ids
+    good check queries.npz streamed.npz --memory 1
+done
+same 'W-SVM of rank 7' svm queries.npz --problem W --rank 7 --select ids
+# as many dimensions as it takes for the v-SVM, too, to have a solution
+good generate --kind planted-p --n 30 --T 6 --d 40 -o joint.npz -q
+for norm in l2 l1 lq:3; do
+    same "joint, $norm" svm joint.npz --problem joint --norm $norm --select ids
+    good check joint.npz streamed.npz --memory 1
+done
 same 'batches of W' train queries.npz --model W --iters 3 --batch 50
 
 finish
