@@ -157,8 +157,10 @@ void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi);
 void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t count);
 /* The same for token t of sequence i. */
 void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t);
-/* Whether tokens are read in order from now on, as at first, or one here and one there. */
-void data_set_order(const attsvm_data *data, bool in_order);
+/* How tokens are read from now on: from first to last, as is taken for granted at first; in long
+   runs with gaps between them; one here and one there. */
+typedef enum data_order { DATA_IN_ORDER, DATA_IN_RUNS, DATA_BY_ROWS } data_order;
+void data_set_order(const attsvm_data *data, data_order order);
 void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi);
 /* The same where one sequence was read among others that were not: what came with it, too. */
 void data_give_back_around(const attsvm_data *data, int64_t i);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum {
@@ -173,17 +174,29 @@ static void advise(const attsvm_data *data, int64_t row, int64_t count, bool wit
         (void)madvise(from, (size_t)(to - from), advice);
 }
 
+/* Whether a huge page comes in as soon as it is touched, also where nothing is to be read ahead. */
+static bool has_huge_reads(void)
+{
+    struct utsname system;
+    int major, minor;
+    return uname(&system) == 0 && strcmp(system.sysname, "Linux") == 0 &&
+           sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+           (major > 5 || (major == 5 && minor >= 18));
+}
+
 /*
  * In order, the system is to read ahead, and in huge pages where it can: small ones cost it more
- * time than the disk takes (docs/scale.md).
+ * time than the disk takes (docs/scale.md).  In runs, it is to read huge pages, and not ahead into
+ * the gap that follows.
  */
-void data_set_order(const attsvm_data *data, bool in_order)
+void data_set_order(const attsvm_data *data, data_order order)
 {
     if (!data->streams)
         return;
-    advise(data, 0, data->tokens, false, in_order ? MADV_SEQUENTIAL : MADV_RANDOM);
+    const bool ahead = order == DATA_IN_ORDER || (order == DATA_IN_RUNS && !has_huge_reads());
+    advise(data, 0, data->tokens, false, ahead ? MADV_SEQUENTIAL : MADV_RANDOM);
 #ifdef MADV_HUGEPAGE
-    advise(data, 0, data->tokens, false, in_order ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    advise(data, 0, data->tokens, false, order == DATA_BY_ROWS ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 #endif
 }
 
@@ -193,7 +206,7 @@ void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
     double bytes = (double)row_bytes(data) * (double)rows;
     data->allowed = memory > 0 ? memory : data_memory_limit();
     data->streams = mapped && !data->index && bytes > (double)data->allowed;
-    data_set_order(data, true);
+    data_set_order(data, DATA_IN_ORDER);
     if (mapped && !data->streams)
         base_in_huge_pages((void *)data->X, row_bytes(data) * (size_t)rows);
 }
@@ -208,7 +221,10 @@ static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bo
 
 void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi)
 {
-    advise_sequences(data, lo, hi, false, MADV_WILLNEED);
+    /* what is asked for comes in small pages; a long run had better come in huge ones */
+    const int64_t rows = data_first(data, hi) - data_first(data, lo);
+    if ((size_t)rows * row_bytes(data) < 2 * HUGE_PAGE)
+        advise_sequences(data, lo, hi, false, MADV_WILLNEED);
 }
 
 void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t count)

@@ -437,7 +437,7 @@ svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *
         j.u_lo = u + 2 * rows->d;
     }
     pricing->stopped = false;
-    base_parallel(pricing->threads, pricing->blocks, visit_block, &j);
+    svm_walk_all(pricing, settings, pricing->blocks, visit_block, &j);
     svm_pass pass = {
         .least = INFINITY, .least_zero = INFINITY, .conflict_term = -1, .conflict_token = -1
     };

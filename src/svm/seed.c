@@ -132,7 +132,7 @@ static attsvm_status guess(svm_run *run, double *theta, attsvm_error *err)
                       sizeof *job.tokens, "first guess", err));
     job.sums = rows->matrix ? theta : job.tokens + blocks;
     memset(theta, 0, (size_t)rows->size * sizeof *theta);
-    base_parallel(run->pricing.threads, blocks, guess_block, &job);
+    svm_walk_all(&run->pricing, &run->pass_settings, blocks, guess_block, &job);
     if (!rows->matrix)
         base_reduce(theta, job.sums, blocks, d);
     base_reduce(&tokens, job.tokens, blocks, 1);
@@ -316,9 +316,9 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
         TRY(exchange(run, most, &count, err));
     count = count < most ? count : most;
     TRY(svm_pool_reserve(&run->pool, count, err));
-    data_set_order(run->rows->data, false);
+    data_set_order(run->rows->data, DATA_BY_ROWS);
     attsvm_status status = add_candidates(run, count, added, forced, err);
-    data_set_order(run->rows->data, true);
+    data_set_order(run->rows->data, DATA_IN_ORDER);
     if (run->rows->data->comm) { /* what was exchanged is no room for the next list */
         free(run->candidates);
         run->candidates = NULL;

@@ -355,6 +355,9 @@ typedef struct svm_walk {
     int64_t lo, hi, end;
 } svm_walk;
 bool svm_walk_on(svm_walk *walk);
+/* Blocks that walk side by side, on the threads of `pricing`. */
+void svm_walk_all(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t blocks,
+                  base_block_body *body, void *context);
 
 /* ------------------------------------------------------------------------- solve */
 

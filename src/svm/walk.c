@@ -5,6 +5,8 @@
  */
 #include "svm/svm.h"
 
+#include <math.h>
+
 /* The sequence that the term belongs to; of the end of all terms, the end of all sequences. */
 static int64_t sequence_of(const svm_pricing *pricing, int64_t term)
 {
@@ -75,4 +77,14 @@ bool svm_walk_on(svm_walk *walk)
     walk->hi = stretch_end(walk, walk->lo);
     ask(walk, walk->hi);
     return true;
+}
+
+void svm_walk_all(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t blocks,
+                  base_block_body *body, void *context)
+{
+    const attsvm_data *data = pricing->rows->data;
+    bool most = settings->share == UINT64_MAX && isinf(settings->near);
+    data_set_order(data, most ? DATA_IN_ORDER : DATA_IN_RUNS);
+    base_parallel(pricing->threads, blocks, body, context);
+    data_set_order(data, DATA_IN_ORDER);
 }
