@@ -74,9 +74,10 @@ typedef struct la_group {
     const double *score[LA_MOST_LANES];
     double *sum[LA_MOST_LANES]; /* own: where sum_t w_t x_t goes                   */
     double *a, *c;              /* T x lanes: logits, then q; scores, then q e     */
-    double *w;                  /* weights: T x lanes; own: lanes x T rounded up   */
+    double *w;                  /* own: weights, lanes x T rounded up              */
     double M[LA_MOST_LANES], Z[LA_MOST_LANES], output[LA_MOST_LANES]; /* as la_weighed   */
-    double shift[LA_MOST_LANES]; /* the weights are in proportion to q e - q shift   */
+    double shift[LA_MOST_LANES];  /* weights are factor (q e - q shift),            */
+    double factor[LA_MOST_LANES]; /* which the caller sets; 0: none                  */
 } la_group;
 
 /* ------------------------------------------------- kernels by instruction set */
@@ -128,8 +129,8 @@ typedef struct la_kernels {
        largest; M is NaN where it is left to others.  one: the runs are parts of one sequence; false
        (and a as it was) where logits are far apart */
     bool (*group_weigh)(la_group *group, bool one);
-    /* Then its weights, times the factor (lanes) of the sequence; 0 where that is 0 */
-    void (*group_weights)(la_group *group, bool own, const double *factor);
+    /* own: then its weights, for the factors that have been set */
+    void (*group_weights)(la_group *group);
 } la_kernels;
 
 extern const la_kernels la_baseline;

@@ -16,7 +16,6 @@
 enum {
     LONG_BYTES = 56 << 10, /* mean length of sequences taken one after another       */
     PREFETCHED = 8,        /* scores of a line of the cache                           */
-    WINDOW = 24,           /* sequences of a place that are put in order of length    */
 };
 
 static int64_t row_bytes(const model *m)
@@ -34,48 +33,35 @@ static int lanes(void)
     return (int)la_active()->lanes;
 }
 
-/* The stretch of sequences that each place has still to read, and the next of them in order. */
+/* The stretch of sequences that each place has still to read. */
 typedef struct places {
     int64_t next[LA_MOST_LANES], end[LA_MOST_LANES];
     int64_t some; /* the first of all: it stands in where a place has none left */
-    int64_t order[LA_MOST_LANES][WINDOW], count[LA_MOST_LANES]; /* the window */
 } places;
 
-static void cut_into_places(places *at, int64_t lo, int64_t hi)
+static places cut_into_places(int64_t lo, int64_t hi)
 {
-    at->some = lo;
+    places at = { .some = lo };
     for (int q = 0; q < lanes(); q++) {
-        at->next[q] = lo + q * (hi - lo) / lanes();
-        at->end[q] = lo + (q + 1) * (hi - lo) / lanes();
+        at.next[q] = lo + q * (hi - lo) / lanes();
+        at.end[q] = lo + (q + 1) * (hi - lo) / lanes();
     }
+    return at;
 }
 
-/* Some sequences of each place, the longest first, so that those of a group are of like length;
-   returns how many groups they are. */
-static int64_t next_window(const model *m, places *at, int64_t size)
+/* How many groups the places have still to read. */
+static int64_t groups_left(const places *at)
 {
-    int64_t groups = 0;
-    for (int q = 0; q < lanes(); q++) {
-        const int64_t left = at->end[q] - at->next[q], count = left < size ? left : size;
-        int64_t *order = at->order[q];
-        for (int64_t s = 0; s < count; s++) {
-            const int64_t i = at->next[q] + s, T = data_length(m->data, i);
-            int64_t to = s;
-            for (; to > 0 && data_length(m->data, order[to - 1]) < T; to--)
-                order[to] = order[to - 1];
-            order[to] = i;
-        }
-        at->next[q] += count;
-        at->count[q] = count;
-        groups = count > groups ? count : groups;
-    }
-    return groups;
+    int64_t most = 0;
+    for (int q = 0; q < lanes(); q++)
+        most = at->end[q] - at->next[q] > most ? at->end[q] - at->next[q] : most;
+    return most;
 }
 
-/* Sequence number s of the window at place q, or -1. */
+/* The sequence of place q in group number s from here, or -1. */
 static int64_t sequence_of(const places *at, int64_t s, int q)
 {
-    return s < at->count[q] ? at->order[q][s] : -1;
+    return at->next[q] + s < at->end[q] ? at->next[q] + s : -1;
 }
 
 /* Lane q of the group: `length` tokens from `first` on. */
@@ -89,7 +75,7 @@ static void set_run(const model *m, la_group *g, int q, int64_t first, int64_t l
         __builtin_prefetch(g->score[q] + t);
 }
 
-/* Group number s of the window. */
+/* Group number s from here. */
 static void set_group(const model *m, const places *at, int64_t s, la_group *g)
 {
     for (int q = 0; q < lanes(); q++) {
@@ -99,23 +85,16 @@ static void set_group(const model *m, const places *at, int64_t s, la_group *g)
     }
 }
 
-/*
- * The first line of the rows that are read next: where they do not follow those read last, the
- * processor begins to read ahead there while weights are computed.  (More lines made it slower.)
- */
-static void touch_group(const model *m, const places *at, int64_t s)
-{
-    for (int q = 0; q < lanes(); q++)
-        if (sequence_of(at, s, q) >= 0)
-            __builtin_prefetch(row_at(m, data_first(m->data, sequence_of(at, s, q))));
-}
-
 /* The first token of part q of sequence i, which has as many parts as there are lanes. */
 static int64_t part_first(const model *m, int64_t i, int q)
 {
     return data_first(m->data, i) + q * data_length(m->data, i) / lanes();
 }
 
+/*
+ * The first line of the rows of sequence i: the processor begins to read ahead there while weights
+ * are computed.  (More lines made it slower.)
+ */
 static void touch_parts(const model *m, int64_t i)
 {
     for (int q = 0; q < lanes(); q++)
@@ -169,9 +148,16 @@ static void prompt_factors(const model *m, model_worker *k, model_partial *part,
         largest = k->exponent[s] > largest ? k->exponent[s] : largest;
     }
     model_join(part->attention, m->d, &part->attention_log, largest);
-    for (int64_t s = 0; s < count; s++)
+    bool units = largest > -INFINITY; /* all of them exp(0) */
+    for (int64_t s = 0; s < count; s++) {
         k->exponent[s] = largest == -INFINITY ? -INFINITY : k->exponent[s] - part->attention_log;
-    la_exp(k->exponent, k->exponent, count);
+        units &= k->exponent[s] == 0;
+    }
+    if (units)
+        for (int64_t s = 0; s < count; s++)
+            k->exponent[s] = 1;
+    else
+        la_exp(k->exponent, k->exponent, count);
     for (int64_t s = 0; s < count; s++)
         factor[s] = -k->exponent[s] * k->rate[s] / (Z[s] * terms);
 }
@@ -193,8 +179,7 @@ static void add_odd(const model *m, model_worker *k, model_partial *part, int64_
 static void weigh_prompt(const model *m, model_worker *k, model_partial *part, const places *at,
                          int64_t s, la_group *g, double terms)
 {
-    double Y[LA_MOST_LANES] = { 0 }, factor[LA_MOST_LANES] = { 0 };
-    double M[LA_MOST_LANES], output[LA_MOST_LANES];
+    double Y[LA_MOST_LANES] = { 0 }, M[LA_MOST_LANES], output[LA_MOST_LANES];
     la_active()->group_weigh(g, false);
     for (int q = 0; q < lanes(); q++) {
         const int64_t i = sequence_of(at, s, q);
@@ -205,29 +190,24 @@ static void weigh_prompt(const model *m, model_worker *k, model_partial *part, c
         M[q] = odd || i < 0 ? INFINITY : g->M[q];
         output[q] = odd || i < 0 ? 0 : Y[q] * g->output[q];
     }
-    prompt_factors(m, k, part, lanes(), M, g->Z, output, terms, factor);
+    prompt_factors(m, k, part, lanes(), M, g->Z, output, terms, g->factor);
     for (int q = 0; q < lanes(); q++)
-        factor[q] *= Y[q];
-    la_active()->group_weights(g, false, factor);
+        g->factor[q] *= Y[q];
 }
 
 static void short_sequences(const model *m, model_worker *k, model_partial *part, int64_t lo,
                             int64_t hi, double terms)
 {
     const attsvm_dtype dtype = m->keys.dtype;
+    const places at = cut_into_places(lo, hi);
     la_group *ahead = &k->group[0], *behind = NULL;
-    places at;
-    int64_t groups;
-    cut_into_places(&at, lo, hi);
-    while ((groups = next_window(m, &at, WINDOW)) > 0)
-        for (int64_t s = 0; s < groups; s++) {
-            set_group(m, &at, s, ahead);
-            la_active()->group_read(dtype, false, m->d, ahead, behind, part->attention);
-            touch_group(m, &at, s + 1);
-            weigh_prompt(m, k, part, &at, s, ahead, terms);
-            behind = ahead;
-            ahead = &k->group[behind == &k->group[0]];
-        }
+    for (int64_t s = 0; s < groups_left(&at); s++) {
+        set_group(m, &at, s, ahead);
+        la_active()->group_read(dtype, false, m->d, ahead, behind, part->attention);
+        weigh_prompt(m, k, part, &at, s, ahead, terms);
+        behind = ahead;
+        ahead = &k->group[behind == &k->group[0]];
+    }
     la_active()->group_read(dtype, false, m->d, NULL, behind, part->attention);
 }
 
@@ -244,16 +224,21 @@ static void weigh_apart(const model *m, model_worker *k, model_partial *part, in
     if (repeats || !la_active()->weigh(T, k->a, m->scores + first, Y, k->w, &out))
         out = weigh_slowly(m, k, i, Y);
     prompt_factors(m, k, part, 1, &out.M, &out.Z, &out.output, terms, &factor);
-    for (int q = 0; q < lanes(); q++)
-        for (int64_t t = 0; t < g->T; t++)
-            g->w[t * lanes() + q] = t < g->length[q] ? factor * k->w[at++] : 0;
+    for (int q = 0; q < lanes(); q++) {
+        g->factor[q] = factor;
+        g->shift[q] = 0;
+        for (int64_t t = 0; t < g->T; t++) {
+            g->a[t * lanes() + q] = 0;
+            g->c[t * lanes() + q] = t < g->length[q] ? k->w[at++] : 0;
+        }
+    }
 }
 
 /* The same from the logits of the group. */
 static void weigh_parts(const model *m, model_worker *k, model_partial *part, int64_t i,
                         la_group *g, double terms)
 {
-    double factor[LA_MOST_LANES], Y = data_terms_label(&m->query, i, 0), output;
+    double Y = data_terms_label(&m->query, i, 0), output;
     int64_t at = 0;
     if (!la_active()->group_weigh(g, true)) {
         for (int q = 0; q < lanes(); q++)
@@ -265,10 +250,9 @@ static void weigh_parts(const model *m, model_worker *k, model_partial *part, in
         weigh_apart(m, k, part, i, g, terms);
     } else {
         output = Y * g->output[0];
-        prompt_factors(m, k, part, 1, g->M, g->Z, &output, terms, factor);
+        prompt_factors(m, k, part, 1, g->M, g->Z, &output, terms, g->factor);
         for (int q = lanes() - 1; q >= 0; q--)
-            factor[q] = Y * factor[0];
-        la_active()->group_weights(g, false, factor);
+            g->factor[q] = Y * g->factor[0];
     }
 }
 
@@ -330,10 +314,10 @@ static la_weighed query_odd(const model *m, model_worker *k, int64_t i, int64_t 
 static int64_t weigh_queries(const model *m, model_worker *k, const places *at, int64_t s,
                              la_group *g, int64_t term)
 {
-    double factor[LA_MOST_LANES] = { 0 };
     la_active()->group_weigh(g, false);
     for (int q = 0; q < lanes(); q++) {
         const int64_t i = sequence_of(at, s, q);
+        g->factor[q] = 0;
         if (i < 0)
             continue;
         const double Y = data_terms_label(&m->query, i, 0);
@@ -341,12 +325,12 @@ static int64_t weigh_queries(const model *m, model_worker *k, const places *at, 
         if (is_odd(m, g, q, i))
             out = query_odd(m, k, i, term);
         else
-            factor[q] = Y;
+            g->factor[q] = Y;
         k->group_M[term] = out.M;
         k->group_Z[term] = out.Z;
         k->group_output[term++] = out.output;
     }
-    la_active()->group_weights(g, true, factor);
+    la_active()->group_weights(g);
     return term;
 }
 
@@ -366,7 +350,6 @@ static int64_t query_window(const model *m, model_worker *k, const places *at, i
             row += sequence_of(at, s, q) >= 0 && row + 1 < count;
         }
         la_active()->group_read(m->keys.dtype, true, d, ahead, behind, NULL);
-        touch_group(m, at, s + 1);
         term = weigh_queries(m, k, at, s, ahead, term);
         behind = ahead;
         ahead = &k->group[behind == &k->group[0]];
@@ -385,12 +368,14 @@ static int64_t query_window(const model *m, model_worker *k, const places *at, i
 static void query_sequences(const model *m, model_worker *k, model_partial *part, int64_t lo,
                             int64_t hi, double terms)
 {
-    const int64_t share = m->chunk / lanes(), size = share < WINDOW ? share : WINDOW;
-    places at;
-    int64_t groups;
-    cut_into_places(&at, lo, hi);
-    while ((groups = next_window(m, &at, size)) > 0)
+    const int64_t size = m->chunk / lanes();
+    places at = cut_into_places(lo, hi);
+    while (groups_left(&at) > 0) {
+        const int64_t groups = groups_left(&at) < size ? groups_left(&at) : size;
         model_close_chunk(m, k, part, query_window(m, k, &at, groups, terms));
+        for (int q = 0; q < lanes(); q++)
+            at.next[q] += groups;
+    }
 }
 
 void model_group_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,

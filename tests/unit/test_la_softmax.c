@@ -117,6 +117,14 @@ static void check_sums(const problems *g, const la_group *group, int64_t lanes, 
         assert_true(fabs((double)(sum[j] - y[j])) <= bound[j]);
 }
 
+/* The factors of the sequences, and with sums of their own the weights. */
+static void set_factors(const la_kernels *kernels, la_group *group, bool own, const double *factor)
+{
+    memcpy(group->factor, factor, sizeof group->factor);
+    if (own)
+        kernels->group_weights(group);
+}
+
 /*
  * Two groups through the kernels, the second read while the first is added up: sums up to rounding,
  * M, Z and output as of one problem alone, and the same problems left to others.
@@ -130,7 +138,7 @@ static void groups_of(const la_kernels *kernels)
     for (int64_t d = LA_MOST_LANES; d <= WIDEST; d += 5)
         for (int round = 0; round < 16; round++) {
             const bool own = round & 1, ragged = round & 2;
-            double p[WIDEST] = { 1 }, y[2][WIDEST] = { { 0 } }, factor[LA_MOST_LANES];
+            double p[WIDEST] = { 1 }, y[2][WIDEST] = { { 0 } }, factor[LA_MOST_LANES] = { 0 };
             draw_problems(&first, &r, lanes, d, scale[round / 4], ragged);
             draw_problems(&second, &r, lanes, d, scale[round / 4], !ragged);
             la_group one = group_of(&first, lanes, p), two = group_of(&second, lanes, p);
@@ -138,7 +146,7 @@ static void groups_of(const la_kernels *kernels)
             kernels->group_weigh(&one, false);
             for (int64_t k = 0; k < lanes; k++)
                 factor[k] = isnan(one.M[k]) ? 0 : 0.5 + (double)k;
-            kernels->group_weights(&one, own, factor);
+            set_factors(kernels, &one, own, factor);
             kernels->group_read(ATTSVM_F64, own, d, &two, &one, y[0]);
             bool usual[LA_MOST_LANES] = { false };
             check_sums(&first, &one, lanes, own, factor, y[0], usual);
@@ -160,7 +168,7 @@ static void groups_of(const la_kernels *kernels)
             }
             for (int64_t k = 0; k < lanes; k++)
                 factor[k] = isnan(two.M[k]) ? 0 : 1;
-            kernels->group_weights(&two, own, factor);
+            set_factors(kernels, &two, own, factor);
             kernels->group_read(ATTSVM_F64, own, d, NULL, &two, y[1]);
             check_sums(&second, &two, lanes, own, factor, y[1], usual);
         }
@@ -185,7 +193,7 @@ static void empty_lanes_of(const la_kernels *kernels)
     la_group group = group_of(&g, lanes, p);
     kernels->group_read(ATTSVM_F64, false, WIDEST, &group, NULL, NULL);
     kernels->group_weigh(&group, false);
-    kernels->group_weights(&group, false, factor);
+    set_factors(kernels, &group, false, factor);
     kernels->group_read(ATTSVM_F64, false, WIDEST, NULL, &group, y);
     bool usual[LA_MOST_LANES] = { false };
     check_sums(&g, &group, lanes, false, factor, y, usual);
@@ -238,7 +246,7 @@ static void parts_of(const la_kernels *kernels)
     const int64_t lanes = kernels->lanes, d = WIDEST;
     base_random r = base_random_stream(7, 1);
     for (int round = 0; round < 40; round++) {
-        double p[WIDEST] = { 1 }, y[WIDEST] = { 0 }, factor[LA_MOST_LANES];
+        double p[WIDEST] = { 1 }, y[WIDEST] = { 0 }, factor[LA_MOST_LANES] = { 0 };
         const int64_t T = 2 + round;
         draw_problems(&g, &r, 1, d, round % 4 == 3 ? 2000 : 1, false);
         la_group group = group_of(&g, 1, p);
@@ -263,7 +271,7 @@ static void parts_of(const la_kernels *kernels)
                     assert_true(g.a[t * lanes + k] == ((const double *)group.rows[k])[t * d]);
             continue;
         }
-        kernels->group_weights(&group, false, factor);
+        set_factors(kernels, &group, false, factor);
         kernels->group_read(ATTSVM_F64, false, d, NULL, &group, y);
         bool usual[LA_MOST_LANES];
         g.length[0] = T;
