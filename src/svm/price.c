@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* A row is tight up to 1e-7 (theory 4); what is evaluated exactly, and never skipped, is more. */
-static const double NEAR = 1e-6, TIGHT = 1e-7;
+static const double TIGHT = 1e-7;
 static const double UNIT = 0x1p-53, ZERO_ROW = 1e-14;
 
 typedef struct svm_block {
@@ -56,6 +56,8 @@ static void layout(svm_pricing *pricing, arena *a)
     pricing->when = take_own(pricing, a, sizeof *pricing->when);
     pricing->bound = take_own(pricing, a, sizeof *pricing->bound);
     pricing->worst = take_own(pricing, a, sizeof *pricing->worst);
+    pricing->rest = take_own(pricing, a, sizeof *pricing->rest);
+    pricing->rest_when = take_own(pricing, a, sizeof *pricing->rest_when);
     pricing->previous = take(a, (size_t)pricing->rows->size);
     pricing->scratch = take(a, (size_t)(pricing->threads * pricing->scratch_each) + 3 * d);
     pricing->results = base_take(a, (size_t)pricing->blocks, sizeof *pricing->results);
@@ -87,55 +89,6 @@ attsvm_status svm_pricing_create(svm_pricing *pricing, const svm_rows *rows, svm
 void svm_pricing_free(svm_pricing *pricing)
 {
     svm_space_release(pricing->space, pricing->memory);
-}
-
-/*
- * What the slack of a term may have become: a step of theta moves a row by its length times that of
- * the step at most, and by that over sqrt(size) as a rule, which is taken for it here.
- */
-static double likely_slack(const svm_pricing *pricing, int64_t g)
-{
-    double moved = pricing->travelled - pricing->when[g];
-    return pricing->slack[g] - pricing->spread * (double)pricing->bound[g] * moved;
-}
-
-double svm_pricing_quantile(const svm_pricing *pricing, double share, bool likely, dist_comm *comm)
-{
-    /* counted by halves of powers of two: slack below 2^-12, 2^-11.5, ... */
-    enum { BINS = 48, LOWEST = -24 };
-    double counts[BINS] = { 0 }, all = 0, sum = 0;
-    for (int64_t g = pricing->lo; g < pricing->hi; g++) {
-        int exponent, half = LOWEST;
-        if (pricing->when[g] < 0)
-            continue;
-        double slack = likely ? likely_slack(pricing, g) : pricing->slack[g];
-        if (slack > 0)
-            half = (frexp(slack, &exponent) > M_SQRT1_2) + 2 * exponent - 1;
-        int bin = half - LOWEST;
-        counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
-    }
-    if (comm)
-        dist_sum(comm, counts, BINS);
-    for (int bin = 0; bin < BINS; bin++)
-        all += counts[bin];
-    int bin = 0;
-    for (; bin < BINS - 1; bin++) {
-        sum += counts[bin];
-        if (sum + counts[bin + 1] > share * all)
-            break;
-    }
-    return exp2(0.5 * (bin + LOWEST));
-}
-
-bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)
-{
-    if (settings->share == UINT64_MAX)
-        return true;
-    uint64_t run = (uint64_t)term >> settings->run_bits;
-    uint64_t h = run + settings->seed * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-    return (h ^ h >> 31) <= settings->share;
 }
 
 /* A bound of |A| over all rows of the term: (|x_base| + max |x_t|) |z|, or |Wx| for keys. */
@@ -252,7 +205,7 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
         if (kind == SVM_NO_ROW || kind == SVM_EMPTY)
             return kind == SVM_EMPTY ? 0 : INFINITY;
     }
-    if (settings->exact && fabs(margin - b) <= NEAR + v->noise) {
+    if (settings->exact && fabs(margin - b) <= SVM_NEAR + v->noise) {
         margin = exact_margin(j, &v->term, &v->tokens, t, s, &v->ready, &v->base);
         size = row_norm(j, v, t, s);
         report_near(pass, margin, b, size);
@@ -270,6 +223,32 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
     return is_paid(settings, &v->term, t) || miss >= -allowed ? 0 : miss;
 }
 
+/* The logits of a term: of all its tokens, or at a glance of the base token and token t. */
+static void read_logits(const job *j, const view *v, bool glance, int64_t t, scratch s)
+{
+    const svm_rows *rows = j->pricing->rows;
+    const double *u = j->u;
+    if (rows->matrix) {
+        svm_rows_direction(rows, &v->term, j->hi, s.z, s.u);
+        u = s.u;
+    }
+    if (!glance) {
+        la_rows_dot(&v->tokens, u, s.y);
+        return;
+    }
+    const int32_t *index = v->tokens.index;
+    int32_t pair[] = { (int32_t)v->term.base, (int32_t)t };
+    for (int k = 0; k < 2 && index; k++)
+        pair[k] = index[pair[k]];
+    la_rows two = v->tokens;
+    double y[2];
+    two.index = pair;
+    two.count = 2;
+    la_rows_dot(&two, u, y);
+    s.y[v->term.base] = y[0];
+    s.y[t] = y[1];
+}
+
 /* Reads one term. */
 static void visit(const job *j, int64_t g, scratch s, svm_block *block)
 {
@@ -277,62 +256,49 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     const svm_rows *rows = pricing->rows;
     view v = { .term = svm_rows_term(rows, g), .first = pricing->when[g] < 0, .query_norm = -1 };
     bool vector = rows->problem == ATTSVM_PROBLEM_V;
+    bool glance = svm_pricing_glances(pricing, j->settings, &v.term);
+    int64_t at = vector ? v.term.base : glance ? pricing->worst[g] : 0;
+    int64_t end = vector || glance ? at + 1 : v.term.visible;
     v.tokens = data_sequence(rows->data, v.term.i);
     v.tokens.count = v.term.visible;
-    const double *u = j->u;
-    if (rows->matrix) {
-        svm_rows_direction(rows, &v.term, j->hi, s.z, s.u);
-        u = s.u;
-    }
-    la_rows_dot(&v.tokens, u, s.y);
+    read_logits(j, &v, glance, at, s);
     if (v.first)
         pricing->bound[g] = nextafterf((float)bound_rows(j, &v.term, &v.tokens, s, s.z), INFINITY);
     v.bound = pricing->bound[g];
     v.b = v.term.slack ? 0 : 1;
     /* logits: d products for u and d for X u, each rounded, of size |x| |theta| |z| */
     v.noise = 2 * (double)(2 * rows->d + 8) * UNIT * v.bound * j->norm;
-    double clear = fmax(v.b + NEAR + v.noise, 2 * v.noise + 1e-9 * v.bound * j->norm);
-    double worst = INFINITY;
-    int64_t at = -1, end = vector ? v.term.base + 1 : v.term.visible;
-    for (int64_t t = vector ? v.term.base : 0; t < end; t++) {
+    double clear = fmax(v.b + SVM_NEAR + v.noise, 2 * v.noise + 1e-9 * v.bound * j->norm);
+    double slack = INFINITY, rest = INFINITY;
+    int64_t worst = -1;
+    for (int64_t t = at; t < end; t++) {
         double margin = vector ? data_terms_label(&rows->terms, v.term.i, 0) * s.y[t]
                                : s.y[v.term.base] - s.y[t];
         double miss = margin - v.b;
         /* most tokens: clearly met, and not the closest of the term */
-        if ((margin > clear && miss >= worst) || svm_rows_kind(rows, &v.term, t) != SVM_AT_LEAST)
+        bool far = margin > clear && miss >= slack;
+        if (!far && svm_rows_kind(rows, &v.term, t) != SVM_AT_LEAST)
             continue;
         if (margin <= clear)
             miss = judge(j, &v, t, margin, s, &block->pass);
-        if (miss < worst) {
-            worst = miss;
-            at = t;
+        rest = fmin(rest, fmax(miss, slack));
+        if (miss < slack) {
+            slack = miss;
+            worst = t;
         }
     }
-    pricing->slack[g] = worst;
-    pricing->worst[g] = (int32_t)at;
+    pricing->slack[g] = slack;
     pricing->when[g] = pricing->travelled;
-    if (rows->data->kept && worst <= pricing->keep)
-        data_keep(rows->data->kept, v.term.i);
-    block->pass.violated += worst < 0;
+    if (!glance) {
+        pricing->worst[g] = (int32_t)worst;
+        pricing->rest[g] = nextafterf((float)rest, -INFINITY);
+        pricing->rest_when[g] = pricing->travelled;
+        if (rows->data->kept && slack <= pricing->keep)
+            data_keep(rows->data->kept, v.term.i);
+    }
+    block->pass.violated += slack < 0;
     block->pass.noise = fmax(block->pass.noise, v.noise);
-    block->tokens += (double)v.term.visible;
-}
-
-/* Whether the term is certainly neither violated nor tight at the present theta. */
-static bool skippable(const svm_pricing *pricing, int64_t g)
-{
-    if (pricing->when[g] < 0)
-        return false;
-    double moved = pricing->travelled - pricing->when[g];
-    return pricing->slack[g] - (double)pricing->bound[g] * moved > 2 * NEAR;
-}
-
-bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t g)
-{
-    if (!svm_pricing_sampled(settings, g) || (settings->fresh && pricing->when[g] >= 0) ||
-        (isfinite(settings->near) && likely_slack(pricing, g) > settings->near))
-        return false;
-    return settings->all || !skippable(pricing, g);
+    block->tokens += glance ? 2 : (double)v.term.visible;
 }
 
 /* One thread asks whether to go on, now and then; all see the answer. */

@@ -273,6 +273,8 @@ void svm_engine_solve_double(svm_engine *engine, const double *rhs, double *x);
 
 /* ----------------------------------------------------------------------- pricing */
 
+#define SVM_NEAR 1e-6 /* a row that is so near to its b, or below it, is never skipped */
+
 /* What one pass over the data found. */
 typedef struct svm_pass {
     double visited;    /* share of the tokens that was read                            */
@@ -290,18 +292,22 @@ typedef struct svm_pass {
 
 /*
  * Terms between passes.  One whose smallest <A, theta> - b was m when last read is not read again
- * while m - bound |theta - theta then| shows that it can be neither violated nor tight.
+ * while m - bound |theta - theta then| shows that it can be neither violated nor tight.  The same
+ * for all rows of a term but the closest: where these need not be read, a pass glances at the term,
+ * and reads the closest row alone.
  */
 typedef struct svm_pricing {
     const svm_rows *rows;
     svm_space *space;
     int threads;
     int64_t terms, blocks;
-    int64_t lo, hi;   /* terms of this rank; the arrays below hold those alone */
-    double *slack;    /* smallest <A, theta> - b when last read               */
-    double *when;     /* length of theta's path at that time; negative: never */
-    float *bound;     /* |A| <= bound for all rows of the term                */
-    int32_t *worst;   /* token of the smallest slack, -1: no row              */
+    int64_t lo, hi; /* terms of this rank; the arrays below hold those alone */
+    double *slack;  /* smallest <A, theta> - b when last read               */
+    double *when;   /* length of theta's path at that time; negative: never */
+    float *bound;   /* |A| <= bound for all rows of the term                */
+    int32_t *worst; /* token of the smallest slack, -1: no row              */
+    float *rest;    /* smallest slack, or less, of its other rows           */
+    double *rest_when;
     double travelled; /* length of theta's path so far                        */
     double spread;    /* 1 / sqrt(size)                                       */
     double keep;      /* sequences that stream and have at most this slack are kept in memory */
@@ -341,8 +347,10 @@ svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *
  */
 double svm_pricing_quantile(const svm_pricing *pricing, double share, bool likely, dist_comm *comm);
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
-/* Whether a pass reads the term. */
+/* Whether a pass reads the term; of one that it reads, whether a glance is enough. */
 bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t term);
+bool svm_pricing_glances(const svm_pricing *pricing, const svm_pass_settings *settings,
+                         const svm_term *term);
 
 /*
  * Terms in the order in which a pass reads them: lo..hi-1 next, until all up to `end` had their

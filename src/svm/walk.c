@@ -1,7 +1,7 @@
 /*
  * Passes over tokens that come from a disk.  A stretch of which half is wanted is walked through:
- * the system reads all of it ahead, in large pieces.  Of another the terms that are wanted are
- * asked for together, one stretch before they are needed.
+ * the system reads all of it ahead, in large pieces.  Of another the terms that are wanted, or two
+ * rows of each, are asked for together, one stretch before they are needed.
  */
 #include "svm/svm.h"
 
@@ -26,36 +26,48 @@ static int64_t stretch_end(const svm_walk *walk, int64_t lo)
     return term > lo && term < walk->end ? term : walk->end;
 }
 
-/* Whether the term is wanted, and is not in memory. */
-static bool wants(const svm_walk *walk, int64_t term)
+/* What of a term has to come from the disk. */
+typedef enum need { NOTHING, TWO_ROWS, SEQUENCE } need;
+
+static need need_of(const svm_walk *walk, const svm_term *term)
 {
     const svm_pricing *pricing = walk->pricing;
-    return svm_pricing_wants(pricing, walk->settings, term) &&
-           !(pricing->rows->data->kept &&
-             data_is_kept(pricing->rows->data, sequence_of(pricing, term)));
+    if (!svm_pricing_wants(pricing, walk->settings, term->term) ||
+        data_is_kept(pricing->rows->data, term->i))
+        return NOTHING;
+    return svm_pricing_glances(pricing, walk->settings, term) ? TWO_ROWS : SEQUENCE;
 }
 
 /* Asks for the stretch that begins with term lo. */
 static void ask(const svm_walk *walk, int64_t lo)
 {
     const svm_pricing *pricing = walk->pricing;
+    const svm_rows *rows = pricing->rows;
     if (lo == walk->end)
         return;
-    int64_t hi = stretch_end(walk, lo), wanted = 0;
-    for (int64_t g = lo; g < hi; g++)
-        wanted += wants(walk, g);
+    int64_t hi = stretch_end(walk, lo), from = sequence_of(pricing, lo), to = from, wanted = 0;
+    for (int64_t g = lo; g < hi; g++) {
+        svm_term term = svm_rows_term(rows, g);
+        wanted += need_of(walk, &term) == SEQUENCE;
+    }
     if (2 * wanted >= hi - lo)
         return;
-    while (lo < hi) {
-        while (lo < hi && !wants(walk, lo))
-            lo++;
-        int64_t first = lo;
-        while (lo < hi && wants(walk, lo))
-            lo++;
-        if (first < lo)
-            data_ahead(pricing->rows->data, sequence_of(pricing, first),
-                       sequence_of(pricing, lo - 1) + 1);
+    for (int64_t g = lo; g < hi; g++) {
+        svm_term term = svm_rows_term(rows, g);
+        need needed = need_of(walk, &term);
+        if (needed == TWO_ROWS) {
+            data_row_ahead(rows->data, term.i, term.base);
+            data_row_ahead(rows->data, term.i, pricing->worst[g]);
+        }
+        if (needed != SEQUENCE)
+            continue;
+        if (term.i > to) { /* the sequences from..to-1 are a run */
+            data_ahead(rows->data, from, to);
+            from = term.i;
+        }
+        to = term.i + 1;
     }
+    data_ahead(rows->data, from, to);
 }
 
 bool svm_walk_on(svm_walk *walk)

@@ -12,10 +12,12 @@ same() {
     done
 }
 
-# long enough for samples in runs and for some stretches; and of sequences of unequal length
+# long enough for samples in runs and for some stretches; of sequences of unequal length; of
+# sequences so long that passes glance at them
 good generate --kind planted-p --n 40000 --T 16 --d 16 --dtype float32 -o many.npz -q
 good generate --kind planted-p --n 3000 --T 9 --T-min 2 --d 12 -o ragged.npz -q
-for file in many ragged; do
+good generate --kind planted-p --n 2100 --T 60 --T-min 20 --d 80 --dtype float32 -o long.npz -q
+for file in many ragged long; do
     same "$file, p-SVM" svm $file.npz --problem p --select ids
     good check $file.npz streamed.npz
     same "$file, soft p-SVM" svm $file.npz --problem p --select ids --soft 0.01
