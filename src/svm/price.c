@@ -263,7 +263,7 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     v.tokens.count = v.term.visible;
     read_logits(j, &v, glance, at, s);
     if (v.first)
-        pricing->bound[g] = nextafterf((float)bound_rows(j, &v.term, &v.tokens, s, s.z), INFINITY);
+        pricing->bound[g] = bound_rows(j, &v.term, &v.tokens, s, s.z);
     v.bound = pricing->bound[g];
     v.b = v.term.slack ? 0 : 1;
     /* logits: d products for u and d for X u, each rounded, of size |x| |theta| |z| */

@@ -304,7 +304,7 @@ typedef struct svm_pricing {
     int64_t lo, hi; /* terms of this rank; the arrays below hold those alone */
     double *slack;  /* smallest <A, theta> - b when last read               */
     double *when;   /* length of theta's path at that time; negative: never */
-    float *bound;   /* |A| <= bound for all rows of the term                */
+    double *bound;  /* |A| <= bound for all rows of the term                */
     int32_t *worst; /* token of the smallest slack, -1: no row              */
     float *rest;    /* smallest slack, or less, of its other rows           */
     double *rest_when;

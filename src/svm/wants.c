@@ -21,13 +21,13 @@ bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)
 static double rest_now(const svm_pricing *pricing, int64_t g, double rate)
 {
     double moved = pricing->travelled - pricing->rest_when[g];
-    return (double)pricing->rest[g] - rate * (double)pricing->bound[g] * moved;
+    return (double)pricing->rest[g] - rate * pricing->bound[g] * moved;
 }
 
 static double slack_now(const svm_pricing *pricing, int64_t g, double rate)
 {
     double moved = pricing->travelled - pricing->when[g];
-    double closest = pricing->slack[g] - rate * (double)pricing->bound[g] * moved;
+    double closest = pricing->slack[g] - rate * pricing->bound[g] * moved;
     return fmin(closest, rest_now(pricing, g, rate));
 }
 
