@@ -23,17 +23,20 @@ typedef struct pass {
     bool gradient, value;
 } pass;
 
-double model_join(double *sum, int64_t count, double *sum_log, double log)
+void model_make_room(double *sum, int64_t count, double *sum_log, double log)
 {
-    if (log == -INFINITY)
-        return 0;
     if (log > *sum_log + headroom) {
         double factor = exp(*sum_log - log);
         for (int64_t j = 0; j < count; j++)
             sum[j] *= factor;
         *sum_log = log;
     }
-    return exp(log - *sum_log);
+}
+
+double model_join(double *sum, int64_t count, double *sum_log, double log)
+{
+    model_make_room(sum, count, sum_log, log);
+    return log == -INFINITY ? 0 : exp(log - *sum_log);
 }
 
 /*
@@ -327,7 +330,7 @@ void model_close_chunk(const model *m, model_worker *k, model_partial *part, int
     }
     if (largest == -INFINITY)
         return;
-    model_join(part->attention, d * d, &part->attention_log, largest);
+    model_make_room(part->attention, d * d, &part->attention_log, largest);
     for (int64_t r = 0; r < terms; r++)
         k->exponent[r] -= part->attention_log;
     la_exp(k->exponent, k->exponent, terms);

@@ -147,7 +147,7 @@ static void prompt_factors(const model *m, model_worker *k, model_partial *part,
         k->exponent[s] = M[s] == INFINITY || k->rate[s] == 0 ? -INFINITY : k->exponent[s] - M[s];
         largest = k->exponent[s] > largest ? k->exponent[s] : largest;
     }
-    model_join(part->attention, m->d, &part->attention_log, largest);
+    model_make_room(part->attention, m->d, &part->attention_log, largest);
     bool units = largest > -INFINITY; /* all of them exp(0) */
     for (int64_t s = 0; s < count; s++) {
         k->exponent[s] = largest == -INFINITY ? -INFINITY : k->exponent[s] - part->attention_log;

@@ -331,7 +331,8 @@ bool model_query_groups(const model *m);
 /* Adds U' Z of a chunk of terms to the block's sum, each term times rate and exp(exponent). */
 void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms);
 
-/* Makes room for a summand of exponent `log` in sum (count); returns its factor. */
+/* Makes room for a summand of exponent `log` in sum (count); model_join returns its factor. */
+void model_make_room(double *sum, int64_t count, double *sum_log, double log);
 double model_join(double *sum, int64_t count, double *sum_log, double log);
 /* |l'| at u (count), as value and log. */
 void model_slopes(const model *m, const double *u, double *value, double *log, int64_t count);
