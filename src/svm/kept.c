@@ -3,14 +3,26 @@
 
 #include <math.h>
 
+/* Bytes of the tokens of this rank. */
+static double own_bytes(const attsvm_data *data)
+{
+    int64_t lo, hi;
+    data_own(data, &lo, &hi);
+    double tokens = (double)(data_first(data, hi) - data_first(data, lo));
+    return tokens * (double)data->d * (double)attsvm_dtype_size(data->dtype);
+}
+
 /*
- * Half of the memory that tokens may stay in, less than what the rows of the working set take:
- * these are doubles with their rounding errors, and about twice as many as may join at a time.
+ * Half of the memory that tokens may stay in, less what the rows of the working set take: these are
+ * doubles with their rounding errors, and about twice as many as may join at a time.  But no more
+ * than a thirty-second of the tokens: hardly more are wanted again, and fresh memory takes time.
  */
 static int64_t room(const svm_rows *rows)
 {
     const int64_t entry = 2 * sizeof(double);
-    return rows->data->allowed / 2 - 2 * svm_most_rows(rows) * rows->d * entry;
+    int64_t most = (int64_t)(own_bytes(rows->data) / 32);
+    int64_t left = rows->data->allowed / 2 - 2 * svm_most_rows(rows) * rows->d * entry;
+    return left < most ? left : most;
 }
 
 attsvm_status svm_kept_open(svm_run *run, attsvm_error *err)
@@ -47,9 +59,7 @@ void svm_kept_choose(svm_run *run)
     const attsvm_data *data = run->rows->data;
     if (!data->kept)
         return;
-    double tokens = (double)(data_first(data, pricing->hi) - data_first(data, pricing->lo));
-    double bytes = tokens * (double)data->d * (double)attsvm_dtype_size(data->dtype);
-    double share = (double)data->kept->size / bytes;
+    double share = (double)data->kept->size / own_bytes(data);
     pricing->keep = svm_pricing_quantile(pricing, share, false, NULL);
     data_keep_only(data->kept, is_close, pricing);
 }
