@@ -80,6 +80,14 @@ typedef struct la_group {
     double factor[LA_MOST_LANES]; /* which the caller sets; 0: none                  */
 } la_group;
 
+/* Rows of as many places as there are lanes, and rows read before that are added up. */
+typedef struct la_stream {
+    const char *row[LA_MOST_LANES]; /* to be read: d values each, one after another */
+    double *a[LA_MOST_LANES];       /* where their logits go                        */
+    const char *old[LA_MOST_LANES]; /* to be added up                               */
+    const double *w[LA_MOST_LANES]; /* their weights                                */
+} la_stream;
+
 /* ------------------------------------------------- kernels by instruction set */
 
 typedef struct la_kernels {
@@ -131,6 +139,16 @@ typedef struct la_kernels {
     bool (*group_weigh)(la_group *group, bool one);
     /* own: then its weights, for the factors that have been set */
     void (*group_weights)(la_group *group);
+    /* `count` rows of every place: logits along p, while the old rows are added to y.  Either may
+       be NULL; d >= lanes */
+    void (*stream)(attsvm_dtype dtype, int64_t d, int64_t count, const la_stream *s,
+                   const double *p, double *y);
+    /* `weigh` with Y = 1 and M = 0: q into a, q e into w.  False where logits are far apart, or
+       weights near the least double.  a, score and w can be read `lanes` beyond T */
+    bool (*stream_weigh)(int64_t T, double *a, const double *score, double *w, la_weighed *out,
+                         double *shift);
+    /* Then w = factor (q e - q shift) */
+    void (*stream_weights)(int64_t T, const double *a, double shift, double factor, double *w);
 } la_kernels;
 
 extern const la_kernels la_baseline;

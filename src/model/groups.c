@@ -5,8 +5,8 @@
  *
  * Rows are read from several places side by side (one a lane), which is what one core needs to
  * reach the bandwidth of the memory.  Short sequences: a block of sequences is cut into places, and
- * a group has a sequence of each.  Long sequences, of which the cache would not hold two groups:
- * each by itself, its rows cut into places.
+ * a group has a sequence of each (lengths that differ: streams.c).  Long sequences, of which the
+ * cache would not hold two groups: each by itself, its rows cut into places.
  */
 #include "model/model.h"
 
@@ -101,9 +101,7 @@ static void touch_parts(const model *m, int64_t i)
         __builtin_prefetch(row_at(m, part_first(m, i, q)));
 }
 
-/* The cases that the kernels leave: copies of tokens, equal scores, single tokens; from k->a to
-   weights in k->w. */
-static la_weighed weigh_slowly(const model *m, model_worker *k, int64_t i, double Y)
+la_weighed model_weigh_slowly(const model *m, model_worker *k, int64_t i, double Y)
 {
     const int64_t first = data_first(m->data, i), T = data_length(m->data, i);
     const double *score = m->scores + first;
@@ -127,8 +125,7 @@ static bool is_odd(const model *m, const la_group *g, int q, int64_t i)
     return i >= 0 && (isnan(g->M[q]) || (m->repeats && m->repeats[i]));
 }
 
-/* The logits of sequence i along b into k->a, again. */
-static void logits_again(const model *m, model_worker *k, int64_t i, const double *b)
+void model_logits_again(const model *m, model_worker *k, int64_t i, const double *b)
 {
     la_rows keys = model_rows_of(m->data, &m->keys, i);
     la_rows_dot(&keys, b, k->a);
@@ -136,10 +133,9 @@ static void logits_again(const model *m, model_worker *k, int64_t i, const doubl
 
 /* ------------------------------------------------------------------ one query for all */
 
-/* Of terms with M, Z and output: the factors of their weights, in units of part->attention_log. */
-static void prompt_factors(const model *m, model_worker *k, model_partial *part, int64_t count,
-                           const double *M, const double *Z, const double *output, double terms,
-                           double *factor)
+void model_prompt_factors(const model *m, model_worker *k, model_partial *part, int64_t count,
+                          const double *M, const double *Z, const double *output, double terms,
+                          double *factor)
 {
     double largest = -INFINITY;
     model_slopes(m, output, k->rate, k->exponent, count);
@@ -167,9 +163,9 @@ static void add_odd(const model *m, model_worker *k, model_partial *part, int64_
 {
     la_rows keys = model_rows_of(m->data, &m->keys, i);
     double factor;
-    logits_again(m, k, i, m->logit_map);
-    la_weighed out = weigh_slowly(m, k, i, data_terms_label(&m->query, i, 0));
-    prompt_factors(m, k, part, 1, &out.M, &out.Z, &out.output, terms, &factor);
+    model_logits_again(m, k, i, m->logit_map);
+    la_weighed out = model_weigh_slowly(m, k, i, data_terms_label(&m->query, i, 0));
+    model_prompt_factors(m, k, part, 1, &out.M, &out.Z, &out.output, terms, &factor);
     for (int64_t t = 0; t < keys.count; t++)
         k->w[t] *= factor;
     la_rows_sum(&keys, k->w, part->attention);
@@ -190,7 +186,7 @@ static void weigh_prompt(const model *m, model_worker *k, model_partial *part, c
         M[q] = odd || i < 0 ? INFINITY : g->M[q];
         output[q] = odd || i < 0 ? 0 : Y[q] * g->output[q];
     }
-    prompt_factors(m, k, part, lanes(), M, g->Z, output, terms, g->factor);
+    model_prompt_factors(m, k, part, lanes(), M, g->Z, output, terms, g->factor);
     for (int q = 0; q < lanes(); q++)
         g->factor[q] *= Y[q];
 }
@@ -222,8 +218,8 @@ static void weigh_apart(const model *m, model_worker *k, model_partial *part, in
     double factor;
     int64_t at = 0;
     if (repeats || !la_active()->weigh(T, k->a, m->scores + first, Y, k->w, &out))
-        out = weigh_slowly(m, k, i, Y);
-    prompt_factors(m, k, part, 1, &out.M, &out.Z, &out.output, terms, &factor);
+        out = model_weigh_slowly(m, k, i, Y);
+    model_prompt_factors(m, k, part, 1, &out.M, &out.Z, &out.output, terms, &factor);
     for (int q = 0; q < lanes(); q++) {
         g->factor[q] = factor;
         g->shift[q] = 0;
@@ -246,11 +242,11 @@ static void weigh_parts(const model *m, model_worker *k, model_partial *part, in
                 k->a[at++] = g->a[t * lanes() + q];
         weigh_apart(m, k, part, i, g, terms);
     } else if (is_odd(m, g, 0, i)) {
-        logits_again(m, k, i, m->logit_map);
+        model_logits_again(m, k, i, m->logit_map);
         weigh_apart(m, k, part, i, g, terms);
     } else {
         output = Y * g->output[0];
-        prompt_factors(m, k, part, 1, g->M, g->Z, &output, terms, g->factor);
+        model_prompt_factors(m, k, part, 1, g->M, g->Z, &output, terms, g->factor);
         for (int q = lanes() - 1; q >= 0; q--)
             g->factor[q] = Y * g->factor[0];
     }
@@ -303,8 +299,8 @@ static int64_t window_queries(const model *m, model_worker *k, const places *at,
 static la_weighed query_odd(const model *m, model_worker *k, int64_t i, int64_t term)
 {
     la_rows keys = model_rows_of(m->data, &m->keys, i);
-    logits_again(m, k, i, k->B + term * m->d);
-    la_weighed out = weigh_slowly(m, k, i, data_terms_label(&m->query, i, 0));
+    model_logits_again(m, k, i, k->B + term * m->d);
+    la_weighed out = model_weigh_slowly(m, k, i, data_terms_label(&m->query, i, 0));
     la_rows_sum(&keys, k->w, k->U + term * m->d);
     return out;
 }
@@ -386,6 +382,6 @@ void model_group_gradient(const model *m, model_worker *k, model_partial *part, 
         query_sequences(m, k, part, lo, hi, terms);
     else if (mean > LONG_BYTES)
         long_sequences(m, k, part, lo, hi, terms);
-    else
+    else if (!model_stream_gradient(m, k, part, lo, hi, terms))
         short_sequences(m, k, part, lo, hi, terms);
 }

@@ -237,7 +237,8 @@ static attsvm_status set_scores(model *m, attsvm_error *err)
 {
     if (!m->head.kind->linear || m->trains_v)
         return ATTSVM_OK;
-    TRY(allocate_own(&m->scores, m->token_lo, m->token_hi, sizeof *m->scores, "scores", err));
+    const int64_t end = m->token_hi + LA_MOST_LANES; /* kernels read a vector beyond the last */
+    TRY(allocate_own(&m->scores, m->token_lo, end, sizeof *m->scores, "scores", err));
     return m->loss.of_log ? set_label_scores(m, err) : ATTSVM_OK;
 }
 
@@ -303,6 +304,9 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->group_M = take(a, chunk);
     w->group_Z = take(a, chunk);
     w->group_output = take(a, chunk);
+    w->logits = take(a, LA_MOST_LANES * (size_t)model_stream_room(m));
+    w->weights = take(a, LA_MOST_LANES * (size_t)model_stream_room(m));
+    w->unused = take(a, (size_t)model_stream_room(m));
     for (int k = 0; k < 2; k++) {
         w->group[k].a = take(a, group);
         w->group[k].c = take(a, group);

@@ -156,6 +156,8 @@ typedef struct model_worker {
     double *head;                  /* scratch of the head                                     */
     double *group_M, *group_Z, *group_output; /* chunk: of each term                          */
     la_group group[2];                        /* being read, and being added up               */
+    double *logits, *weights; /* lanes x model_stream_room: of rows on their way      */
+    double *unused;           /* model_stream_room: logits that are not wanted        */
 } model_worker;
 
 /* What is added up over terms, beside the gradient: doubles alone: ranks exchange their bytes. */
@@ -328,6 +330,20 @@ bool model_pack_was_odd(const model_pack *p, int64_t k);
 void model_group_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
                           int64_t hi, double terms);
 bool model_query_groups(const model *m);
+/* The same for prompt models whose sequences differ in length; false (and nothing is done) where
+   one is so long that rows would leave the cache before they are added up. */
+bool model_stream_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
+                           int64_t hi, double terms);
+/* Doubles of each lane that it wants of model_worker.logits and .weights. */
+int64_t model_stream_room(const model *m);
+/* Of terms with M, Z and output: the factors of their weights, in units of part->attention_log. */
+void model_prompt_factors(const model *m, model_worker *k, model_partial *part, int64_t count,
+                          const double *M, const double *Z, const double *output, double terms,
+                          double *factor);
+/* What the kernels leave.  The logits of sequence i along b into k->a; */
+void model_logits_again(const model *m, model_worker *k, int64_t i, const double *b);
+/* and from them weights in k->w: copies of tokens, equal scores, single tokens. */
+la_weighed model_weigh_slowly(const model *m, model_worker *k, int64_t i, double Y);
 /* Adds U' Z of a chunk of terms to the block's sum, each term times rate and exp(exponent). */
 void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms);
 

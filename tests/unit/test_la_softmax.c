@@ -286,12 +286,102 @@ static void parts_of_a_sequence(void **state)
     for_every_set(parts_of);
 }
 
+/* Rows of all places side by side: logits, and sums of rows read before. */
+static void check_stream(const la_kernels *kernels, base_random *r, int64_t d)
+{
+    enum { ROWS = 5 };
+    static double x[2][LA_MOST_LANES][ROWS * WIDEST], a[LA_MOST_LANES][ROWS],
+        w[LA_MOST_LANES][ROWS];
+    double p[WIDEST] = { 0 }, y[WIDEST] = { 0 };
+    long double sum[WIDEST] = { 0 };
+    la_stream s = { 0 };
+    for (int64_t j = 0; j < d; j++)
+        p[j] = base_random_gauss(r);
+    for (int k = 0; k < kernels->lanes; k++) {
+        for (int64_t t = 0; t < ROWS * d; t++) {
+            x[0][k][t] = base_random_gauss(r);
+            x[1][k][t] = base_random_gauss(r);
+        }
+        for (int t = 0; t < ROWS; t++) {
+            w[k][t] = base_random_gauss(r);
+            for (int64_t j = 0; j < d; j++)
+                sum[j] += (long double)w[k][t] * x[1][k][t * d + j];
+        }
+        s.row[k] = (const char *)x[0][k];
+        s.a[k] = a[k];
+        s.old[k] = (const char *)x[1][k];
+        s.w[k] = w[k];
+    }
+    kernels->stream(ATTSVM_F64, d, ROWS, &s, p, y);
+    kernels->stream(ATTSVM_F64, d, ROWS, &s, NULL, y);
+    for (int64_t j = 0; j < d; j++)
+        assert_true(fabsl(2 * sum[j] - y[j]) <= 1e-13);
+    for (int again = 0; again < 2; again++) {
+        for (int k = 0; k < kernels->lanes; k++)
+            for (int t = 0; t < ROWS; t++) {
+                long double dot = 0;
+                for (int64_t j = 0; j < d; j++)
+                    dot += (long double)p[j] * x[0][k][t * d + j];
+                assert_true(fabsl(dot - a[k][t]) <= 1e-13);
+                a[k][t] = NAN;
+            }
+        kernels->stream(ATTSVM_F64, d, ROWS, &s, p, NULL);
+    }
+}
+
+/* The softmax of one sequence in units of its largest logit is that of `weigh`. */
+static void check_stream_weights(const la_kernels *kernels, base_random *r, int64_t T, double scale)
+{
+    enum { ROOM = 64 + LA_MOST_LANES };
+    double a[ROOM], b[ROOM], score[ROOM], w[ROOM], alone[ROOM], shift, least = INFINITY;
+    la_weighed out, usual;
+    for (int64_t t = 0; t < ROOM; t++) {
+        a[t] = b[t] = scale * base_random_gauss(r);
+        score[t] = base_random_gauss(r);
+        w[t] = 7;
+        least = t < T && a[t] < least ? a[t] : least;
+    }
+    assert_true(kernels->weigh(T, b, score, 1, alone, &usual));
+    bool near = kernels->stream_weigh(T, a, score, w, &out, &shift);
+    for (int64_t t = 0; t < T; t++)
+        near |= b[t] - least >= 300; /* then it may leave them */
+    assert_true(near);
+    for (int64_t t = T; t < ROOM; t++)
+        assert_true(a[t] == b[t]); /* of the next sequence */
+    if (scale > 10)
+        return;
+    assert_true(out.M == 0 && fabs(out.Z - usual.Z) <= 1e-14 * usual.Z);
+    assert_true(fabs(out.output - usual.output) <= 1e-14 * (1 + fabs(usual.output)));
+    for (int64_t t = T; t < ROOM; t++)
+        w[t] = 7;
+    kernels->stream_weights(T, a, shift, 2, w);
+    for (int64_t t = 0; t < ROOM; t++) {
+        double expected = t < T ? 2 * exp(-usual.M) * alone[t] : 7;
+        assert_true(fabs(w[t] - expected) <= 1e-13 * (fabs(expected) + exp(-usual.M)));
+    }
+}
+
+static void streams_of(const la_kernels *kernels)
+{
+    base_random r = base_random_stream(11, 1);
+    for (int64_t d = LA_MOST_LANES; d <= WIDEST; d += 3)
+        check_stream(kernels, &r, d);
+    for (int64_t T = 2; T <= 60; T++)
+        for (double scale = 0.1; scale < 2000; scale *= 10)
+            check_stream_weights(kernels, &r, T, scale);
+}
+
+static void streams_of_rows(void **state)
+{
+    (void)state;
+    for_every_set(streams_of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_of_problems),
-        cmocka_unit_test(empty_lanes),
-        cmocka_unit_test(scores_alike),
+        cmocka_unit_test(groups_of_problems),  cmocka_unit_test(streams_of_rows),
+        cmocka_unit_test(empty_lanes),         cmocka_unit_test(scores_alike),
         cmocka_unit_test(parts_of_a_sequence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,11 @@ static void groups_match_terms(void **state)
                 assert_int_equal(attsvm_data_generate(&s.data, &settings, NULL), ATTSVM_OK);
                 check_groups(&s, ATTSVM_MODEL_P);
                 attsvm_data_free(s.data);
+                settings.n = 60; /* some too long to be added up later from the cache */
+                settings.T = 13000 / d;
+                assert_int_equal(attsvm_data_generate(&s.data, &settings, NULL), ATTSVM_OK);
+                check_groups(&s, ATTSVM_MODEL_P);
+                attsvm_data_free(s.data);
                 settings.n = 30; /* long sequences, one after another */
                 settings.T = 32768 / d;
                 settings.T_min = settings.T - 3;
