@@ -196,7 +196,7 @@ class Suite:
                       (n // 4, 32, 256, ["--only", "p", "--ragged"]),
                       (n // 12, 32, 768, ["--only", "p", "--ragged"])]
         for n, T, d, more in cases:
-            self.large(n, T, d, more, "2" if self.quick else "9")
+            self.large(n, T, d, more, "2" if self.quick else "15")
 
     def large(self, n, T, d, more, rounds):
         size = f"n={n} T={T} d={d}" + (" ragged" if "--ragged" in more else "")
