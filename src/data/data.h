@@ -87,6 +87,12 @@ static inline int64_t data_length(const attsvm_data *data, int64_t i)
     return data_first(data, i + 1) - data_first(data, i);
 }
 
+/* Bytes of a token. */
+static inline int64_t data_row_bytes(const attsvm_data *data)
+{
+    return data->d * (int64_t)attsvm_dtype_size(data->dtype);
+}
+
 /* X_i as rows. */
 la_rows data_sequence(const attsvm_data *data, int64_t i);
 

@@ -13,8 +13,7 @@ enum { LINE = 64 };
 static int64_t size_of(const data_kept *kept, int64_t i)
 {
     const attsvm_data *data = kept->data;
-    int64_t row = data->d * (int64_t)attsvm_dtype_size(data->dtype);
-    return LINE + (data_length(data, i) * row + LINE - 1) / LINE * LINE;
+    return LINE + (data_length(data, i) * data_row_bytes(data) + LINE - 1) / LINE * LINE;
 }
 
 static void layout(data_kept *kept, arena *a)
@@ -57,7 +56,7 @@ void data_keep(data_kept *kept, int64_t i)
     la_rows tokens = data_sequence(kept->data, i);
     memcpy(kept->copies + at, &i, sizeof i);
     memcpy(kept->copies + at + LINE, tokens.base,
-           (size_t)(tokens.count * tokens.d) * attsvm_dtype_size(tokens.dtype));
+           (size_t)(tokens.count * data_row_bytes(kept->data)));
     kept->place[i] = (uint32_t)(at / LINE + 1);
 }
 

@@ -16,11 +16,6 @@ enum {
     HUGE_PAGE = 1 << 21 /* most bytes that come into memory when one of them is touched */
 };
 
-static size_t row_bytes(const attsvm_data *data)
-{
-    return (size_t)data->d * attsvm_dtype_size(data->dtype);
-}
-
 /* ------------------------------------------------------------------------- ranks */
 
 attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
@@ -137,7 +132,7 @@ int64_t data_memory_limit(void)
 
 int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi)
 {
-    int64_t tokens = 1 + (int64_t)((size_t)STRETCH / row_bytes(data));
+    int64_t tokens = 1 + STRETCH / data_row_bytes(data);
     int64_t first = data_first(data, lo), low = lo + 1, high = hi;
     while (low < high) { /* the last end of at most so many tokens, but at least one sequence */
         int64_t middle = low + (high - low + 1) / 2;
@@ -161,8 +156,8 @@ void data_passed(const attsvm_data *data, int64_t i, int64_t *first)
 static void advise(const attsvm_data *data, int64_t row, int64_t count, bool within, int advice)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *from = (char *)data->X + (size_t)row * row_bytes(data);
-    char *to = from + (size_t)count * row_bytes(data);
+    char *from = (char *)data->X + (size_t)(row * data_row_bytes(data));
+    char *to = from + (size_t)(count * data_row_bytes(data));
     size_t before = (size_t)((uintptr_t)from % page), after = (size_t)((uintptr_t)to % page);
     from -= before;
     to -= after;
@@ -203,12 +198,12 @@ void data_set_order(const attsvm_data *data, data_order order)
 void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
 {
     const int64_t rows = data->index ? data->vocabulary : data->tokens;
-    double bytes = (double)row_bytes(data) * (double)rows;
+    double bytes = (double)data_row_bytes(data) * (double)rows;
     data->allowed = memory > 0 ? memory : data_memory_limit();
     data->streams = mapped && !data->index && bytes > (double)data->allowed;
     data_set_order(data, DATA_IN_ORDER);
     if (mapped && !data->streams)
-        base_in_huge_pages((void *)data->X, row_bytes(data) * (size_t)rows);
+        base_in_huge_pages((void *)data->X, (size_t)(data_row_bytes(data) * rows));
 }
 
 static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bool within,
@@ -223,13 +218,13 @@ void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi)
 {
     /* what is asked for comes in small pages; a long run had better come in huge ones */
     const int64_t rows = data_first(data, hi) - data_first(data, lo);
-    if ((size_t)rows * row_bytes(data) < 2 * HUGE_PAGE)
+    if (rows * data_row_bytes(data) < 2 * HUGE_PAGE)
         advise_sequences(data, lo, hi, false, MADV_WILLNEED);
 }
 
 void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t count)
 {
-    int64_t left = (int64_t)((size_t)STRETCH / row_bytes(data));
+    int64_t left = STRETCH / data_row_bytes(data);
     for (int64_t k = 0, end; data->streams && k < count && left > 0; k = end) {
         const int64_t first = sequences[k];
         for (end = k; end < count && sequences[end] == first + (end - k) && left > 0; end++)
@@ -253,7 +248,7 @@ void data_give_back_around(const attsvm_data *data, int64_t i)
 {
     if (!data->streams)
         return;
-    const int64_t around = 1 + (int64_t)((size_t)HUGE_PAGE / row_bytes(data));
+    const int64_t around = 1 + HUGE_PAGE / data_row_bytes(data);
     int64_t from = data_first(data, i) - around, to = data_first(data, i + 1) + around;
     from = from > 0 ? from : 0;
     to = to < data->tokens ? to : data->tokens;

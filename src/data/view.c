@@ -14,8 +14,7 @@ la_rows data_sequence(const attsvm_data *data, int64_t i)
     else if (data_is_kept(data, i))
         rows.base = data_kept_tokens(data->kept, i);
     else
-        rows.base = (const char *)data->X +
-                    (size_t)first * (size_t)data->d * attsvm_dtype_size(data->dtype);
+        rows.base = (const char *)data->X + (size_t)(first * data_row_bytes(data));
     return rows;
 }
 

@@ -164,6 +164,11 @@ static inline const la_kernels *la_active(void)
     return la_chosen;
 }
 
+static inline int la_lane_count(void)
+{
+    return (int)la_active()->lanes;
+}
+
 static inline void la_exp(const double *x, double *y, int64_t count)
 {
     la_active()->exp(x, y, count);

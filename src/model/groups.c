@@ -18,19 +18,9 @@ enum {
     PREFETCHED = 8,        /* scores of a line of the cache                           */
 };
 
-static int64_t row_bytes(const model *m)
-{
-    return m->d * (int64_t)attsvm_dtype_size(m->keys.dtype);
-}
-
 static const char *row_at(const model *m, int64_t row)
 {
-    return (const char *)m->keys.base + (size_t)row * (size_t)row_bytes(m);
-}
-
-static int lanes(void)
-{
-    return (int)la_active()->lanes;
+    return (const char *)m->keys.base + (size_t)row * (size_t)model_row_bytes(m);
 }
 
 /* The stretch of sequences that each place has still to read. */
@@ -42,9 +32,9 @@ typedef struct places {
 static places cut_into_places(int64_t lo, int64_t hi)
 {
     places at = { .some = lo };
-    for (int q = 0; q < lanes(); q++) {
-        at.next[q] = lo + q * (hi - lo) / lanes();
-        at.end[q] = lo + (q + 1) * (hi - lo) / lanes();
+    for (int q = 0; q < la_lane_count(); q++) {
+        at.next[q] = lo + q * (hi - lo) / la_lane_count();
+        at.end[q] = lo + (q + 1) * (hi - lo) / la_lane_count();
     }
     return at;
 }
@@ -53,7 +43,7 @@ static places cut_into_places(int64_t lo, int64_t hi)
 static int64_t groups_left(const places *at)
 {
     int64_t most = 0;
-    for (int q = 0; q < lanes(); q++)
+    for (int q = 0; q < la_lane_count(); q++)
         most = at->end[q] - at->next[q] > most ? at->end[q] - at->next[q] : most;
     return most;
 }
@@ -78,7 +68,7 @@ static void set_run(const model *m, la_group *g, int q, int64_t first, int64_t l
 /* Group number s from here. */
 static void set_group(const model *m, const places *at, int64_t s, la_group *g)
 {
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         const int64_t i = sequence_of(at, s, q);
         set_run(m, g, q, data_first(m->data, i < 0 ? at->some : i),
                 i < 0 ? 0 : data_length(m->data, i));
@@ -88,7 +78,7 @@ static void set_group(const model *m, const places *at, int64_t s, la_group *g)
 /* The first token of part q of sequence i, which has as many parts as there are lanes. */
 static int64_t part_first(const model *m, int64_t i, int q)
 {
-    return data_first(m->data, i) + q * data_length(m->data, i) / lanes();
+    return data_first(m->data, i) + q * data_length(m->data, i) / la_lane_count();
 }
 
 /*
@@ -97,7 +87,7 @@ static int64_t part_first(const model *m, int64_t i, int q)
  */
 static void touch_parts(const model *m, int64_t i)
 {
-    for (int q = 0; q < lanes(); q++)
+    for (int q = 0; q < la_lane_count(); q++)
         __builtin_prefetch(row_at(m, part_first(m, i, q)));
 }
 
@@ -177,7 +167,7 @@ static void weigh_prompt(const model *m, model_worker *k, model_partial *part, c
 {
     double Y[LA_MOST_LANES] = { 0 }, M[LA_MOST_LANES], output[LA_MOST_LANES];
     la_active()->group_weigh(g, false);
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         const int64_t i = sequence_of(at, s, q);
         bool odd = is_odd(m, g, q, i);
         if (odd)
@@ -186,8 +176,8 @@ static void weigh_prompt(const model *m, model_worker *k, model_partial *part, c
         M[q] = odd || i < 0 ? INFINITY : g->M[q];
         output[q] = odd || i < 0 ? 0 : Y[q] * g->output[q];
     }
-    model_prompt_factors(m, k, part, lanes(), M, g->Z, output, terms, g->factor);
-    for (int q = 0; q < lanes(); q++)
+    model_prompt_factors(m, k, part, la_lane_count(), M, g->Z, output, terms, g->factor);
+    for (int q = 0; q < la_lane_count(); q++)
         g->factor[q] *= Y[q];
 }
 
@@ -220,12 +210,12 @@ static void weigh_apart(const model *m, model_worker *k, model_partial *part, in
     if (repeats || !la_active()->weigh(T, k->a, m->scores + first, Y, k->w, &out))
         out = model_weigh_slowly(m, k, i, Y);
     model_prompt_factors(m, k, part, 1, &out.M, &out.Z, &out.output, terms, &factor);
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         g->factor[q] = factor;
         g->shift[q] = 0;
         for (int64_t t = 0; t < g->T; t++) {
-            g->a[t * lanes() + q] = 0;
-            g->c[t * lanes() + q] = t < g->length[q] ? k->w[at++] : 0;
+            g->a[t * la_lane_count() + q] = 0;
+            g->c[t * la_lane_count() + q] = t < g->length[q] ? k->w[at++] : 0;
         }
     }
 }
@@ -237,9 +227,9 @@ static void weigh_parts(const model *m, model_worker *k, model_partial *part, in
     double Y = data_terms_label(&m->query, i, 0), output;
     int64_t at = 0;
     if (!la_active()->group_weigh(g, true)) {
-        for (int q = 0; q < lanes(); q++)
+        for (int q = 0; q < la_lane_count(); q++)
             for (int64_t t = 0; t < g->length[q]; t++)
-                k->a[at++] = g->a[t * lanes() + q];
+                k->a[at++] = g->a[t * la_lane_count() + q];
         weigh_apart(m, k, part, i, g, terms);
     } else if (is_odd(m, g, 0, i)) {
         model_logits_again(m, k, i, m->logit_map);
@@ -247,7 +237,7 @@ static void weigh_parts(const model *m, model_worker *k, model_partial *part, in
     } else {
         output = Y * g->output[0];
         model_prompt_factors(m, k, part, 1, g->M, g->Z, &output, terms, g->factor);
-        for (int q = lanes() - 1; q >= 0; q--)
+        for (int q = la_lane_count() - 1; q >= 0; q--)
             g->factor[q] = Y * g->factor[0];
     }
 }
@@ -258,7 +248,7 @@ static void long_sequences(const model *m, model_worker *k, model_partial *part,
     const attsvm_dtype dtype = m->keys.dtype;
     la_group *ahead = &k->group[0], *behind = NULL;
     for (int64_t i = lo; i < hi; i++) {
-        for (int q = 0; q < lanes(); q++) {
+        for (int q = 0; q < la_lane_count(); q++) {
             const int64_t first = part_first(m, i, q), length = part_first(m, i, q + 1) - first;
             set_run(m, ahead, q, length ? first : data_first(m->data, i), length);
         }
@@ -277,7 +267,8 @@ static void long_sequences(const model *m, model_worker *k, model_partial *part,
 bool model_query_groups(const model *m)
 {
     return m->terms >= 4 * m->chunk && m->terms == m->n && m->query.mode != ATTSVM_QUERY_CAUSAL &&
-           m->query.mode != ATTSVM_QUERY_ALL && m->data->T_max <= 2 * LONG_BYTES / row_bytes(m);
+           m->query.mode != ATTSVM_QUERY_ALL &&
+           m->data->T_max <= 2 * LONG_BYTES / model_row_bytes(m);
 }
 
 /* Queries of a window in the order of groups, and the directions of their logits; returns how many
@@ -287,7 +278,7 @@ static int64_t window_queries(const model *m, model_worker *k, const places *at,
     const int64_t d = m->d;
     int64_t count = 0;
     for (int64_t s = 0; s < groups; s++)
-        for (int q = 0; q < lanes(); q++)
+        for (int q = 0; q < la_lane_count(); q++)
             if (sequence_of(at, s, q) >= 0)
                 data_terms_query(&m->query, sequence_of(at, s, q), 0, k->Z + d * count++);
     la_gemm(false, true, count, d, d, 1, k->Z, d, m->logit_map, d, 0, k->B, d);
@@ -311,7 +302,7 @@ static int64_t weigh_queries(const model *m, model_worker *k, const places *at, 
                              la_group *g, int64_t term)
 {
     la_active()->group_weigh(g, false);
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         const int64_t i = sequence_of(at, s, q);
         g->factor[q] = 0;
         if (i < 0)
@@ -340,7 +331,7 @@ static int64_t query_window(const model *m, model_worker *k, const places *at, i
     for (int64_t s = 0; s < groups; s++) {
         int64_t row = term;
         set_group(m, at, s, ahead);
-        for (int q = 0; q < lanes(); q++) {
+        for (int q = 0; q < la_lane_count(); q++) {
             ahead->p[q] = k->B + row * d;
             ahead->sum[q] = k->U + row * d;
             row += sequence_of(at, s, q) >= 0 && row + 1 < count;
@@ -364,12 +355,12 @@ static int64_t query_window(const model *m, model_worker *k, const places *at, i
 static void query_sequences(const model *m, model_worker *k, model_partial *part, int64_t lo,
                             int64_t hi, double terms)
 {
-    const int64_t size = m->chunk / lanes();
+    const int64_t size = m->chunk / la_lane_count();
     places at = cut_into_places(lo, hi);
     while (groups_left(&at) > 0) {
         const int64_t groups = groups_left(&at) < size ? groups_left(&at) : size;
         model_close_chunk(m, k, part, query_window(m, k, &at, groups, terms));
-        for (int q = 0; q < lanes(); q++)
+        for (int q = 0; q < la_lane_count(); q++)
             at.next[q] += groups;
     }
 }
@@ -377,7 +368,7 @@ static void query_sequences(const model *m, model_worker *k, model_partial *part
 void model_group_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
                           int64_t hi, double terms)
 {
-    double mean = (double)m->data->tokens / (double)m->n * (double)row_bytes(m);
+    double mean = (double)m->data->tokens / (double)m->n * (double)model_row_bytes(m);
     if (!m->prompt)
         query_sequences(m, k, part, lo, hi, terms);
     else if (mean > LONG_BYTES)

@@ -334,6 +334,11 @@ bool model_query_groups(const model *m);
    one is so long that rows would leave the cache before they are added up. */
 bool model_stream_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
                            int64_t hi, double terms);
+/* Bytes of a key. */
+static inline int64_t model_row_bytes(const model *m)
+{
+    return m->d * (int64_t)attsvm_dtype_size(m->keys.dtype);
+}
 /* Doubles of each lane that it wants of model_worker.logits and .weights. */
 int64_t model_stream_room(const model *m);
 /* Of terms with M, Z and output: the factors of their weights, in units of part->attention_log. */

@@ -48,19 +48,9 @@ typedef struct reader {
     int64_t due; /* the first row of those that wait */
 } reader;
 
-static int lanes(void)
-{
-    return (int)la_active()->lanes;
-}
-
-static int64_t row_bytes(const model *m)
-{
-    return m->d * (int64_t)attsvm_dtype_size(m->keys.dtype);
-}
-
 static int64_t most_lag(const model *m)
 {
-    return LAG_BYTES / row_bytes(m);
+    return LAG_BYTES / model_row_bytes(m);
 }
 
 int64_t model_stream_room(const model *m)
@@ -76,7 +66,7 @@ int64_t model_stream_room(const model *m)
 /* Weights that are not added up yet follow the unit of the sum. */
 static void rescale(reader *r, double by)
 {
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         place *x = &r->place[q];
         for (int64_t t = r->at > r->lag ? r->at - r->lag : 0; t < x->ready; t++)
             x->w[t - r->base] *= by;
@@ -140,7 +130,7 @@ static void close_sequence(reader *r, int q)
     r->k->group_output[r->waits] = out.output;
     r->queue[r->waits++] = (waiting){ q, row, T, usual ? shift : 0, usual ? Y : 1 };
     r->due = row < r->due ? row : r->due;
-    if (r->waits == lanes())
+    if (r->waits == la_lane_count())
         finish_waiting(r);
 }
 
@@ -164,12 +154,12 @@ static void cut_into_places(reader *r, int64_t lo, int64_t hi)
     const int64_t begin = data_first(data, lo), tokens = data_first(data, hi) - begin;
     const int64_t room = model_stream_room(r->m);
     int64_t i = lo;
-    r->spare = (const char *)r->m->keys.base + begin * row_bytes(r->m);
-    for (int q = 0; q < lanes(); q++) {
+    r->spare = (const char *)r->m->keys.base + begin * model_row_bytes(r->m);
+    for (int q = 0; q < la_lane_count(); q++) {
         place *x = &r->place[q];
         *x = (place){ .i = i, .a = r->k->logits + q * room, .w = r->k->weights + q * room };
-        x->first = r->spare + (data_first(data, i) - begin) * row_bytes(r->m);
-        while (i < hi && (data_first(data, i) - begin) * lanes() < (q + 1) * tokens)
+        x->first = r->spare + (data_first(data, i) - begin) * model_row_bytes(r->m);
+        while (i < hi && (data_first(data, i) - begin) * la_lane_count() < (q + 1) * tokens)
             i++;
         x->end = i;
         x->rows = data_first(data, x->end) - data_first(data, x->i);
@@ -182,7 +172,7 @@ static void cut_into_places(reader *r, int64_t lo, int64_t hi)
 static void move_to_front(reader *r)
 {
     const int64_t from = r->at > r->lag ? r->at - r->lag : 0, by = from - r->base;
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         place *x = &r->place[q];
         memmove(x->a, x->a + by, (size_t)(r->at - from) * sizeof *x->a);
         memmove(x->w, x->w + by, (size_t)(r->at - from) * sizeof *x->w);
@@ -196,7 +186,7 @@ static int64_t next_count(const reader *r)
     int64_t count = SLICE;
     if (r->at < r->lag && r->lag - r->at < count)
         count = r->lag - r->at;
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         const int64_t unread = r->place[q].rows - r->at, left = unread + r->lag;
         count = unread > 0 && unread < count ? unread : count;
         count = left > 0 && left < count ? left : count;
@@ -208,11 +198,11 @@ static void read_slice(reader *r)
 {
     static const double nothing[SLICE];
     const model *m = r->m;
-    const int64_t count = next_count(r), old = r->at - r->lag, bytes = row_bytes(m);
+    const int64_t count = next_count(r), old = r->at - r->lag, bytes = model_row_bytes(m);
     la_stream s;
     if (r->due < old + count)
         finish_waiting(r);
-    for (int q = 0; q < lanes(); q++) {
+    for (int q = 0; q < la_lane_count(); q++) {
         const place *x = &r->place[q];
         const bool reads = r->at < x->rows, adds = old >= 0 && old < x->rows;
         s.row[q] = reads ? x->first + r->at * bytes : r->spare;
@@ -242,7 +232,7 @@ bool model_stream_gradient(const model *m, model_worker *k, model_partial *part,
         if (r.at + SLICE + LA_MOST_LANES - r.base > room)
             move_to_front(&r);
         read_slice(&r);
-        for (int q = 0; q < lanes(); q++)
+        for (int q = 0; q < la_lane_count(); q++)
             while (r.place[q].i < r.place[q].end && r.place[q].closes <= r.at) {
                 close_sequence(&r, q);
                 r.place[q].i++;

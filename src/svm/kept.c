@@ -9,7 +9,7 @@ static double own_bytes(const attsvm_data *data)
     int64_t lo, hi;
     data_own(data, &lo, &hi);
     double tokens = (double)(data_first(data, hi) - data_first(data, lo));
-    return tokens * (double)data->d * (double)attsvm_dtype_size(data->dtype);
+    return tokens * (double)data_row_bytes(data);
 }
 
 /*

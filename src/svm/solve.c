@@ -347,7 +347,7 @@ static void set_share(svm_run *run, double share)
     const attsvm_data *data = run->rows->data;
     svm_pass_settings *settings = &run->pass_settings;
     double terms = (double)run->rows->terms.count;
-    double bytes = (double)(data->tokens * data->d) * (double)attsvm_dtype_size(data->dtype);
+    double bytes = (double)data->tokens * (double)data_row_bytes(data);
     settings->share = share < 1 ? (uint64_t)(share * 0x1p64) : UINT64_MAX;
     settings->run_bits = 0;
     for (double most = fmin(share / RUNS, LONGEST / bytes) * terms; most >= 2; most /= 2)

@@ -73,10 +73,9 @@ bool svm_pricing_glances(const svm_pricing *pricing, const svm_pass_settings *se
                          const svm_term *term)
 {
     const int64_t few = 1 << 14; /* bytes that are read as fast as two rows of them */
-    const attsvm_data *data = pricing->rows->data;
-    int64_t g = term->term, row = data->d * (int64_t)attsvm_dtype_size(data->dtype);
+    int64_t g = term->term;
     if (settings->all || pricing->when[g] < 0 || pricing->worst[g] < 0 ||
-        term->visible * row <= few)
+        term->visible * data_row_bytes(pricing->rows->data) <= few)
         return false;
     return isfinite(settings->near) ? rest_now(pricing, g, pricing->spread) > settings->near
                                     : rest_now(pricing, g, 1) > 2 * SVM_NEAR;
