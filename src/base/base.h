@@ -83,8 +83,8 @@ attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const 
                             attsvm_error *err);
 
 /*
- * Asks the system for huge pages where it can give them.  A walk along rows of 16 kB stops at every
- * small page: the processor looks up where it is, and reads no further ahead (docs/scale.md).
+ * Asks the system for huge pages where it can give them: in small ones a training step takes a
+ * fifth to two thirds longer (docs/scale.md).
  */
 void base_in_huge_pages(void *memory, size_t bytes);
 
