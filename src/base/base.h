@@ -78,6 +78,9 @@ attsvm_status base_arena_reserve(arena *a, const char *what, attsvm_error *err);
  */
 void *base_from(void *memory, int64_t first, size_t size);
 
+/* Memory that the caller fills, and frees with free(); it begins where tokens are read best. */
+attsvm_status base_reserve(void *out_pointer, size_t bytes, const char *what, attsvm_error *err);
+
 /* calloc with an overflow check and a message. */
 attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const char *what,
                             attsvm_error *err);

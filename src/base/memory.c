@@ -5,9 +5,15 @@
 #include <sys/mman.h>
 
 enum {
-    PIECE_ALIGNMENT = 64, /* a cache line, and the widest vector register */
+    PIECE_ALIGNMENT = 64, /* a cache line, and the widest vector register                    */
+    PAGE = 1 << 12,       /* where large pieces begin: the processor reads ahead within pages */
     HUGE_PAGE = 1 << 21
 };
+
+static size_t round_up(size_t bytes, size_t alignment)
+{
+    return (bytes + alignment - 1) & ~(alignment - 1);
+}
 
 bool base_multiply(size_t a, size_t b, size_t *out)
 {
@@ -47,15 +53,15 @@ bool base_shape_count(const int64_t *shape, int ndim, int64_t *out)
 
 void *base_take(arena *a, size_t count, size_t size)
 {
-    size_t bytes, end;
-    if (!base_multiply(count, size, &bytes) || !base_add(bytes, PIECE_ALIGNMENT - 1, &bytes) ||
-        !base_add(a->used, bytes & ~(size_t)(PIECE_ALIGNMENT - 1), &end)) {
+    size_t bytes, begin, end;
+    if (!base_multiply(count, size, &bytes) || !base_add(bytes, PIECE_ALIGNMENT, &end) ||
+        !base_add(a->used, PAGE, &begin) || !base_add(begin, end, &end)) {
         a->overflow = true;
         return NULL;
     }
-    void *piece = a->base ? a->base + a->used : NULL;
-    a->used = end;
-    return piece;
+    begin = bytes < HUGE_PAGE ? a->used : round_up(a->used, PAGE);
+    a->used = begin + round_up(bytes, PIECE_ALIGNMENT);
+    return a->base ? a->base + begin : NULL;
 }
 
 void base_in_huge_pages(void *memory, size_t bytes)
@@ -72,15 +78,43 @@ void base_in_huge_pages(void *memory, size_t bytes)
 #endif
 }
 
+/* Hands out what was allocated, or says why there is nothing. */
+static attsvm_status hand_out(void *out_pointer, void *memory, bool fits, size_t bytes,
+                              const char *what, attsvm_error *err)
+{
+    memcpy(out_pointer, &memory, sizeof memory);
+    if (!fits)
+        return fail(err, ATTSVM_E_MEMORY, "%s: its size in bytes does not fit this machine", what);
+    if (!memory)
+        return fail(err, ATTSVM_E_MEMORY, "%s: no memory for %zu bytes", what, bytes);
+    base_in_huge_pages(memory, bytes);
+    return ATTSVM_OK;
+}
+
+attsvm_status base_reserve(void *out_pointer, size_t bytes, const char *what, attsvm_error *err)
+{
+    const size_t alignment = bytes < HUGE_PAGE ? PIECE_ALIGNMENT : HUGE_PAGE;
+    const bool fits = bytes <= PTRDIFF_MAX - HUGE_PAGE;
+    void *memory = NULL;
+    if (fits)
+        memory = aligned_alloc(alignment, round_up(bytes ? bytes : 1, alignment));
+    return hand_out(out_pointer, memory, fits, bytes, what, err);
+}
+
+attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const char *what,
+                            attsvm_error *err)
+{
+    void *memory = NULL;
+    size_t bytes;
+    const bool fits = base_multiply(count, size, &bytes) && bytes <= PTRDIFF_MAX;
+    if (fits)
+        memory = calloc(bytes ? bytes : 1, 1);
+    return hand_out(out_pointer, memory, fits, bytes, what, err);
+}
+
 attsvm_status base_arena_reserve(arena *a, const char *what, attsvm_error *err)
 {
-    size_t bytes = a->used ? a->used : PIECE_ALIGNMENT;
-    if (a->overflow || bytes > PTRDIFF_MAX)
-        return fail(err, ATTSVM_E_MEMORY, "%s: its size in bytes does not fit this machine", what);
-    a->base = aligned_alloc(PIECE_ALIGNMENT, bytes);
-    if (!a->base)
-        return fail(err, ATTSVM_E_MEMORY, "%s: no memory for %zu bytes", what, bytes);
-    base_in_huge_pages(a->base, bytes);
+    TRY(base_reserve(&a->base, a->overflow ? SIZE_MAX : a->used, what, err));
     a->used = 0;
     return ATTSVM_OK;
 }
@@ -101,24 +135,6 @@ void *base_from(void *memory, int64_t first, size_t size)
     at -= (uintptr_t)first * size;
     memcpy(&memory, &at, sizeof memory);
     return memory;
-}
-
-attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const char *what,
-                            attsvm_error *err)
-{
-    void *memory = NULL;
-    size_t bytes;
-    bool fits = base_multiply(count, size, &bytes) && bytes <= PTRDIFF_MAX;
-    if (fits)
-        memory = calloc(bytes ? bytes : 1, 1);
-    if (memory)
-        base_in_huge_pages(memory, bytes);
-    memcpy(out_pointer, &memory, sizeof memory);
-    if (!fits)
-        return fail(err, ATTSVM_E_MEMORY, "%s: its size in bytes does not fit this machine", what);
-    if (!memory)
-        return fail(err, ATTSVM_E_MEMORY, "%s: no memory for %zu bytes", what, bytes);
-    return ATTSVM_OK;
 }
 
 uint64_t base_digest(uint64_t number, const void *bytes, size_t size)

@@ -323,7 +323,7 @@ attsvm_status io_npy_arrange(const io_npy *npy, void **data, attsvm_error *err)
         io_swap_bytes(*data, npy->data_size / size, size);
     if (npy->fortran && npy->array.ndim > 1 && npy->data_size > 0) {
         void *copy;
-        TRY(base_allocate(&copy, npy->data_size, 1, "its copy in row-major order", err));
+        TRY(base_reserve(&copy, npy->data_size, "its copy in row-major order", err));
         reverse_order(&npy->array, *data, copy);
         free(*data);
         *data = copy;
@@ -335,7 +335,7 @@ attsvm_status io_npy_arrange(const io_npy *npy, void **data, attsvm_error *err)
 static attsvm_status copy_elements(const io_npy *npy, const unsigned char *bytes, void **memory,
                                    attsvm_error *err)
 {
-    TRY(base_allocate(memory, npy->data_size, 1, "its elements", err));
+    TRY(base_reserve(memory, npy->data_size, "its elements", err));
     memcpy(*memory, bytes, npy->data_size);
     attsvm_status status = io_npy_arrange(npy, memory, err);
     if (status != ATTSVM_OK) {

@@ -160,7 +160,7 @@ static attsvm_status read_copy(attsvm_archive *archive, member *m, const io_npy 
                                attsvm_error *err)
 {
     void *memory;
-    TRY(base_allocate(&memory, npy->data_size, 1, "its elements", err));
+    TRY(base_reserve(&memory, npy->data_size, "its elements", err));
     attsvm_status status = read_bytes(m, memory, npy->data_size, err);
     if (status == ATTSVM_OK)
         status = read_end(m, err);

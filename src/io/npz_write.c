@@ -17,7 +17,9 @@ enum {
     ZIP64_FIELD = 20,
     PADDING_FIELD = 4,   /* bytes of a field without content */
     PADDING_ID = 0x4246, /* "FB", as PyTorch pads its files; readers skip fields they do not know */
-    ALIGNMENT = 64
+    ALIGNMENT = 64,      /* of the elements in the file      */
+    LARGE = 1 << 20,     /* bytes from which they begin ... */
+    PAGE = 1 << 12,      /* ... at a page                   */
 };
 
 /*
@@ -167,18 +169,19 @@ static attsvm_status zip_failed(zip_t *zip, attsvm_error *err)
 
 /*
  * Puts a field of zeros in front of stored member `index`, so that its elements begin at a multiple
- * of 64 bytes in the file and, when that is mapped, in memory.  *offset is where the member begins
- * and then where it ends.
+ * of 64 bytes in the file and, when that is mapped, in memory; large ones at a page, where they are
+ * read faster.  *offset is where the member begins and then where it ends.
  */
-static bool align_member(zip_t *zip, zip_uint64_t index, size_t name_length, uint64_t size,
+static bool align_member(zip_t *zip, zip_uint64_t index, size_t name_length, const member *m,
                          uint64_t *offset)
 {
-    static const zip_uint8_t zeros[ALIGNMENT];
+    static const zip_uint8_t zeros[PAGE];
     uint64_t start = *offset + LOCAL_HEADER + name_length + PADDING_FIELD;
-    if (size >= UINT32_MAX)
+    if (m->size >= UINT32_MAX)
         start += ZIP64_FIELD;
-    zip_uint16_t padding = (zip_uint16_t)(-start % ALIGNMENT);
-    *offset = start + padding + size;
+    zip_uint16_t padding =
+        (zip_uint16_t)(-(start + m->header_size) % (m->size < LARGE ? ALIGNMENT : PAGE));
+    *offset = start + padding + m->size;
     return zip_file_extra_field_set(zip, index, PADDING_ID, ZIP_EXTRA_FIELD_NEW, zeros, padding,
                                     ZIP_FL_LOCAL) == 0;
 }
@@ -212,7 +215,7 @@ static attsvm_status add_member(zip_t *zip, writer *w, const io_source *source, 
     if (zip_set_file_compression(zip, (zip_uint64_t)index, deflate ? ZIP_CM_DEFLATE : ZIP_CM_STORE,
                                  0) != 0 ||
         zip_file_set_dostime(zip, (zip_uint64_t)index, DOS_TIME, DOS_DATE, 0) != 0 ||
-        (!deflate && !align_member(zip, (zip_uint64_t)index, length + 4, m->size, offset)))
+        (!deflate && !align_member(zip, (zip_uint64_t)index, length + 4, m, offset)))
         return zip_failed(zip, err);
     return ATTSVM_OK;
 }

@@ -151,10 +151,10 @@ static attsvm_status add_tensor(attsvm_archive *archive, const tensor *t,
     array.data = elements + t->begin;
     void *memory = NULL;
     if (t->bfloat) {
-        TRY(base_allocate(&memory, size, 2, "its elements", err));
+        TRY(base_reserve(&memory, 2 * size, "its elements", err)); /* size: bytes of the file */
         widen(array.data, (int64_t)(size / 2), memory);
     } else if (size < IO_MAP_FROM || (element > 1 && !io_little_endian())) {
-        TRY(base_allocate(&memory, size, 1, "its elements", err));
+        TRY(base_reserve(&memory, size, "its elements", err));
         memcpy(memory, array.data, size);
         if (!io_little_endian())
             io_swap_bytes(memory, size / element, element);

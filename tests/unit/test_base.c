@@ -93,6 +93,19 @@ static void arena_measures_then_hands_out(void **state)
     assert_true(x[2] == 0 && k[4] == 0);
     free(a.base);
 
+    arena large = { 0 }; /* its large pieces begin at a page */
+    for (int pass = 0; pass < 2; pass++) {
+        take(&large, 3);
+        x = take(&large, 1 << 18);
+        k = take_int64(&large, 2);
+        if (pass == 0)
+            assert_ok(base_arena_allocate(&large, "test", &err), err);
+    }
+    assert_int_equal((uintptr_t)x % 4096, 0);
+    assert_ptr_equal(k, x + (1 << 18));
+    assert_true(x[0] == 0 && k[1] == 0);
+    free(large.base);
+
     arena huge = { 0 };
     base_take(&huge, SIZE_MAX / 4, 8);
     assert_fails(base_arena_allocate(&huge, "workspace", &err), err, ATTSVM_E_MEMORY, "workspace");

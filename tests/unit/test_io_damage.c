@@ -135,7 +135,7 @@ static void verify_sees_flips_in_mapped_elements(void **state)
     attsvm_read_settings_init(&settings);
     unsigned char *bytes = make_file(f, "a.npz", false, values, rows, &size);
     for (int k = 0; k < 20; k++) {
-        size_t at = 200 + (size_t)k * 55001;
+        size_t at = 4096 + (size_t)k * 55001; /* they begin at a page */
         bytes[at] ^= (unsigned char)(1 << k % 8);
         files_put(f, "a.npz", bytes, size);
         bytes[at] ^= (unsigned char)(1 << k % 8);
