@@ -12,12 +12,6 @@ enum { SMALL_ROWS = 320 };
  */
 static const double SHORT = 1e-6;
 
-typedef struct svm_candidate {
-    double slack;
-    int64_t term;
-    int32_t token, reserved;
-} svm_candidate;
-
 /* Adds one row unless it is there, merged, empty, or impossible (then *conflict). */
 static attsvm_status add_row(svm_run *run, const svm_term *term, int64_t t, bool *conflict,
                              attsvm_error *err)
@@ -198,72 +192,6 @@ int64_t svm_most_rows(const svm_rows *rows)
     return wanted < fits ? wanted : fits;
 }
 
-static bool before(const svm_candidate *a, const svm_candidate *b)
-{
-    return a->slack != b->slack ? a->slack < b->slack : a->term < b->term;
-}
-
-static int compare(const void *a, const void *b)
-{
-    return before(a, b) ? -1 : before(b, a);
-}
-
-/* Brings the `most` first of `count` candidates to the front (quickselect, then their sort). */
-static void select_first(svm_candidate *c, int64_t count, int64_t most)
-{
-    int64_t lo = 0, hi = count - 1;
-    while (lo < hi && most < count) {
-        svm_candidate pivot = c[lo + (hi - lo) / 2];
-        int64_t i = lo, j = hi;
-        while (i <= j) {
-            while (before(&c[i], &pivot))
-                i++;
-            while (before(&pivot, &c[j]))
-                j--;
-            if (i <= j) {
-                svm_candidate swap = c[i];
-                c[i++] = c[j];
-                c[j--] = swap;
-            }
-        }
-        if (most - 1 <= j)
-            hi = j;
-        else if (most - 1 >= i)
-            lo = i;
-        else
-            break;
-    }
-    qsort(c, (size_t)(most < count ? most : count), sizeof *c, compare);
-}
-
-/* The first candidates of every rank on all ranks, in the same order. */
-static attsvm_status exchange(svm_run *run, int64_t most, int64_t *count, attsvm_error *err)
-{
-    dist_comm *comm = run->rows->data->comm;
-    int ranks = dist_size(comm), rank = dist_rank(comm);
-    svm_candidate *all = NULL;
-    double *shares;
-    int64_t *first;
-    TRY(base_allocate(&shares, 2 * (size_t)ranks + 1, sizeof *shares, "candidates", err));
-    first = (int64_t *)(void *)(shares + ranks);
-    shares[rank] = (double)(*count < most ? *count : most);
-    dist_sum(comm, shares, ranks);
-    for (int r = 0; r < ranks; r++)
-        first[r + 1] = first[r] + (int64_t)shares[r];
-    attsvm_status status =
-        base_allocate(&all, (size_t)first[ranks], sizeof *all, "candidates", err);
-    if (status == ATTSVM_OK) {
-        memcpy(all + first[rank], run->candidates, (size_t)shares[rank] * sizeof *all);
-        dist_gather(comm, all, sizeof *all, first);
-        *count = first[ranks];
-        select_first(all, *count, most);
-        free(run->candidates);
-        run->candidates = all;
-    }
-    free(shares);
-    return status;
-}
-
 /* Asks for the tokens of the next candidates at once, from k on, where they come from a disk. */
 static void ask_ahead(const svm_run *run, int64_t k, int64_t count)
 {
@@ -311,10 +239,13 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
         if (pricing->when[g] == pricing->travelled && pricing->slack[g] < 0)
             run->candidates[count++] =
                 (svm_candidate){ pricing->slack[g], g, pricing->worst[g], 0 };
-    select_first(run->candidates, count, most);
-    if (run->rows->data->comm)
-        TRY(exchange(run, most, &count, err));
+    svm_candidates_sort(run->candidates, count, most);
     count = count < most ? count : most;
+    if (run->rows->data->comm) {
+        TRY(svm_candidates_share(run->rows->data->comm, &run->candidates, &count, count, err));
+        svm_candidates_sort(run->candidates, count, most);
+        count = count < most ? count : most;
+    }
     TRY(svm_pool_reserve(&run->pool, count, err));
     data_set_order(run->rows->data, DATA_BY_ROWS);
     attsvm_status status = add_candidates(run, count, added, forced, err);

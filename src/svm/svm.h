@@ -386,6 +386,22 @@ struct attsvm_solution {
     attsvm_row *active, *equal;
 };
 
+/* A row that may join a working set; the first are those of the smallest slack. */
+typedef struct svm_candidate {
+    double slack; /* <A, theta> - b */
+    int64_t term;
+    int32_t token, reserved;
+} svm_candidate;
+
+bool svm_candidate_before(const svm_candidate *a, const svm_candidate *b);
+/* Brings the `most` first of `count` to the front; */
+void svm_candidates_select(svm_candidate *c, int64_t count, int64_t most);
+/* ... in order. */
+void svm_candidates_sort(svm_candidate *c, int64_t count, int64_t most);
+/* The `keep` first entries of every rank, on all of them; the list is replaced. */
+attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_t *count,
+                                   int64_t keep, attsvm_error *err);
+
 /* A running solve. */
 typedef struct svm_run {
     attsvm_problem *problem;
@@ -408,8 +424,8 @@ typedef struct svm_run {
     double *sum, *sum_lo, *zero; /* (size) scratch; all zeros             */
     double *coef, *packed;       /* by slot: scratch                      */
     int32_t *slots;
-    struct svm_candidate *candidates; /* (terms of this rank), on demand       */
-    double forced_slack;              /* of the row that svm_collect says is forced */
+    svm_candidate *candidates; /* (terms of this rank), on demand              */
+    double forced_slack;       /* of the row that svm_collect says is forced   */
     attsvm_svm_observer *observer;
     void *context;
     double sum_norm;      /* of the engine's theta when it was stopped              */

@@ -226,6 +226,68 @@ static void many_rows(void **state)
     attsvm_data_free(data);
 }
 
+/* The first of a list in order, whatever order it had. */
+static void the_first_candidates(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    base_random r = base_random_stream(12, 0);
+    for (int64_t most = 1; most <= COUNT + 1; most += 23) {
+        svm_candidate c[COUNT], all[COUNT];
+        for (int64_t k = 0; k < COUNT; k++)
+            c[k] = all[k] =
+                (svm_candidate){ floor(4 * base_random_gauss(&r)),
+                                 (int64_t)(20 * base_random_uniform(&r)), (int32_t)k, 0 };
+        svm_candidates_sort(all, COUNT, COUNT);
+        svm_candidates_sort(c, COUNT, most);
+        for (int64_t k = 0; k < COUNT; k++) {
+            assert_true(k == 0 || svm_candidate_before(&all[k - 1], &all[k]));
+            if (k < most)
+                assert_true(!svm_candidate_before(&c[k], &all[k]) &&
+                            !svm_candidate_before(&all[k], &c[k]));
+        }
+    }
+}
+
+/* Far more rows than join at once, some of them equalities: the same bytes with any threads. */
+static void threads_find_the_same_rows(void **state)
+{
+    (void)state;
+    enum { n = 2000, T = 9, d = 5 };
+    static double X[n * T * d], Z[n * d];
+    static int64_t alpha[n];
+    static uint8_t sets[n * T];
+    base_random r = base_random_stream(13, 0);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t t = 0; t < T; t++) {
+            base_random_sphere(&r, X + (i * T + t) * d, d);
+            sets[i * T + t] = t == i % T || (i % 500 == 0 && t == (i + 1) % T);
+        }
+        alpha[i] = i % T;
+        base_random_sphere(&r, Z + i * d, d);
+        Z[i * d] = 1;
+        for (int64_t t = 0; t < T; t++) /* first coordinate: 2 where selected, else below 0.5 */
+            X[(i * T + t) * d] = sets[i * T + t] ? 2 : 0.5 * X[(i * T + t) * d];
+    }
+    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+    attsvm_selection selection = { .alpha = alpha, .sets = sets };
+    const char *const norms[] = { "l1", "spectral", "lq:3" };
+    for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
+        attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_MULTI, norms[k]);
+        double theta[d * d];
+        for (int64_t threads = 1; threads <= 3; threads++) {
+            settings.threads = threads;
+            attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+            attsvm_claim claim = attsvm_solution_claim(solution);
+            if (threads == 1)
+                memcpy(theta, claim.theta, sizeof theta);
+            assert_memory_equal(theta, claim.theta, sizeof theta);
+            attsvm_solution_free(solution);
+        }
+    }
+    attsvm_data_free(data);
+}
+
 /*
  * A solve that is broken off after `share` of its time, in the Frobenius solver, a pass or a core:
  * what it says is in the norm of the problem, and the checker finds the same.
@@ -342,6 +404,8 @@ int main(void)
         cmocka_unit_test(infeasible_in_every_norm),
         cmocka_unit_test(nothing_to_separate),
         cmocka_unit_test(many_rows),
+        cmocka_unit_test(the_first_candidates),
+        cmocka_unit_test(threads_find_the_same_rows),
         cmocka_unit_test(many_columns),
         cmocka_unit_test(stopping_in_every_norm),
         cmocka_unit_test(bad_settings_are_refused),
