@@ -68,7 +68,7 @@ enum { LA_MOST_LANES = 8 };
  */
 typedef struct la_group {
     int64_t T;                       /* the longest                                     */
-    int64_t length[LA_MOST_LANES];   /* 0: none, but its rows can be read               */
+    int64_t length[LA_MOST_LANES];   /* 0: none                                         */
     const void *rows[LA_MOST_LANES]; /* d values each, one after another                */
     const double *p[LA_MOST_LANES];  /* what logits are taken along                     */
     const double *score[LA_MOST_LANES];
