@@ -104,6 +104,7 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
     io_json_set(json, "passes", io_json_number(info->passes));
     io_json_set(json, "iterations", cli_count_json(info->iterations));
     io_json_set(json, "seconds", io_json_number(info->seconds));
+    io_json_set(json, "pass_seconds", io_json_number(info->pass_seconds));
     io_json_set(json, "rounds", cli_count_json(info->rounds));
     io_json_set(json, "problem", io_json_text(problem));
     io_json_set(json, "geometry", io_json_text(norm));

@@ -98,8 +98,9 @@ static void print_figures(const cli_solved *s)
     print_count("merged", info->merged, "copies of selected tokens, which are no rivals");
     print_count("rank", info->rank, "of W");
     snprintf(text, sizeof text, "%.3g s", info->seconds);
-    snprintf(work, sizeof work, "%.3g reads of the data, %" PRId64 " changes of the active set",
-             info->passes, info->iterations);
+    snprintf(work, sizeof work,
+             "%.3g reads of the data in %.2g s, %" PRId64 " changes of the active set",
+             info->passes, info->pass_seconds, info->iterations);
     print_line("solved in", text, work);
     putchar('\n');
 }

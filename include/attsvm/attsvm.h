@@ -404,10 +404,11 @@ typedef struct attsvm_svm_info {
     double objective;      /* |theta|, or 1/2 |theta|^2 + C sum xi                           */
     double residual;       /* infeasible: eps of theory 4.1                                  */
     int64_t tight, active, merged, rank;
-    int64_t rounds;     /* of constraint generation                                          */
-    int64_t iterations; /* changes of the active set                                         */
-    double passes;      /* reads of the tokens, in units of the whole data set               */
-    double seconds;     /* of the solve, certificate included                                */
+    int64_t rounds;      /* of constraint generation                                          */
+    int64_t iterations;  /* changes of the active set                                         */
+    double passes;       /* reads of the tokens, in units of the whole data set               */
+    double seconds;      /* of the solve, certificate included                                */
+    double pass_seconds; /* of them, in those reads                                          */
 } attsvm_svm_info;
 
 /* State of a running solve. */

@@ -238,6 +238,8 @@ attsvm_status svm_norm_solve(attsvm_problem *problem, const attsvm_claim *warm,
             attsvm_solution_free(run.fro);
         return status;
     }
+    run.passes = run.fro->info.passes;
+    run.pass_seconds = run.fro->info.pass_seconds;
     attsvm_status status = svm_solution_without(problem, ATTSVM_STALLED, out, err);
     if (status == ATTSVM_OK)
         status = solve_feasible(&run, *out, err);

@@ -158,6 +158,7 @@ static attsvm_status scale_theta(svm_norm_run *run, double *theta, svm_pass *pas
             theta[k] *= factor;
     }
     *merged = pricing.merged;
+    run->pass_seconds += pricing.seconds;
     svm_pricing_free(&pricing);
     free(zero);
     return status;
@@ -275,6 +276,7 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     info->rounds = run->rounds;
     info->iterations = run->iterations;
     info->passes = run->passes;
+    info->pass_seconds = run->pass_seconds;
     info->seconds = base_seconds() - run->start;
     solution->claim.outcome = info->outcome;
     return store(run, solution, ball, err);

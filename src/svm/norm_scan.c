@@ -185,8 +185,10 @@ static attsvm_status scan(scan_job *job, int threads, svm_candidate **list, int6
     }
     if (!rows->matrix)
         svm_rows_direction(rows, &none, job->theta, NULL, job->u);
+    const double start = base_seconds();
     if (terms > 0)
         base_parallel(threads, job->blocks, scan_block, job);
+    run->pass_seconds += base_seconds() - start;
     attsvm_status status = ATTSVM_OK;
     int64_t visited = 0;
     for (int k = 0; k < threads; k++) {

@@ -92,6 +92,8 @@ static attsvm_status solve_joint(attsvm_problem *problem, const attsvm_claim *wa
         attsvm_solution_free(head);
         return status;
     }
+    (*out)->info.passes += head->info.passes;
+    (*out)->info.pass_seconds += head->info.pass_seconds;
     (*out)->info.seconds = base_seconds() - start;
     (*out)->head = head;
     (*out)->claim.head = &head->claim;

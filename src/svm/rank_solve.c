@@ -93,6 +93,7 @@ static attsvm_status solve_limited(attsvm_problem *problem, attsvm_solution *con
                          .rows = &problem->rows,
                          .start = base_seconds() - convex->info.seconds,
                          .passes = convex->info.passes,
+                         .pass_seconds = convex->info.pass_seconds,
                          .iterations = convex->info.iterations,
                          .tol = problem->settings.tol > 0 ? problem->settings.tol : standard,
                          .observer = observer,

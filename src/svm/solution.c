@@ -73,6 +73,7 @@ void svm_solution_close(attsvm_solution *s, const svm_run *run)
     s->info.rounds = run->rounds;
     s->info.iterations = run->engine.iterations;
     s->info.passes = run->passes;
+    s->info.pass_seconds = run->pricing.seconds;
     s->info.seconds = base_seconds() - run->start;
     claim->settings = run->problem->settings;
     claim->selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };

@@ -318,7 +318,8 @@ typedef struct svm_pricing {
     struct svm_block *results;   /* (blocks)                                       */
     bool (*poll)(void *context); /* asked by one thread while it reads; true: stop */
     void *poll_context;
-    bool stopped; /* atomic */
+    bool stopped;   /* atomic */
+    double seconds; /* that passes took */
     void *memory;
 } svm_pricing;
 
@@ -364,7 +365,7 @@ typedef struct svm_walk {
 } svm_walk;
 bool svm_walk_on(svm_walk *walk);
 /* Blocks that walk side by side, on the threads of `pricing`. */
-void svm_walk_all(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t blocks,
+void svm_walk_all(svm_pricing *pricing, const svm_pass_settings *settings, int64_t blocks,
                   base_block_body *body, void *context);
 
 /* ------------------------------------------------------------------------- solve */

@@ -91,12 +91,14 @@ bool svm_walk_on(svm_walk *walk)
     return true;
 }
 
-void svm_walk_all(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t blocks,
+void svm_walk_all(svm_pricing *pricing, const svm_pass_settings *settings, int64_t blocks,
                   base_block_body *body, void *context)
 {
     const attsvm_data *data = pricing->rows->data;
     bool most = settings->share == UINT64_MAX && isinf(settings->near);
     data_set_order(data, most ? DATA_IN_ORDER : DATA_IN_RUNS);
+    const double start = base_seconds();
     base_parallel(pricing->threads, blocks, body, context);
+    pricing->seconds += base_seconds() - start;
     data_set_order(data, DATA_IN_ORDER);
 }

@@ -69,6 +69,7 @@ read_file() {
 solve() {
     run "$attsvm" svm large.npz --problem p --select ids --threads 2 $flags --json -o solved.npz >svm
     speed "the p-SVM, d = $1" "$(number_in svm passes)" "$(number_in svm seconds)"
+    speed "  while it reads" "$(number_in svm passes)" "$(number_in svm pass_seconds)"
     printf '  %.2f s, %.2f reads, %d changes of the active set\n' \
         "$(number_in svm seconds)" "$(number_in svm passes)" "$(number_in svm iterations)"
     # the same bytes as with all the memory, on one thread

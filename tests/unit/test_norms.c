@@ -282,6 +282,9 @@ static void threads_find_the_same_rows(void **state)
             if (threads == 1)
                 memcpy(theta, claim.theta, sizeof theta);
             assert_memory_equal(theta, claim.theta, sizeof theta);
+            attsvm_svm_info info = attsvm_solution_info(solution);
+            assert_true(info.passes >= 3); /* of the Frobenius solver, for rows, for the proof */
+            assert_true(info.pass_seconds > 0 && info.pass_seconds <= info.seconds);
             attsvm_solution_free(solution);
         }
     }
