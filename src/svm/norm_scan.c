@@ -141,7 +141,7 @@ static void scan_block(void *context, int64_t b, int worker)
         la_rows_dot(&tokens, u, y);
         f->status = scan_term(job, &term, y, f, &f->err);
     }
-    data_give_back(rows->data, passed, svm_rows_term(rows, end - 1).i);
+    data_give_back(rows->data, passed, svm_rows_term(rows, end - 1).i + 1);
 }
 
 /* What the workers found, as one list. */
