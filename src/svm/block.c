@@ -11,7 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 60, MOST_DROPS = 60, FEW = 2, SMALL = 64, LANES = 8 };
+enum {
+    MOST_ROUNDS = 60,
+    MOST_DROPS = 60,
+    FEW = 2,
+    SMALL = 64,
+    LANES = 8,
+    PIECE = 128,     /* rows or columns of a product that one thread computes */
+    SHARED = 1 << 24 /* multiplications from which threads share the products */
+};
 
 /* Pivots below this, relative to |A|^2, are left to the engine. */
 static const double CLEAR = 1e-8;
@@ -67,17 +75,81 @@ static void gather(const svm_pool *pool, const int32_t *slots, int64_t count, do
     }
 }
 
-/* Hadamard products of Gram matrices: out = (D E') o (Z Y'), D and Z m x d, E and Y k x d. */
+/* Hadamard products of Gram matrices: out = (D E') o (Z Y'), D and Z m x d, E and Y k x d; rows of
+   out and of `other`, its scratch, are `stride` apart. */
 static void gram_block(const svm_pool *pool, const double *D, const double *Z, int64_t m,
-                       const double *E, const double *Y, int64_t k, double *out, double *other)
+                       const double *E, const double *Y, int64_t k, double *out, double *other,
+                       int64_t stride)
 {
     int64_t d = pool->d;
-    la_gemm(false, true, m, k, d, 1, D, d, E, d, 0, out, k);
+    la_gemm(false, true, m, k, d, 1, D, d, E, d, 0, out, stride);
     if (!pool->rows->matrix)
         return;
-    la_gemm(false, true, m, k, d, 1, Z, d, Y, d, 0, other, k);
-    for (int64_t j = 0; j < k * m; j++)
-        out[j] *= other[j];
+    la_gemm(false, true, m, k, d, 1, Z, d, Y, d, 0, other, stride);
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t j = 0; j < k; j++)
+            out[r * stride + j] *= other[r * stride + j];
+}
+
+/* New rows of L, for the m rows of V: in pieces, which are the same for any number of threads. */
+typedef struct factoring {
+    const svm_engine *e;
+    const block *b;
+    int64_t k, m;
+} factoring;
+
+static int64_t pieces(int64_t count)
+{
+    return (count + PIECE - 1) / PIECE;
+}
+
+static int64_t piece_end(int64_t lo, int64_t count)
+{
+    return lo + PIECE < count ? lo + PIECE : count;
+}
+
+/* Rows of C, the Gram matrix of V (its lower half), then of B, that of S against V. */
+static void gram_piece(void *context, int64_t piece, int worker)
+{
+    const factoring *f = context;
+    const block *b = f->b;
+    const svm_pool *pool = f->e->pool;
+    const int64_t k = f->k, m = f->m, d = pool->d;
+    const bool matrix = pool->rows->matrix, cross = piece >= pieces(m);
+    const int64_t lo = (cross ? piece - pieces(m) : piece) * PIECE,
+                  hi = piece_end(lo, cross ? k : m);
+    const int64_t at = lo * m, first = cross ? lo : k + lo;
+    (void)worker;
+    gram_block(pool, b->deltas + first * d, matrix ? b->queries + first * d : NULL, hi - lo,
+               b->deltas + k * d, matrix ? b->queries + k * d : NULL, cross ? m : hi,
+               (cross ? b->B : b->C) + at, matrix ? (cross ? b->B2 : b->C2) + at : NULL, m);
+}
+
+/* Columns of L^-1 B, which are rows of L. */
+static void solve_piece(void *context, int64_t piece, int worker)
+{
+    const factoring *f = context;
+    const int64_t k = f->k, m = f->m, cap = f->e->capacity;
+    const int64_t lo = piece * PIECE, hi = piece_end(lo, m);
+    double *L = f->e->L, *B = f->b->B;
+    (void)worker;
+    la_trsm(false, k, hi - lo, L, cap, B + lo, m);
+    for (int64_t v = lo; v < hi; v++)
+        for (int64_t j = 0; j < k; j++)
+            L[(k + v) * cap + j] = B[j * m + v];
+}
+
+/* Rows of C - B'B. */
+static void rest_piece(void *context, int64_t piece, int worker)
+{
+    const factoring *f = context;
+    const int64_t k = f->k, m = f->m, lo = piece * PIECE, hi = piece_end(lo, m);
+    const double *B = f->b->B;
+    double *C = f->b->C + lo * m;
+    (void)worker;
+    if (lo > 0)
+        la_gemm(true, false, hi - lo, lo, k, -1, B + lo, m, B, m, 1, C, m);
+    la_syrk(true, hi - lo, k, -1, B + lo, m, 1, C + lo, m);
 }
 
 /*
@@ -89,22 +161,21 @@ static void factor_block(svm_engine *e, const block *b, int64_t m)
     svm_pool *pool = e->pool;
     int64_t k = e->count, cap = e->capacity, d = pool->d;
     double *L = e->L;
-    const double *V = b->deltas + k * d, *Z = b->queries ? b->queries + k * d : NULL;
-    gram_block(pool, V, Z, m, V, Z, m, b->C, b->C2);
+    factoring f = { e, b, k, m };
+    int threads = (double)m * (double)(k + m) * (double)d < SHARED ? 1 : pool->threads;
     if (k <= SMALL) {
-        gram_block(pool, V, Z, m, b->deltas, b->queries, k, b->B, b->B2);
+        base_parallel(threads, pieces(m), gram_piece, &f);
+        gram_block(pool, b->deltas + k * d, b->queries ? b->queries + k * d : NULL, m, b->deltas,
+                   b->queries, k, b->B, b->B2, k);
         for (int64_t v = 0; v < m; v++)
             la_trsv(false, k, L, cap, b->B + v * k);
         la_syrk(false, m, k, -1, b->B, k, 1, b->C, m);
         for (int64_t v = 0; v < m; v++)
             memcpy(L + (k + v) * cap, b->B + v * k, (size_t)k * sizeof *L);
     } else {
-        gram_block(pool, b->deltas, b->queries, k, V, Z, m, b->B, b->B2);
-        la_trsm(false, k, m, L, cap, b->B, m);
-        la_syrk(true, m, k, -1, b->B, m, 1, b->C, m);
-        for (int64_t v = 0; v < m; v++)
-            for (int64_t j = 0; j < k; j++)
-                L[(k + v) * cap + j] = b->B[j * m + v];
+        base_parallel(threads, pieces(m) + pieces(k), gram_piece, &f);
+        base_parallel(threads, pieces(m), solve_piece, &f);
+        base_parallel(threads, pieces(m), rest_piece, &f);
     }
 }
 

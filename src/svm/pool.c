@@ -31,6 +31,7 @@ static void layout_rows(svm_pool *pool, arena *a, size_t rows)
     pool->query = base_take(a, rows, sizeof *pool->query);
     pool->place = base_take(a, rows, sizeof *pool->place);
     pool->equality = base_take(a, rows, sizeof *pool->equality);
+    pool->exact = base_take(a, rows, sizeof *pool->exact);
 }
 
 static void layout_queries(svm_pool *pool, arena *a, size_t queries)
@@ -49,7 +50,8 @@ static void copy_row(svm_pool *to, int64_t t, const svm_pool *from, int64_t f)
 {
     size_t bytes = (size_t)from->d * sizeof(double);
     memcpy(to->hi + t * to->d, from->hi + f * to->d, bytes);
-    memcpy(to->lo + t * to->d, from->lo + f * to->d, bytes);
+    if (!from->exact[f])
+        memcpy(to->lo + t * to->d, from->lo + f * to->d, bytes);
     to->sigma[t] = from->sigma[f];
     to->square[t] = from->square[f];
     to->length[t] = from->length[f];
@@ -63,6 +65,7 @@ static void copy_row(svm_pool *to, int64_t t, const svm_pool *from, int64_t f)
     to->query[t] = from->query[f];
     to->place[t] = from->place[f];
     to->equality[t] = from->equality[f];
+    to->exact[t] = from->exact[f];
 }
 
 static attsvm_status grow_rows(svm_pool *pool, int64_t capacity, attsvm_error *err)
@@ -109,10 +112,12 @@ static attsvm_status grow_queries(svm_pool *pool, int64_t capacity, attsvm_error
 attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, svm_space *space, double soft,
                               int64_t capacity, attsvm_error *err)
 {
-    *pool =
-        (svm_pool){ .rows = rows, .space = space, .d = rows->d, .size = rows->size, .soft = soft };
-    TRY(svm_space_allocate(space, &pool->scratch, (size_t)(2 * rows->d), sizeof(double), "row",
+    *pool = (svm_pool){
+        .rows = rows, .space = space, .threads = 1, .d = rows->d, .size = rows->size, .soft = soft
+    };
+    TRY(svm_space_allocate(space, &pool->scratch, (size_t)(4 * rows->d), sizeof(double), "row",
                            err));
+    pool->zeros = pool->scratch + 3 * rows->d;
     TRY(grow_rows(pool, capacity, err));
     if (rows->matrix)
         TRY(grow_queries(pool, capacity < 16 ? capacity : 16, err));
@@ -263,7 +268,7 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
 {
     TRY(make_room(pool, err));
     int64_t s = pool->count, d = pool->d;
-    double *hi = pool->hi + s * d, *lo = pool->lo + s * d;
+    double *hi = pool->hi + s * d, *lo = pool->scratch + 2 * d;
     svm_rows_delta(pool->rows, term, token, hi, lo, pool->scratch);
     double norm = la_norm(hi, d), z_norm = 1;
     if (pool->rows->matrix) {
@@ -276,10 +281,14 @@ attsvm_status svm_pool_add(svm_pool *pool, const svm_term *term, int64_t token, 
     if (norm > 0)
         frexp(norm, &exponent);
     double sigma = ldexp(1, -exponent), b = svm_rows_rhs(pool->rows, term, token);
+    pool->exact[s] = 1;
     for (int64_t j = 0; j < d; j++) {
         hi[j] *= sigma;
         lo[j] *= sigma;
+        pool->exact[s] &= lo[j] == 0;
     }
+    if (!pool->exact[s])
+        memcpy(pool->lo + s * d, lo, (size_t)d * sizeof *lo);
     norm *= sigma;
     pool->term[s] = term->term;
     pool->token[s] = (int32_t)token;

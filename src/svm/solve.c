@@ -31,6 +31,7 @@ static attsvm_status open_run(svm_run *run, attsvm_problem *problem, attsvm_erro
     run->engine.max_iterations = settings->max_iter;
     TRY(svm_pricing_create(&run->pricing, rows, problem->space, base_threads(settings->threads),
                            err));
+    run->pool.threads = run->pricing.threads;
     TRY(svm_space_allocate(problem->space, &run->zero, size, sizeof(double), "theta", err));
     run->sum = run->engine.step; /* certificates come when the engine is at rest */
     run->sum_lo = run->engine.step_lo;

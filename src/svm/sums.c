@@ -44,7 +44,7 @@ void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *
     if (!pool->rows->matrix) {
         for (int64_t k = 0; k < count; k++) {
             dd c = { coef[k], coef_lo ? coef_lo[k] : 0 };
-            la_axpy(c.hi, pool->lo + slots[k] * d, lo, d);
+            la_axpy(c.hi, svm_pool_low(pool, slots[k]), lo, d);
             exact->axpy(c, pool->hi + slots[k] * d, hi, lo, d);
         }
         return;
@@ -59,7 +59,7 @@ void svm_pool_combine_exact(svm_pool *pool, const int32_t *slots, const double *
             memset(u_lo, 0, (size_t)d * sizeof *u);
         }
         pool->used[q] = 1;
-        la_axpy(c.hi, pool->lo + slots[k] * d, u_lo, d);
+        la_axpy(c.hi, svm_pool_low(pool, slots[k]), u_lo, d);
         exact->axpy(c, pool->hi + slots[k] * d, u, u_lo, d);
     }
     for (int64_t q = 0; q < pool->queries; q++)
@@ -115,7 +115,7 @@ static void exact_margins(svm_pool *pool, const int32_t *slots, int64_t count, c
         int64_t s = slots ? slots[k] : k;
         const double *u_lo, *u = exact_direction(pool, s, hi, lo, &u_lo);
         dd margin = exact->dot(pool->hi + s * d, u, u_lo, d);
-        margin = base_dd_add(margin, base_dd(la_dot(pool->lo + s * d, u, d)));
+        margin = base_dd_add(margin, base_dd(la_dot(svm_pool_low(pool, s), u, d)));
         if (residual)
             margin = base_dd_sub(base_dd(pool->b[s]), margin);
         out[k] = base_dd_value(margin);
@@ -202,8 +202,8 @@ dd svm_pool_gram_exact(const svm_pool *pool, int64_t p, int64_t r)
     int64_t d = pool->d;
     const la_exact *exact = la_exact_active();
     const double *a = pool->hi + p * d, *b = pool->hi + r * d;
-    dd product = exact->dot(a, b, pool->lo + r * d, d);
-    product = base_dd_add(product, exact->dot(pool->lo + p * d, b, pool->lo + r * d, d));
+    dd product = exact->dot(a, b, svm_pool_low(pool, r), d);
+    product = base_dd_add(product, exact->dot(svm_pool_low(pool, p), b, svm_pool_low(pool, r), d));
     if (!pool->rows->matrix)
         return product;
     const double *z = pool->z + pool->query[p] * d, *w = pool->z + pool->query[r] * d;

@@ -124,16 +124,18 @@ enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
 typedef struct svm_pool {
     const svm_rows *rows;
     svm_space *space;
+    int threads; /* that share the products of many rows */
     int64_t count, capacity, d, size;
     int64_t *term;
     int32_t *token;
-    double *hi, *lo; /* sigma delta, (capacity,d)                        */
+    double *hi, *lo; /* sigma delta, (capacity,d); see svm_pool_low      */
     double *sigma;
     double *square; /* |sigma A|^2                                      */
     double *length; /* |sigma A|                                        */
     double *b;      /* sigma b                                          */
     double *upper;  /* largest multiplier: C / sigma, infinite when hard */
     uint8_t *equality;
+    uint8_t *exact; /* lo is 0, and was not written */
     int32_t *query; /* which z                                   */
     int32_t *place; /* position in the active set, or SVM_AT_... */
     double *lambda, *lambda_lo;
@@ -149,11 +151,18 @@ typedef struct svm_pool {
     int32_t *query_table; /* hash of terms: number of the query + 1       */
     int64_t query_table_size;
     uint8_t *used;   /* (query_capacity): scratch                         */
-    double *scratch; /* (2d)                                              */
+    double *scratch; /* (3d)                                              */
+    double *zeros;   /* (d)                                               */
     void *row_memory, *query_memory;
     double *gram; /* (gram_count,gram_count) of a small pool; valid while that is `count` */
     int64_t gram_count;
 } svm_pool;
+
+/* Row s is pool->hi + s d and this. */
+static inline const double *svm_pool_low(const svm_pool *pool, int64_t s)
+{
+    return pool->exact[s] ? pool->zeros : pool->lo + s * pool->d;
+}
 
 attsvm_status svm_pool_create(svm_pool *pool, const svm_rows *rows, svm_space *space, double soft,
                               int64_t capacity, attsvm_error *err);

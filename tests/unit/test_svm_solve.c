@@ -24,7 +24,9 @@ static const setting cases[] = {
     { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 3000, 6, 12 },
     { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 300, 5, 90 },
     { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 2100, 50, 64 }, /* so long that a glance is less */
+    { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 1500, 6, 400 }, /* threads share products */
     { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 60, 9, 14 },
+    { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 1200, 5, 40 },
 };
 enum { CASES = sizeof cases / sizeof *cases, MOST = 3000 };
 
