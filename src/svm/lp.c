@@ -27,6 +27,7 @@ static const double CLP_TOLERANCE = 1e-12; /* of primal and dual feasibility, Cl
 static const double LP_WORK = 5e8;         /* entries times iterations of a piece               */
 static const double LP_LEAST = 100;        /* iterations of a piece                             */
 static const double LP_GROW = 1.25;        /* of a piece over the last                          */
+static const double LP_TURN = 5;           /* iterations over rows and columns of the first turn */
 static const double LP_PRICE = 1e-11;      /* of the largest price: a column is right           */
 static const double LP_WORST = 0.3;        /* of the worst price: joins, where there are many   */
 static const double LP_Q1 = 1.1;           /* the q that stands for 1 ...                       */
@@ -268,21 +269,30 @@ static bool take_solution(Clp_Simplex *model, columns *c, double *W)
 /*
  * Clp asks nobody whether to stop, so it works in pieces of so many iterations, and goes on from
  * its basis: not of so many seconds, which would make the result hang on the clock.  Pieces grow,
- * since a new start may undo some of what the last one did.
+ * since a new start may undo some of what the last one did.  Where many rows are tight at once one
+ * of the two methods may go round for ever: they take turns, each longer than the one before.
  */
 static void run_simplex(Clp_Simplex *model, const columns *c, bool warm, int64_t *iterations)
 {
     double entries = (double)c->part->rows * (double)(count_in(c) + 1);
-    double piece = fmax(LP_LEAST, LP_WORK / entries);
+    double piece = fmax(LP_LEAST, LP_WORK / entries), spent = 0;
+    double turn = LP_TURN * (double)(c->part->rows + count_in(c) + 1);
+    bool primal = warm;
     do {
         double left = (double)(c->part->most - *iterations);
-        Clp_setMaximumIterations(model, (int)fmin(fmin(piece, left), INT_MAX));
-        if (warm)
+        Clp_setMaximumIterations(model, (int)fmin(fmin(piece, left), fmin(turn - spent, INT_MAX)));
+        if (primal)
             Clp_primal(model, 0);
         else
             Clp_dual(model, 0);
         *iterations += Clp_numberIterations(model);
+        spent += Clp_numberIterations(model);
         piece *= LP_GROW;
+        if (spent >= turn) {
+            primal = !primal;
+            turn *= 2;
+            spent = 0;
+        }
     } while (Clp_status(model) == CLP_CUT && *iterations < c->part->most &&
              !svm_part_stopped(c->part));
     if (Clp_status(model) == CLP_CUT && *iterations >= c->part->most)

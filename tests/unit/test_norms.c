@@ -291,6 +291,30 @@ static void threads_find_the_same_rows(void **state)
     attsvm_data_free(data);
 }
 
+/* Coordinates on a grid, so that many rows are tight at once: the dual simplex goes round. */
+static void many_rows_tight_at_once(void **state)
+{
+    (void)state;
+    enum { n = 1200, T = 2, d = 8, M = 3 };
+    static double X[n * T * d], Z[n * M * d];
+    static int64_t alpha[n * M];
+    base_random r = base_random_stream(14, 0);
+    for (int64_t k = 0; k < n * T * d; k++) {
+        X[k] = nearbyint(2 * base_random_gauss(&r)) / 2;
+        if (k % d == 0)
+            X[k] = k / d % T == 0 ? 2 : fmin(X[k], 0);
+    }
+    for (int64_t k = 0; k < n * M * d; k++)
+        Z[k] = k % d == 0 ? 1 : nearbyint(base_random_gauss(&r));
+    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .M = M, .X = X, .Z = Z });
+    attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, "linf");
+    settings.duplicates = ATTSVM_DUPLICATES_STRICT;
+    settings.max_iter = 100000;
+    attsvm_selection selection = { .alpha = alpha };
+    attsvm_solution_free(solved(data, &settings, &selection, ATTSVM_OPTIMAL));
+    attsvm_data_free(data);
+}
+
 /*
  * A solve that is broken off after `share` of its time, in the Frobenius solver, a pass or a core:
  * what it says is in the norm of the problem, and the checker finds the same.
@@ -409,6 +433,7 @@ int main(void)
         cmocka_unit_test(many_rows),
         cmocka_unit_test(the_first_candidates),
         cmocka_unit_test(threads_find_the_same_rows),
+        cmocka_unit_test(many_rows_tight_at_once),
         cmocka_unit_test(many_columns),
         cmocka_unit_test(stopping_in_every_norm),
         cmocka_unit_test(bad_settings_are_refused),
