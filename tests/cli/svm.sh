@@ -147,7 +147,7 @@ check 'figures and their meaning stand apart' grep -q 'margin .*e-06 .*1/norm' o
 # --------------------------------------------------------- same bytes for any number of threads
 for threads in 1 2 5; do
     run svm p.npz --problem p --select ids --threads $threads -o threads$threads.npz --json
-    sed 's/"seconds": [^,]*,//' out >threads$threads.json
+    sed 's/"[a-z_]*seconds": [^,]*,//g' out >threads$threads.json
 done
 check 'one result' cmp threads1.npz threads2.npz
 check 'one result' cmp threads1.npz threads5.npz
