@@ -408,7 +408,7 @@ typedef struct attsvm_svm_info {
     int64_t iterations;  /* changes of the active set                                         */
     double passes;       /* reads of the tokens, in units of the whole data set               */
     double seconds;      /* of the solve, certificate included                                */
-    double pass_seconds; /* of them, in those reads                                          */
+    double pass_seconds; /* of them, in those reads                                           */
 } attsvm_svm_info;
 
 /* State of a running solve. */
