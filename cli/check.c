@@ -22,7 +22,7 @@ static attsvm_status print_json(const attsvm_report *report, attsvm_error *err)
     io_json *json = io_json_object();
     io_json_set(json, "valid", io_json_bool(report->valid));
     io_json_set(json, "consistent", io_json_bool(report->valid || report->consistent));
-    io_json_set(json, "status", io_json_text(cli_outcome_name(report->outcome)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(report->outcome)));
     io_json_set(json, "min_margin", io_json_number(report->min_margin));
     io_json_set(json, "gap", io_json_number(report->gap));
     io_json_set(json, "dual_norm", io_json_number(report->dual_norm));
@@ -49,7 +49,7 @@ static void print_text(const cli_call *call, const attsvm_report *report)
 {
     bool infeasible = report->outcome == ATTSVM_INFEASIBLE;
     printf("%s: %s\n\n", call->arguments[1], report->valid ? "valid" : "NOT VALID");
-    printf("  %-11s %s\n", "claimed", cli_outcome_name(report->outcome));
+    printf("  %-11s %s\n", "claimed", attsvm_outcome_name(report->outcome));
     print_figure("norm", report->norm, "|theta|");
     print_figure("dual value", report->dual, "no solution can be below it");
     print_figure("gap", report->gap, "how far theta may be from the least, relative");
@@ -66,6 +66,14 @@ static void print_text(const cli_call *call, const attsvm_report *report)
     printf("\n%s: %s.\n", report->valid ? "Proved" : "Not proved", report->reason);
 }
 
+/* The checker's own settings. */
+static void use(attsvm_claim *claim, const cli_call *call, const check_options *options)
+{
+    claim->settings.threads = call->common->threads;
+    if (options->tol > 0)
+        claim->settings.tol = options->tol;
+}
+
 attsvm_status cli_check(cli_call *call, attsvm_error *err)
 {
     const check_options *options = cli_settings(call, &cli_check_table);
@@ -73,18 +81,22 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     attsvm_data *data;
-    cli_claim result;
+    attsvm_solution *result;
     attsvm_report report = { 0 };
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
-    attsvm_status status = cli_claim_read(&result, call->arguments[1], data, err);
+    attsvm_status status = attsvm_solution_load(&result, data, call->arguments[1], err);
     if (status == ATTSVM_OK) {
-        result.claim.settings.threads = result.head.settings.threads = call->common->threads;
-        if (options->tol > 0)
-            result.claim.settings.tol = result.head.settings.tol = options->tol;
-        status = attsvm_check(&report, data, &result.claim, err);
+        attsvm_claim claim = attsvm_solution_claim(result), head;
+        if (claim.head) {
+            head = *claim.head;
+            claim.head = &head;
+            use(&head, call, options);
+        }
+        use(&claim, call, options);
+        status = attsvm_check(&report, data, &claim, err);
         if (status != ATTSVM_OK)
             status = base_fail_in(err, status, call->arguments[0]);
-        cli_claim_free(&result);
+        attsvm_solution_free(result);
     }
     attsvm_data_free(data);
     TRY(status);

@@ -176,37 +176,10 @@ cli_printer cli_graph_dot, cli_graph_svg;
 
 /* ------------------------------------------------------------------------ SVM results */
 
-const char *cli_outcome_name(attsvm_outcome outcome);
-
-/* A selection as --select says: "opt", "ids", "sets" or a result file; NULL: the usual one.
-   Messages about the data set name `file`. */
-typedef struct cli_selection {
-    attsvm_selection selection; /* what the problem takes     */
-    const char *source;         /* where it is from, borrowed */
-    int64_t ties;               /* terms in which a tie of scores decided */
-    int64_t *alpha;
-    uint8_t *sets;
-    double *softmax;
-    data_terms terms; /* what alpha has one entry for                 */
-    int64_t cells;    /* entries of sets and softmax                   */
-} cli_selection;
-attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const char *file,
+/* attsvm_chosen_create; messages about the data set name `file`. */
+attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const char *file,
                          const attsvm_svm_settings *settings, const char *source,
                          attsvm_error *err);
-void cli_selection_free(cli_selection *selection);
-
-/* A claim read from a result file, and what is behind its pointers. */
-typedef struct cli_claim {
-    attsvm_claim claim, head;
-    void *memory[16];
-    int pieces;
-} cli_claim;
-/* With `more` arrays (count, at most 4) after those of the claim. */
-attsvm_status cli_claim_write(const char *path, const attsvm_data *data, const attsvm_claim *claim,
-                              const attsvm_named_array *more, int64_t count, attsvm_error *err);
-attsvm_status cli_claim_read(cli_claim *out, const char *path, const attsvm_data *data,
-                             attsvm_error *err);
-void cli_claim_free(cli_claim *claim);
 
 /* A solved problem, to be shown. */
 typedef struct cli_solved {

@@ -186,7 +186,7 @@ static void print_text(const found *f)
     printf("%s: %" PRId64 " contexts, %" PRId64 " words, %" PRId64 " last words\n\n", f->path,
            f->data->n, f->data->vocabulary, f->about.lasts);
     print_parts(f);
-    printf("\n  direction  %s", cli_outcome_name(f->svm.outcome));
+    printf("\n  direction  %s", attsvm_outcome_name(f->svm.outcome));
     if (feasible && !grows)
         printf(", norm 0: every word is in one cycle with the others");
     else if (feasible)
@@ -253,7 +253,7 @@ static attsvm_status print_json(const found *f, attsvm_error *err)
     }
     bool own = f->compared && !*f->options->trained;
     io_json_set(json, "file", io_json_text(f->path));
-    io_json_set(json, "status", io_json_text(cli_outcome_name(f->svm.outcome)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(f->svm.outcome)));
     io_json_set(json, "components", parts);
     io_json_set(json, "contexts", io_json_integer(f->data->n));
     io_json_set(json, "words", io_json_integer(f->about.words));
@@ -287,7 +287,8 @@ static attsvm_status show(found *f, attsvm_error *err)
         { "trained", { .data = f->W, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
     };
     if (f->call->common->output)
-        TRY(cli_claim_write(f->call->common->output, f->data, &f->claim, more, f->W ? 2 : 1, err));
+        TRY(attsvm_solution_save(f->solution, f->data, f->call->common->output, more,
+                                 f->W ? 2 : 1, err));
     if (*f->options->dot)
         TRY(cli_write_text(f->options->dot, cli_graph_dot, f->graph, err));
     if (*f->options->svg)

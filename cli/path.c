@@ -76,7 +76,7 @@ static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
         set_column(json, path, columns[k]);
     io_json_set(json, "selected", selected_json(path));
-    io_json_set(json, "svm", io_json_text(cli_outcome_name(info.svm)));
+    io_json_set(json, "svm", io_json_text(attsvm_outcome_name(info.svm)));
     io_json_set(json, "svm_norm", io_json_number(info.svm_norm));
     io_json_set(json, "svm_gap", io_json_number(info.svm_gap));
     if (s->model == ATTSVM_MODEL_VP) {
@@ -190,7 +190,7 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
                info.svm_norm);
     else
         printf("The SVM to compare with is %s: no direction separates the target tokens.\n",
-               cli_outcome_name(info.svm));
+               attsvm_outcome_name(info.svm));
     if (info.idle > 0)
         printf("The head is flat for %" PRId64 " of the other tokens: they do not bind the path, "
                "which then need not agree with this SVM.\n",
@@ -216,7 +216,7 @@ static bool show_progress(void *context, int64_t done, int64_t points)
     return true;
 }
 
-static attsvm_status select_tokens(cli_selection *out, const attsvm_data *data, const char *file,
+static attsvm_status select_tokens(attsvm_chosen **out, const attsvm_data *data, const char *file,
                                    const attsvm_path_settings *s, const char *source,
                                    attsvm_error *err)
 {
@@ -226,7 +226,7 @@ static attsvm_status select_tokens(cli_selection *out, const attsvm_data *data, 
     svm.problem = prompt ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;
     if (*s->query)
         TRY(attsvm_svm_settings_set(&svm, "query", s->query, err));
-    return cli_select(out, data, file, &svm, source, err);
+    return cli_choose(out, data, file, &svm, source, err);
 }
 
 static attsvm_status write_arrays(const char *output, const attsvm_path *path, attsvm_error *err)
@@ -246,16 +246,17 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
     attsvm_read_settings reading;
     attsvm_data *data = NULL;
     attsvm_path *path = NULL;
-    cli_selection selection = { 0 };
+    attsvm_chosen *chosen = NULL;
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     TRY(attsvm_data_read(&data, file, &reading, err));
     attsvm_status status = ATTSVM_OK;
     if (options->select)
-        status = select_tokens(&selection, data, file, s, options->select, err);
+        status = select_tokens(&chosen, data, file, s, options->select, err);
     if (status == ATTSVM_OK) {
         cli_progress progress = cli_progress_start(call, "path");
-        status = attsvm_path_follow(&path, data, s, selection.alpha, show_progress, &progress, err);
+        const int64_t *alpha = chosen ? attsvm_chosen_describe(chosen).selection.alpha : NULL;
+        status = attsvm_path_follow(&path, data, s, alpha, show_progress, &progress, err);
         cli_progress_end(&progress);
         if (status == ATTSVM_E_DATA)
             base_fail_in(err, status, file);
@@ -266,7 +267,7 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
         status = print_json(file, s, path, err);
     else if (status == ATTSVM_OK && !call->common->quiet)
         print_text(file, call, s, path);
-    cli_selection_free(&selection);
+    attsvm_chosen_free(chosen);
     attsvm_path_free(path);
     attsvm_data_free(data);
     return status;

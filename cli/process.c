@@ -47,6 +47,13 @@ attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data 
     return io_data_read(out, path, &reading, call->comm, err);
 }
 
+attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const char *file,
+                         const attsvm_svm_settings *settings, const char *source, attsvm_error *err)
+{
+    attsvm_status status = attsvm_chosen_create(out, data, settings, source, err);
+    return status == ATTSVM_E_DATA ? base_fail_in(err, status, file) : status;
+}
+
 void cli_process_start(void)
 {
     keep_standard_streams();

@@ -91,7 +91,7 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
                         sizeof problem);
     base_settings_print(base_settings_find(&svm_table, "norm"), &s->claim.settings, norm,
                         sizeof norm);
-    io_json_set(json, "status", io_json_text(cli_outcome_name(info->outcome)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(info->outcome)));
     io_json_set(json, "norm", io_json_number(info->norm));
     io_json_set(json, "margin", io_json_number(info->margin));
     io_json_set(json, "dual", io_json_number(info->dual));
@@ -123,17 +123,17 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
 
 /* ------------------------------------------------------------------------ the verb */
 
-static attsvm_status show(cli_call *call, const attsvm_data *data, const cli_selection *selection,
+static attsvm_status show(cli_call *call, const attsvm_data *data, const attsvm_chosen_info *chosen,
                           const attsvm_solution *solution, attsvm_error *err)
 {
     cli_solved s = { .file = call->arguments[0],
                      .data = data,
                      .info = attsvm_solution_info(solution),
                      .claim = attsvm_solution_claim(solution),
-                     .select = selection->source,
-                     .ties = selection->ties };
+                     .select = chosen->source,
+                     .ties = chosen->ties };
     if (call->common->output)
-        TRY(cli_claim_write(call->common->output, data, &s.claim, NULL, 0, err));
+        TRY(attsvm_solution_save(solution, data, call->common->output, NULL, 0, err));
     call->negative = s.info.outcome == ATTSVM_INFEASIBLE || s.info.outcome == ATTSVM_STALLED;
     if (call->common->json)
         return print_json(call, &s, err);
@@ -149,22 +149,24 @@ attsvm_status cli_svm(cli_call *call, attsvm_error *err)
     const attsvm_svm_settings *settings = cli_settings(call, &svm_table);
     const svm_options *options = cli_settings(call, &cli_svm_table);
     attsvm_data *data;
-    cli_selection selection = { 0 };
+    attsvm_chosen *chosen = NULL;
+    attsvm_chosen_info info;
     attsvm_solution *solution = NULL;
     TRY(cli_data_read(call, call->arguments[0], &data, err));
     attsvm_status status =
-        cli_select(&selection, data, call->arguments[0], settings, options->select, err);
+        cli_choose(&chosen, data, call->arguments[0], settings, options->select, err);
     if (status == ATTSVM_OK) {
-        status = solve(call, data, &selection.selection, settings, &solution, err);
+        info = attsvm_chosen_describe(chosen);
+        status = solve(call, data, &info.selection, settings, &solution, err);
         if (status == ATTSVM_E_DATA)
             base_fail_in(err, status, call->arguments[0]);
     }
     if (status == ATTSVM_OK)
         status = attsvm_solution_rank(solution, err);
     if (status == ATTSVM_OK)
-        status = show(call, data, &selection, solution, err);
+        status = show(call, data, &info, solution, err);
     attsvm_solution_free(solution);
-    cli_selection_free(&selection);
+    attsvm_chosen_free(chosen);
     attsvm_data_free(data);
     return status;
 }

@@ -80,7 +80,7 @@ static void print_figures(const cli_solved *s)
     const attsvm_svm_info *info = &s->info;
     bool found = info->outcome != ATTSVM_INFEASIBLE, soft = s->claim.settings.soft > 0;
     char text[32], work[96];
-    print_line("status", cli_outcome_name(info->outcome), "");
+    print_line("status", attsvm_outcome_name(info->outcome), "");
     if (found) {
         print_number("norm", info->norm, "");
         print_number("margin", info->margin, "1/norm: distance of the nearest rivals");

@@ -30,7 +30,8 @@ typedef struct findings {
     const char *file;
     const attsvm_data *data;
     attsvm_svm_settings svm;
-    cli_selection selection;
+    attsvm_chosen *chosen;
+    const int64_t *alpha; /* of it */
     attsvm_scores *scores;
     attsvm_solution *solution;
     attsvm_svm_info info;
@@ -45,7 +46,7 @@ static void findings_free(findings *f)
     attsvm_enumeration_free(f->enumeration);
     attsvm_solution_free(f->solution);
     attsvm_scores_free(f->scores);
-    cli_selection_free(&f->selection);
+    attsvm_chosen_free(f->chosen);
     free(f->support);
     free(f->opt);
 }
@@ -59,8 +60,10 @@ static attsvm_status find(findings *f, const tokens_options *options,
     TRY(base_allocate(&f->opt, (size_t)f->terms, sizeof *f->opt, "optimal tokens", err));
     for (int64_t g = 0; g < f->terms; g++)
         f->opt[g] = attsvm_scores_term(f->scores, g).optimal;
-    TRY(cli_select(&f->selection, f->data, f->file, &f->svm, options->select, err));
-    TRY(attsvm_problem_create(&problem, f->data, &f->selection.selection, &f->svm, err));
+    TRY(cli_choose(&f->chosen, f->data, f->file, &f->svm, options->select, err));
+    const attsvm_selection selection = attsvm_chosen_describe(f->chosen).selection;
+    f->alpha = selection.alpha;
+    TRY(attsvm_problem_create(&problem, f->data, &selection, &f->svm, err));
     attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &f->solution, err);
     attsvm_problem_free(problem);
     if (status != ATTSVM_OK)
@@ -122,11 +125,11 @@ static attsvm_status print_json(const findings *f, attsvm_error *err)
     char norm[16];
     base_settings_print(base_settings_find(&svm_table, "norm"), &f->svm, norm, sizeof norm);
     io_json_set(json, "opt", io_json_integers(f->opt, f->terms));
-    io_json_set(json, "selected", io_json_integers(f->selection.alpha, f->terms));
+    io_json_set(json, "selected", io_json_integers(f->alpha, f->terms));
     io_json_set(json, "support", support_json(f));
     io_json_set(json, "locally_optimal", io_json_bool(o->local));
     io_json_set(json, "globally_optimal", io_json_bool(o->global));
-    io_json_set(json, "status", io_json_text(cli_outcome_name(f->info.outcome)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(f->info.outcome)));
     io_json_set(json, "geometry", io_json_text(norm));
     io_json_set(json, "norm", io_json_number(f->info.norm));
     io_json_set(json, "margin", io_json_number(f->info.margin));
@@ -160,7 +163,7 @@ static void print_terms(const findings *f)
            "its score", "selected", "its score");
     for (int64_t g = 0; g < f->terms && g < MOST_SHOWN; g++) {
         attsvm_term term = attsvm_scores_term(f->scores, g);
-        int64_t alpha = f->selection.alpha[g];
+        int64_t alpha = f->alpha[g];
         printf("  %8" PRId64, term.sequence);
         if (queries)
             printf("%8" PRId64, term.query);
@@ -299,7 +302,7 @@ static attsvm_status write_arrays(const findings *f, const char *path, attsvm_er
     attsvm_named_array arrays[] = {
         { "gamma", { gamma, { entries }, 1, ATTSVM_F64 } },
         { "opt", { f->opt, { f->terms }, 1, ATTSVM_I64 } },
-        { "ids", { f->selection.alpha, { f->terms }, 1, ATTSVM_I64 } },
+        { "ids", { f->alpha, { f->terms }, 1, ATTSVM_I64 } },
         { "support", { rows, { count, 3 }, 2, ATTSVM_I64 } },
         { "support_lambda", { lambda, { count }, 1, ATTSVM_F64 } },
         { "selections",
@@ -327,7 +330,7 @@ static attsvm_status show(const cli_call *call, const findings *f, attsvm_error 
     if (call->common->quiet)
         return ATTSVM_OK;
     printf("%s: %" PRId64 " sequences or queries, selection %s\n\n", f->file, f->terms,
-           f->selection.source);
+           attsvm_chosen_describe(f->chosen).source);
     print_terms(f);
     if (f->info.outcome != ATTSVM_INFEASIBLE)
         print_support(f);

@@ -184,7 +184,7 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     status = attsvm_train_run(train, progress.wanted ? show_progress : NULL, &progress, err);
     end_progress(&progress);
     if (status == ATTSVM_OK)
-        status = train_write(train, call->common->output, NULL, 0, err);
+        status = attsvm_train_save(train, call->common->output, NULL, 0, err);
     if (status == ATTSVM_OK && call->common->json)
         status = print_json(call, path, s, train, err);
     else if (status == ATTSVM_OK && !call->common->quiet)

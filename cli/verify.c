@@ -73,7 +73,7 @@ static io_json *conditions_json(const cli_verified *v)
 static io_json *joint_json(const attsvm_joint *j)
 {
     io_json *json = io_json_object();
-    io_json_set(json, "status", io_json_text(cli_outcome_name(j->outcome)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(j->outcome)));
     io_json_set(json, "head_margin", io_json_number(j->margin));
     io_json_set(json, "tight", io_json_integer(j->tight));
     io_json_set(json, "all_tight", io_json_bool(j->all_tight));
@@ -94,7 +94,7 @@ static io_json *joint_json(const attsvm_joint *j)
 static io_json *kept_json(const attsvm_kept *k)
 {
     io_json *json = io_json_object();
-    io_json_set(json, "status", io_json_text(cli_outcome_name(k->svm)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(k->svm)));
     io_json_set(json, "kept", io_json_integer(k->kept));
     io_json_set(json, "several", io_json_integer(k->several));
     io_json_set(json, "least_kept", io_json_number(k->least_kept));
@@ -120,7 +120,7 @@ static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
     io_json_set(json, "gap", io_json_number(d->gap));
     io_json_set(json, "selected", io_json_integers(v->run->m->selected, d->terms));
     io_json_set(json, "conditions", conditions_json(v));
-    io_json_set(json, "status", io_json_text(cli_outcome_name(d->outcome)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(d->outcome)));
     io_json_set(json, "geometry", io_json_text(cli_verified_norm(&d->svm, norm, sizeof norm)));
     io_json_set(json, "claimed", io_json_bool(d->claimed));
     io_json_set(json, "norm", io_json_number(d->norm));
@@ -164,7 +164,7 @@ static attsvm_status write_arrays(const cli_verified *v, const char *path, attsv
         arrays[count++] = theta_array("svm_joint", &joint, d);
         arrays[count++] = theta_array("svm_v", joint.head, d);
     }
-    return train_write(v->run, path, arrays, count, err);
+    return attsvm_train_save(v->run, path, arrays, count, err);
 }
 
 /* ------------------------------------------------------------------------- the verb */

@@ -277,6 +277,9 @@ typedef enum attsvm_outcome {
     ATTSVM_STATIONARY, /* with a rank limit: no proof of optimality exists                       */
 } attsvm_outcome;
 
+/* "optimal", "infeasible", ...; NULL for a number that is not an outcome. */
+ATTSVM_API const char *attsvm_outcome_name(attsvm_outcome outcome);
+
 typedef enum attsvm_query {
     ATTSVM_QUERY_GIVEN = 1, /* Z of the data set; without Z as ATTSVM_QUERY_TOKEN       */
     ATTSVM_QUERY_TOKEN,     /* token `query_token` of the sequence itself               */
@@ -1049,6 +1052,54 @@ typedef struct attsvm_graph_match {
 ATTSVM_API attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const double *W,
                                               const double *finite, const double *direction,
                                               attsvm_graph_match *out, attsvm_error *err);
+
+/* ------------------------------------------------------------- results on disk */
+
+/*
+ * Results are archives, by preference `.npz`; docs/format.md lists their arrays.  A loaded result
+ * needs the data set that it was computed from.
+ */
+
+/*
+ * The tokens that `source` names: "opt", the best scores; "ids" or "sets", arrays of the data set;
+ * otherwise a result file, whose ids or softmax are taken.  NULL or "": "sets" for MULTI and
+ * FINITE, else "opt".  A fault of the data set is ATTSVM_E_DATA, one of the result file
+ * ATTSVM_E_FORMAT.  `data` is borrowed until the call returns.  On failure *out is NULL.
+ */
+typedef struct attsvm_chosen attsvm_chosen;
+
+typedef struct attsvm_chosen_info {
+    attsvm_selection selection; /* for attsvm_problem_create; borrowed from the object */
+    const char *source;         /* "opt", "ids", "sets" or the file; likewise          */
+    int64_t terms, cells;       /* entries of alpha; of sets and softmax               */
+    int64_t ties;               /* opt: terms in which a tie of scores decided         */
+} attsvm_chosen_info;
+
+ATTSVM_API attsvm_status attsvm_chosen_create(attsvm_chosen **out, const attsvm_data *data,
+                                              const attsvm_svm_settings *settings,
+                                              const char *source, attsvm_error *err);
+ATTSVM_API attsvm_chosen_info attsvm_chosen_describe(const attsvm_chosen *chosen);
+ATTSVM_API void attsvm_chosen_free(attsvm_chosen *chosen);
+
+/* Writes a solution with all that a check needs, and up to 8 `more` arrays (count). */
+ATTSVM_API attsvm_status attsvm_solution_save(const attsvm_solution *solution,
+                                              const attsvm_data *data, const char *path,
+                                              const attsvm_named_array *more, int64_t count,
+                                              attsvm_error *err);
+/*
+ * Reads a solution back.  Its info has the claimed outcome and nothing else: attsvm_check says what
+ * the claim is worth.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_solution_load(attsvm_solution **out, const attsvm_data *data,
+                                              const char *path, attsvm_error *err);
+
+/*
+ * Writes the arrays of a run that is over, and `more` (count) after them.  With several ranks all
+ * call it, and rank 0 says where (path NULL: nowhere).
+ */
+ATTSVM_API attsvm_status attsvm_train_save(const attsvm_train *train, const char *path,
+                                           const attsvm_named_array *more, int64_t count,
+                                           attsvm_error *err);
 
 /* --------------------------------------------------------------------- machine */
 

@@ -5,6 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const attsvm_svm_info nothing_computed = {
+    .norm = NAN,
+    .margin = NAN,
+    .dual = NAN,
+    .gap = NAN,
+    .violation = NAN,
+    .objective = NAN,
+    .residual = NAN,
+    .tight = -1,
+    .rank = -1,
+    .pair = { -1, -1, -1 },
+    .pair_selected = -1,
+};
+
 attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *problem,
                                 attsvm_error *err)
 {
@@ -13,17 +27,7 @@ attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *pro
     *out = NULL;
     TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
     *out = s;
-    s->info = (attsvm_svm_info){ .norm = NAN,
-                                 .margin = NAN,
-                                 .dual = NAN,
-                                 .gap = NAN,
-                                 .violation = NAN,
-                                 .objective = NAN,
-                                 .residual = NAN,
-                                 .tight = -1,
-                                 .rank = -1,
-                                 .pair = { -1, -1, -1 },
-                                 .pair_selected = -1 };
+    s->info = nothing_computed;
     TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
     size_t terms = (size_t)rows->terms.count, cells = (size_t)rows->cells;
     if (rows->sets) {
@@ -102,5 +106,75 @@ attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome
     for (int64_t k = 0; k < problem->rows.size; k++)
         (*out)->theta[k] = NAN;
     svm_solution_close(*out, &run);
+    return ATTSVM_OK;
+}
+
+const char *attsvm_outcome_name(attsvm_outcome outcome)
+{
+    static const char *const names[] = { "not run", "optimal", "infeasible", "stalled",
+                                         "stationary" };
+    return outcome >= ATTSVM_NOT_RUN && outcome <= ATTSVM_STATIONARY ? names[outcome] : NULL;
+}
+
+/* *out = a copy of `count` elements. */
+static attsvm_status copy(void *out, const void *from, int64_t count, size_t size,
+                          attsvm_error *err)
+{
+    void *memory;
+    TRY(base_allocate(&memory, (size_t)count + 1, size, "solution", err));
+    memcpy(out, &memory, sizeof memory);
+    if (from && count > 0)
+        memcpy(memory, from, (size_t)count * size);
+    return ATTSVM_OK;
+}
+
+static attsvm_status copy_claim(attsvm_solution *s, const attsvm_data *data,
+                                const attsvm_claim *claim, attsvm_error *err)
+{
+    int64_t terms, cells;
+    TRY(attsvm_svm_terms(data, &claim->settings, &terms, err));
+    TRY(attsvm_svm_cells(data, &claim->settings, &cells, err));
+    TRY(copy(&s->theta, claim->theta, claim->theta_count, sizeof(double), err));
+    TRY(copy(&s->active, claim->active, claim->active_count, sizeof(attsvm_row), err));
+    TRY(copy(&s->lambda, claim->lambda, claim->active_count, sizeof(double), err));
+    TRY(copy(&s->equal, claim->equal, claim->equal_count, sizeof(attsvm_row), err));
+    TRY(copy(&s->mu, claim->mu, claim->equal_count, sizeof(double), err));
+    if (claim->selection.alpha)
+        TRY(copy(&s->alpha, claim->selection.alpha, terms, sizeof(int64_t), err));
+    if (claim->selection.sets)
+        TRY(copy(&s->sets, claim->selection.sets, cells, 1, err));
+    if (claim->selection.softmax)
+        TRY(copy(&s->softmax, claim->selection.softmax, cells, sizeof(double), err));
+    s->claim = *claim;
+    s->claim.selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
+    s->claim.theta = s->theta;
+    s->claim.active = s->active;
+    s->claim.lambda = s->lambda;
+    s->claim.equal = s->equal;
+    s->claim.mu = s->mu;
+    s->claim.head = NULL;
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_solution_of_claim(attsvm_solution **out, const attsvm_data *data,
+                                    const attsvm_claim *claim, attsvm_error *err)
+{
+    attsvm_solution *s;
+    *out = NULL;
+    TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
+    s->info = nothing_computed;
+    s->info.outcome = claim->outcome;
+    s->info.active = claim->active_count;
+    s->info.merged = -1;
+    attsvm_status status = copy_claim(s, data, claim, err);
+    if (status == ATTSVM_OK && claim->head)
+        status = svm_solution_of_claim(&s->head, data, claim->head, err);
+    if (status != ATTSVM_OK) {
+        attsvm_solution_free(s);
+        return status;
+    }
+    if (s->head)
+        s->claim.head = &s->head->claim;
+    *out = s;
     return ATTSVM_OK;
 }

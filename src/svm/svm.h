@@ -456,6 +456,9 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
 attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *problem,
                                 attsvm_error *err);
 void svm_solution_close(attsvm_solution *solution, const svm_run *run);
+/* A solution that holds a copy of a claim, with the outcome that it claims. */
+attsvm_status svm_solution_of_claim(attsvm_solution **out, const attsvm_data *data,
+                                    const attsvm_claim *claim, attsvm_error *err);
 /* A solution that holds an outcome and no proof of its own. */
 attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome outcome,
                                    attsvm_solution **out, attsvm_error *err);

@@ -137,12 +137,6 @@ void train_trace_add(attsvm_train *t, const attsvm_train_info *info);
 /* The run's arrays, from the state at its end.  With ranks, `softmax` has no data: each has its
    share, and they meet in the file. */
 void train_results(attsvm_train *t);
-/*
- * Writes the arrays of a run that is over, and `more` of them.  With ranks all call it, and rank 0
- * says where (NULL: nowhere).
- */
-attsvm_status train_write(const attsvm_train *t, const char *path, const attsvm_named_array *more,
-                          int64_t count, attsvm_error *err);
 
 /* Writes the state; reads it back where the file exists (otherwise nothing happens). */
 attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err);

@@ -146,12 +146,12 @@ rejected 'no rank limit' pair.npz tampered.npz
 
 # -------------------------------------------------------------------- files that are no results
 good svm data.npz --problem p --select ids -o result.npz
-bad 2 'data.npz: settings is not there; this is no result' check data.npz data.npz
+bad 2 'data.npz: Missing array settings: not a result file of attsvm svm' check data.npz data.npz
 bad 2 'missing.npz' check data.npz missing.npz
 bad 2 'RESULT is missing' check data.npz
 for name in theta active lambda ids settings; do
     "$helper" drop result.npz tampered.npz $name
-    bad 2 "tampered.npz: $name is not there" check data.npz tampered.npz
+    bad 2 "tampered.npz: Missing array $name" check data.npz tampered.npz
 done
 text '"problem": "p"' '"problem": "x"'
 bad 2 'tampered.npz: settings: problem' check data.npz tampered.npz
@@ -160,7 +160,7 @@ bad 2 'tampered.npz: settings: q is missing' check data.npz tampered.npz
 text '{' ''
 bad 2 'tampered.npz: ' check data.npz tampered.npz
 text '"status": "optimal"' '"status": "good"'
-bad 2 'status = good is no outcome' check data.npz tampered.npz
+bad 2 'status = good is not an outcome' check data.npz tampered.npz
 arrays many.npz X:float64:2,4,2=1,1,-1,1 Y:int8:2=1
 bad 2 'ids has shape (1,); expected 2 values' check many.npz result.npz
 finish

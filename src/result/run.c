@@ -2,7 +2,7 @@
  * The arrays of a run into a file.  With ranks the softmax is nowhere whole: while rank 0 writes,
  * it asks the others for pieces of their shares.
  */
-#include "train/train.h"
+#include "result/result.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +68,8 @@ static attsvm_status write_all(const attsvm_train *t, const char *path,
     return status;
 }
 
-attsvm_status train_write(const attsvm_train *t, const char *path, const attsvm_named_array *more,
-                          int64_t count, attsvm_error *err)
+attsvm_status attsvm_train_save(const attsvm_train *t, const char *path,
+                                const attsvm_named_array *more, int64_t count, attsvm_error *err)
 {
     dist_comm *comm = t->m->comm;
     bool wanted = path != NULL;

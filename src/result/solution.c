@@ -1,35 +1,21 @@
 /*
- * Claims in result files: theta, active, lambda, equal, mu, the selection (ids, or O and s), the
- * v-SVM of a joint problem under head_..., and `settings`, the problem as JSON text in uint8.  So
- * a result and its data set are all that a check needs.
+ * Solutions in result files: theta, active, lambda, equal, mu, the selection (ids, or O and s), the
+ * v-SVM of a joint problem under head_..., and `settings`, the problem as JSON text in uint8.  A
+ * result and its data set are all that a check needs.
  */
-#include "cli.h"
-#include "svm/svm.h"
+#include "result/result.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a result records of the settings; the rest does not change the problem. */
+/* The settings that a result records; the others do not change the problem. */
 static const char *const recorded[] = { "problem",     "norm",       "q",    "query",
                                         "query_token", "duplicates", "head", "kappa",
                                         "soft",        "rank",       "tol",  NULL };
 
-static const char *const outcomes[] = { "not run", "optimal",    "infeasible",
-                                        "stalled", "stationary", NULL };
-
-const char *cli_outcome_name(attsvm_outcome outcome)
-{
-    return outcomes[outcome];
-}
-
-static bool has_sets(const attsvm_svm_settings *s)
-{
-    return s->problem == ATTSVM_PROBLEM_MULTI || s->problem == ATTSVM_PROBLEM_FINITE;
-}
-
 static bool is_matrix(const attsvm_svm_settings *s)
 {
-    return has_sets(s) || s->problem == ATTSVM_PROBLEM_W;
+    return result_has_sets(s) || s->problem == ATTSVM_PROBLEM_W;
 }
 
 /* Columns of `active`: sequence, query where there may be several, token. */
@@ -67,9 +53,9 @@ static attsvm_status settings_text(const attsvm_claim *claim, char **out, size_t
 {
     *out = NULL;
     io_json *json = io_json_object();
-    io_json_set(json, "status", io_json_text(cli_outcome_name(claim->outcome)));
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(claim->outcome)));
     if (claim->head)
-        io_json_set(json, "head_status", io_json_text(cli_outcome_name(claim->head->outcome)));
+        io_json_set(json, "head_status", io_json_text(attsvm_outcome_name(claim->head->outcome)));
     for (const char *const *name = recorded; *name; name++)
         io_json_set(json, *name,
                     field_json(base_settings_find(&svm_table, *name), &claim->settings));
@@ -97,7 +83,11 @@ static attsvm_status rows_table(const attsvm_row *rows, int64_t count, int64_t c
     return ATTSVM_OK;
 }
 
-enum { MOST_ARRAYS = 16 };
+enum {
+    MOST_CLAIM = 12, /* arrays of a claim            */
+    MOST_MORE = 8,   /* that the caller may add      */
+    MOST_ARRAYS = MOST_CLAIM + MOST_MORE,
+};
 
 /* A list of arrays to write, and the memory behind some of them. */
 typedef struct list {
@@ -132,7 +122,7 @@ static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_cl
     put(l, "theta", claim->theta, ATTSVM_F64, d, is_matrix(s) ? d : 0);
     TRY(put_rows(l, "active", claim->active, claim->active_count, columns, err));
     put(l, "lambda", claim->lambda, ATTSVM_F64, claim->active_count, 0);
-    if (has_sets(s)) {
+    if (result_has_sets(s)) {
         TRY(put_rows(l, "equal", claim->equal, claim->equal_count, columns, err));
         put(l, "mu", claim->mu, ATTSVM_F64, claim->equal_count, 0);
         put(l, "O", claim->selection.sets, ATTSVM_U8, cells, 0);
@@ -155,12 +145,17 @@ static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_cl
     return ATTSVM_OK;
 }
 
-attsvm_status cli_claim_write(const char *path, const attsvm_data *data, const attsvm_claim *claim,
-                              const attsvm_named_array *more, int64_t count, attsvm_error *err)
+attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm_data *data,
+                                   const char *path, const attsvm_named_array *more, int64_t count,
+                                   attsvm_error *err)
 {
+    const attsvm_claim claim = attsvm_solution_claim(solution);
     list l = { .count = 0 };
-    attsvm_status status = put_claim(&l, data, claim, err);
-    for (int64_t k = 0; k < count && l.count < MOST_ARRAYS; k++)
+    if (count < 0 || count > MOST_MORE)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " more arrays is not in 0..%d", count,
+                    MOST_MORE);
+    attsvm_status status = put_claim(&l, data, &claim, err);
+    for (int64_t k = 0; k < count; k++)
         l.arrays[l.count++] = more[k];
     if (status == ATTSVM_OK)
         status = attsvm_archive_write(path, l.arrays, l.count, err);
@@ -171,17 +166,22 @@ attsvm_status cli_claim_write(const char *path, const attsvm_data *data, const a
 
 /* ------------------------------------------------------------------------- reading */
 
+enum { MOST_PIECES = 16 };
+
+/* A claim as it is read, and the memory behind its pointers. */
 typedef struct reader {
     const attsvm_archive *archive;
     const attsvm_data *data;
-    cli_claim *out;
+    attsvm_claim claim, head;
+    void *memory[MOST_PIECES];
+    int pieces;
     attsvm_error *err;
 } reader;
 
-/* Memory that the claim owns. */
+/* Memory for `count` elements, freed with the reader. */
 static attsvm_status keep(reader *r, size_t count, size_t size, const char *what, void *pointer)
 {
-    void **memory = &r->out->memory[r->out->pieces++];
+    void **memory = &r->memory[r->pieces++];
     TRY(base_allocate(memory, count + 1, size, what, r->err));
     memcpy(pointer, memory, sizeof *memory);
     return ATTSVM_OK;
@@ -192,7 +192,8 @@ static attsvm_status need(const reader *r, const char *name, const attsvm_array 
     *out = attsvm_archive_find(r->archive, name);
     if (*out)
         return ATTSVM_OK;
-    return fail(r->err, ATTSVM_E_DATA, "%s is not there; this is no result of attsvm svm", name);
+    return fail(r->err, ATTSVM_E_FORMAT, "Missing array %s: not a result file of attsvm svm.",
+                name);
 }
 
 static attsvm_status wrong_count(const reader *r, const attsvm_array *array, const char *name,
@@ -200,7 +201,7 @@ static attsvm_status wrong_count(const reader *r, const attsvm_array *array, con
 {
     char shape[160];
     data_shape_text(array, shape, sizeof shape);
-    return fail(r->err, ATTSVM_E_DATA, "%s has shape %s; expected %" PRId64 " values", name, shape,
+    return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected %" PRId64 " values", name, shape,
                 expected);
 }
 
@@ -232,7 +233,7 @@ static attsvm_status read_rows(reader *r, const char *name, int64_t columns, con
     if (array->ndim != 2 || array->shape[1] != columns) {
         char shape[160];
         data_shape_text(array, shape, sizeof shape);
-        return fail(r->err, ATTSVM_E_DATA, "%s has shape %s; expected (m,%" PRId64 ")", name, shape,
+        return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected (m,%" PRId64 ")", name, shape,
                     columns);
     }
     *count = array->shape[0];
@@ -272,7 +273,7 @@ static attsvm_status read_sets(reader *r, attsvm_claim *claim)
     TRY(keep(r, (size_t)cells, 1, "sets", &sets));
     for (int64_t k = 0; k < cells; k++) {
         if (members[k] != 0 && members[k] != 1)
-            return fail(r->err, ATTSVM_E_DATA, "O[%" PRId64 "] = %g is neither 0 nor 1", k,
+            return fail(r->err, ATTSVM_E_FORMAT, "O[%" PRId64 "] = %g is neither 0 nor 1", k,
                         members[k]);
         sets[k] = members[k] == 1;
     }
@@ -286,13 +287,13 @@ static attsvm_status read_outcome(const io_json *json, const char *key, attsvm_o
                                   attsvm_error *err)
 {
     const char *text = io_json_as_text(io_json_get(json, key));
-    for (int k = 0; text && outcomes[k]; k++)
-        if (strcmp(text, outcomes[k]) == 0) {
+    for (int k = ATTSVM_NOT_RUN; text && k <= ATTSVM_STATIONARY; k++)
+        if (strcmp(text, attsvm_outcome_name((attsvm_outcome)k)) == 0) {
             *out = (attsvm_outcome)k;
             return ATTSVM_OK;
         }
-    return fail(err, ATTSVM_E_DATA, "settings: %s = %s is no outcome", key,
-                text ? text : "nothing");
+    return fail(err, ATTSVM_E_FORMAT, "settings: %s = %s is not an outcome", key,
+                text ? text : "(missing)");
 }
 
 static attsvm_status read_field(const io_json *json, const char *name, attsvm_svm_settings *s,
@@ -313,7 +314,7 @@ static attsvm_status read_field(const io_json *json, const char *name, attsvm_sv
         memcpy((char *)s + f->offset, &number, sizeof number);
         read = true;
     }
-    return read ? ATTSVM_OK : fail(err, ATTSVM_E_DATA, "settings: %s is missing or no value", name);
+    return read ? ATTSVM_OK : fail(err, ATTSVM_E_FORMAT, "settings: %s is missing or has no valid value", name);
 }
 
 /* The settings array into claim->settings and the outcomes. */
@@ -323,7 +324,7 @@ static attsvm_status read_settings(reader *r, attsvm_claim *claim, attsvm_outcom
     io_json *json;
     TRY(need(r, "settings", &array));
     if (array->dtype != ATTSVM_U8 || array->ndim != 1)
-        return fail(r->err, ATTSVM_E_DATA, "settings is not text (uint8)");
+        return fail(r->err, ATTSVM_E_FORMAT, "settings is not text (uint8)");
     TRY(io_json_parse(&json, array->data, (size_t)array->shape[0], "settings", r->err));
     attsvm_svm_settings_init(&claim->settings);
     attsvm_status status = read_outcome(json, "status", &claim->outcome, r->err);
@@ -347,12 +348,12 @@ static attsvm_status read_multipliers(reader *r, attsvm_claim *claim, const char
 
 static attsvm_status read_claim(reader *r)
 {
-    attsvm_claim *claim = &r->out->claim, *head = &r->out->head;
+    attsvm_claim *claim = &r->claim, *head = &r->head;
     attsvm_outcome head_outcome = ATTSVM_NOT_RUN;
     TRY(read_settings(r, claim, &head_outcome));
     TRY(read_doubles(r, "theta", -1, &claim->theta, &claim->theta_count));
     TRY(read_multipliers(r, claim, "active", "lambda"));
-    if (has_sets(&claim->settings)) {
+    if (result_has_sets(&claim->settings)) {
         int64_t columns = row_columns(r->data, &claim->settings);
         TRY(read_rows(r, "equal", columns, &claim->equal, &claim->equal_count));
         TRY(read_doubles(r, "mu", claim->equal_count, &claim->mu, NULL));
@@ -371,25 +372,18 @@ static attsvm_status read_claim(reader *r)
     return read_multipliers(r, head, "head_active", "head_lambda");
 }
 
-attsvm_status cli_claim_read(cli_claim *out, const char *path, const attsvm_data *data,
-                             attsvm_error *err)
+attsvm_status attsvm_solution_load(attsvm_solution **out, const attsvm_data *data, const char *path,
+                                   attsvm_error *err)
 {
     attsvm_archive *archive;
-    *out = (cli_claim){ .pieces = 0 };
+    *out = NULL;
     TRY(attsvm_archive_open(&archive, path, NULL, err));
-    reader r = { archive, data, out, err };
+    reader r = { .archive = archive, .data = data, .err = err };
     attsvm_status status = read_claim(&r);
+    if (status == ATTSVM_OK)
+        status = svm_solution_of_claim(out, data, &r.claim, err);
     attsvm_archive_free(archive);
-    if (status != ATTSVM_OK) {
-        cli_claim_free(out);
-        return base_fail_in(err, status, path);
-    }
-    return ATTSVM_OK;
-}
-
-void cli_claim_free(cli_claim *claim)
-{
-    for (int k = 0; k < claim->pieces; k++)
-        free(claim->memory[k]);
-    *claim = (cli_claim){ .pieces = 0 };
+    for (int k = 0; k < r.pieces; k++)
+        free(r.memory[k]);
+    return status == ATTSVM_OK ? ATTSVM_OK : base_fail_in(err, status, path);
 }

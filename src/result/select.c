@@ -1,19 +1,23 @@
 /*
- * --select: which tokens a problem is about.  opt, the best scores; ids or sets, as the data set
- * says; or a result file, whose ids or softmax are taken.
+ * Which tokens a problem is about: opt, the best scores; ids or sets, arrays of the data set; or a
+ * result file, whose ids or softmax are taken.  A fault of the data set is ATTSVM_E_DATA, one of
+ * the result file ATTSVM_E_FORMAT with its name.
  */
-#include "cli.h"
-#include "svm/svm.h"
+#include "result/result.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool wants_sets(const attsvm_svm_settings *s)
-{
-    return s->problem == ATTSVM_PROBLEM_MULTI || s->problem == ATTSVM_PROBLEM_FINITE;
-}
+struct attsvm_chosen {
+    attsvm_chosen_info info;
+    data_terms terms; /* alpha has one entry for each */
+    int64_t *alpha;
+    uint8_t *sets;
+    double *softmax;
+    char *source;
+};
 
-static attsvm_status read_ids(cli_selection *out, const attsvm_array *ids, int64_t terms,
+static attsvm_status read_ids(attsvm_chosen *out, const attsvm_array *ids, int64_t terms,
                               attsvm_error *err)
 {
     if (!ids)
@@ -29,26 +33,26 @@ static attsvm_status read_ids(cli_selection *out, const attsvm_array *ids, int64
 /* One entry for each query and token; or, where `shared`, for each token, the same for all queries.
  */
 static attsvm_status check_cells(const attsvm_array *array, const char *name,
-                                 const cli_selection *out, const attsvm_data *data, bool shared,
+                                 const attsvm_chosen *out, const attsvm_data *data, bool shared,
                                  attsvm_error *err)
 {
-    const char *each = out->cells == data->tokens ? "token" : "query and token";
+    const char *each = out->info.cells == data->tokens ? "token" : "query and token";
     if (!array)
         return fail(err, ATTSVM_E_DATA, "%s is not there; it has one entry for each %s", name,
                     each);
     int64_t count = attsvm_array_count(array);
-    if (count != out->cells && !(shared && count == data->tokens))
+    if (count != out->info.cells && !(shared && count == data->tokens))
         return fail(err, ATTSVM_E_DATA,
                     "%s has %" PRId64 " entries; there are %" PRId64 ", one for each %s", name,
-                    count, out->cells, each);
+                    count, out->info.cells, each);
     return ATTSVM_OK;
 }
 
 /* The array cell by cell; where it has an entry a token, each query gets the same. */
-static void read_cells(const attsvm_array *array, const cli_selection *out, const attsvm_data *data,
+static void read_cells(const attsvm_array *array, const attsvm_chosen *out, const attsvm_data *data,
                        double *values)
 {
-    bool shared = attsvm_array_count(array) != out->cells;
+    bool shared = attsvm_array_count(array) != out->info.cells;
     int64_t k = 0;
     for (int64_t i = 0; i < data->n; i++)
         for (int64_t q = 0; q < data_terms_queries(&out->terms, i); q++)
@@ -57,14 +61,14 @@ static void read_cells(const attsvm_array *array, const cli_selection *out, cons
 }
 
 /* O, and s where the problem needs it. */
-static attsvm_status read_sets(cli_selection *out, const attsvm_array *O, const attsvm_array *s,
+static attsvm_status read_sets(attsvm_chosen *out, const attsvm_array *O, const attsvm_array *s,
                                const attsvm_data *data, bool finite, attsvm_error *err)
 {
     TRY(check_cells(O, "O", out, data, true, err));
     if (finite)
         TRY(check_cells(s, "s", out, data, true, err));
     read_cells(O, out, data, out->softmax);
-    for (int64_t k = 0; k < out->cells; k++)
+    for (int64_t k = 0; k < out->info.cells; k++)
         out->sets[k] = out->softmax[k] != 0;
     if (finite)
         read_cells(s, out, data, out->softmax);
@@ -72,18 +76,18 @@ static attsvm_status read_sets(cli_selection *out, const attsvm_array *O, const 
 }
 
 /* The tokens that a trained model gives more attention than `threshold`. */
-static attsvm_status sets_of_softmax(cli_selection *out, const attsvm_array *softmax,
+static attsvm_status sets_of_softmax(attsvm_chosen *out, const attsvm_array *softmax,
                                      const attsvm_data *data, double threshold, attsvm_error *err)
 {
     TRY(check_cells(softmax, "softmax", out, data, false, err));
     read_cells(softmax, out, data, out->softmax);
-    for (int64_t k = 0; k < out->cells; k++)
+    for (int64_t k = 0; k < out->info.cells; k++)
         out->sets[k] = out->softmax[k] > threshold;
     return ATTSVM_OK;
 }
 
 /* One token each, as sets. */
-static void sets_of_alpha(cli_selection *out, const attsvm_data *data)
+static void sets_of_alpha(attsvm_chosen *out, const attsvm_data *data)
 {
     int64_t first = 0, term = 0;
     for (int64_t i = 0; i < data->n; i++)
@@ -93,18 +97,18 @@ static void sets_of_alpha(cli_selection *out, const attsvm_data *data)
             term++;
             first += data_length(data, i);
         }
-    for (int64_t k = 0; k < out->cells; k++)
+    for (int64_t k = 0; k < out->info.cells; k++)
         out->softmax[k] = out->sets[k];
 }
 
-static attsvm_status from_result(cli_selection *out, const attsvm_data *data,
+static attsvm_status from_result(attsvm_chosen *out, const attsvm_data *data,
                                  const attsvm_svm_settings *s, const char *path, attsvm_error *err)
 {
     attsvm_archive *archive;
     TRY(attsvm_archive_open(&archive, path, NULL, err));
     const attsvm_array *softmax = attsvm_archive_find(archive, "softmax");
     attsvm_status status;
-    if (!wants_sets(s))
+    if (!result_has_sets(s))
         status = read_ids(out, attsvm_archive_find(archive, "ids"), out->terms.count, err);
     else if (softmax)
         status = sets_of_softmax(out, softmax, data, s->threshold, err);
@@ -113,6 +117,10 @@ static attsvm_status from_result(cli_selection *out, const attsvm_data *data,
             read_sets(out, attsvm_archive_find(archive, "O"), attsvm_archive_find(archive, "s"),
                       data, s->problem == ATTSVM_PROBLEM_FINITE, err);
     attsvm_archive_free(archive);
+    if (status == ATTSVM_E_DATA) /* of this file, not of the data set */
+        status = ATTSVM_E_FORMAT;
+    if (err && status != ATTSVM_OK)
+        err->status = status;
     return status == ATTSVM_OK ? ATTSVM_OK : base_fail_in(err, status, path);
 }
 
@@ -122,19 +130,19 @@ static bool is_result(const char *source)
 }
 
 /* From the data set itself. */
-static attsvm_status fill(cli_selection *out, const attsvm_data *data, const attsvm_svm_settings *s,
+static attsvm_status fill(attsvm_chosen *out, const attsvm_data *data, const attsvm_svm_settings *s,
                           attsvm_error *err)
 {
-    bool sets = wants_sets(s);
-    if (strcmp(out->source, "sets") == 0) {
+    bool sets = result_has_sets(s);
+    if (strcmp(out->info.source, "sets") == 0) {
         if (!sets)
             return fail(err, ATTSVM_E_ARG, "--select sets is for the problems multi and finite");
         return read_sets(out, attsvm_data_array(data, "O"), attsvm_data_array(data, "s"), data,
                          s->problem == ATTSVM_PROBLEM_FINITE, err);
     }
-    bool opt = strcmp(out->source, "opt") == 0;
+    bool opt = strcmp(out->info.source, "opt") == 0;
     if (opt)
-        TRY(attsvm_select_optimal(data, s, out->alpha, &out->ties, err));
+        TRY(attsvm_select_optimal(data, s, out->alpha, &out->info.ties, err));
     else
         TRY(read_ids(out, attsvm_data_array(data, "ids"), out->terms.count, err));
     if (sets)
@@ -142,40 +150,64 @@ static attsvm_status fill(cli_selection *out, const attsvm_data *data, const att
     return ATTSVM_OK;
 }
 
-attsvm_status cli_select(cli_selection *out, const attsvm_data *data, const char *file,
-                         const attsvm_svm_settings *s, const char *source, attsvm_error *err)
+static attsvm_status allocate(attsvm_chosen *out, bool sets, attsvm_error *err)
 {
-    bool sets = wants_sets(s);
-    *out = (cli_selection){ .source = source && source[0] ? source : sets ? "sets" : "opt" };
+    size_t terms = (size_t)out->terms.count, cells = (size_t)out->info.cells;
+    TRY(base_allocate(&out->alpha, terms, sizeof *out->alpha, "selection", err));
+    if (!sets)
+        return ATTSVM_OK;
+    TRY(base_allocate(&out->sets, cells, 1, "sets", err));
+    return base_allocate(&out->softmax, cells, sizeof *out->softmax, "softmax", err);
+}
+
+static attsvm_status choose(attsvm_chosen *out, const attsvm_data *data,
+                            const attsvm_svm_settings *s, const char *source, attsvm_error *err)
+{
+    bool sets = result_has_sets(s);
+    if (!source || !source[0])
+        source = sets ? "sets" : "opt";
+    TRY(base_allocate(&out->source, strlen(source) + 1, 1, "selection", err));
+    strcpy(out->source, source);
+    out->info.source = out->source;
     TRY(svm_problem_terms(&out->terms, data, s, err));
-    TRY(data_terms_cells(&out->terms, NULL, &out->cells, err));
-    attsvm_status status =
-        base_allocate(&out->alpha, (size_t)out->terms.count, sizeof *out->alpha, "selection", err);
-    if (status == ATTSVM_OK && sets)
-        status = base_allocate(&out->sets, (size_t)out->cells, 1, "sets", err);
-    if (status == ATTSVM_OK && sets)
-        status =
-            base_allocate(&out->softmax, (size_t)out->cells, sizeof *out->softmax, "softmax", err);
-    if (status == ATTSVM_OK && is_result(out->source))
-        status = from_result(out, data, s, out->source, err);
-    else if (status == ATTSVM_OK) {
-        status = fill(out, data, s, err);
-        if (status == ATTSVM_E_DATA)
-            base_fail_in(err, status, file);
-    }
-    if (status != ATTSVM_OK) {
-        cli_selection_free(out);
-        return status;
-    }
-    out->selection = sets ? (attsvm_selection){ .sets = out->sets, .softmax = out->softmax }
-                          : (attsvm_selection){ .alpha = out->alpha };
+    TRY(data_terms_cells(&out->terms, NULL, &out->info.cells, err));
+    out->info.terms = out->terms.count;
+    TRY(allocate(out, sets, err));
+    TRY(is_result(source) ? from_result(out, data, s, source, err) : fill(out, data, s, err));
+    out->info.selection = sets ? (attsvm_selection){ .sets = out->sets, .softmax = out->softmax }
+                               : (attsvm_selection){ .alpha = out->alpha };
     return ATTSVM_OK;
 }
 
-void cli_selection_free(cli_selection *selection)
+attsvm_status attsvm_chosen_create(attsvm_chosen **out, const attsvm_data *data,
+                                   const attsvm_svm_settings *settings, const char *source,
+                                   attsvm_error *err)
 {
-    free(selection->alpha);
-    free(selection->sets);
-    free(selection->softmax);
-    *selection = (cli_selection){ 0 };
+    attsvm_svm_settings standard;
+    attsvm_svm_settings_init(&standard);
+    *out = NULL;
+    attsvm_chosen *chosen;
+    TRY(base_allocate(&chosen, 1, sizeof *chosen, "selection", err));
+    attsvm_status status = choose(chosen, data, settings ? settings : &standard, source, err);
+    if (status == ATTSVM_OK)
+        *out = chosen;
+    else
+        attsvm_chosen_free(chosen);
+    return status;
+}
+
+attsvm_chosen_info attsvm_chosen_describe(const attsvm_chosen *chosen)
+{
+    return chosen->info;
+}
+
+void attsvm_chosen_free(attsvm_chosen *chosen)
+{
+    if (!chosen)
+        return;
+    free(chosen->alpha);
+    free(chosen->sets);
+    free(chosen->softmax);
+    free(chosen->source);
+    free(chosen);
 }
