@@ -287,8 +287,8 @@ static attsvm_status show(found *f, attsvm_error *err)
         { "trained", { .data = f->W, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
     };
     if (f->call->common->output)
-        TRY(attsvm_solution_save(f->solution, f->data, f->call->common->output, more,
-                                 f->W ? 2 : 1, err));
+        TRY(attsvm_solution_save(f->solution, f->data, f->call->common->output, more, f->W ? 2 : 1,
+                                 err));
     if (*f->options->dot)
         TRY(cli_write_text(f->options->dot, cli_graph_dot, f->graph, err));
     if (*f->options->svg)

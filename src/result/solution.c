@@ -201,8 +201,8 @@ static attsvm_status wrong_count(const reader *r, const attsvm_array *array, con
 {
     char shape[160];
     data_shape_text(array, shape, sizeof shape);
-    return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected %" PRId64 " values", name, shape,
-                expected);
+    return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected %" PRId64 " values", name,
+                shape, expected);
 }
 
 /* `count` (-1: any number of) values as doubles. */
@@ -233,8 +233,8 @@ static attsvm_status read_rows(reader *r, const char *name, int64_t columns, con
     if (array->ndim != 2 || array->shape[1] != columns) {
         char shape[160];
         data_shape_text(array, shape, sizeof shape);
-        return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected (m,%" PRId64 ")", name, shape,
-                    columns);
+        return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected (m,%" PRId64 ")", name,
+                    shape, columns);
     }
     *count = array->shape[0];
     TRY(keep(r, (size_t)*count, sizeof *rows, name, &rows));
@@ -314,7 +314,8 @@ static attsvm_status read_field(const io_json *json, const char *name, attsvm_sv
         memcpy((char *)s + f->offset, &number, sizeof number);
         read = true;
     }
-    return read ? ATTSVM_OK : fail(err, ATTSVM_E_FORMAT, "settings: %s is missing or has no valid value", name);
+    return read ? ATTSVM_OK
+                : fail(err, ATTSVM_E_FORMAT, "settings: %s is missing or has no valid value", name);
 }
 
 /* The settings array into claim->settings and the outcomes. */
