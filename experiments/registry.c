@@ -1,4 +1,4 @@
-/* The experiments in the order of the page: a line each. */
+/* The experiments in the order of the page.  A new one: a file in a subfolder, a line here. */
 #include "experiments/experiments.h"
 
 /* clang-format off */
