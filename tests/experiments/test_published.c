@@ -1,4 +1,4 @@
-/* The experiments against the published runs in ../shared/reference, iterate by iterate. */
+/* The experiments against the published runs in tests/reference, iterate by iterate. */
 #include "files.h"
 #include "reference.h"
 

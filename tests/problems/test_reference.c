@@ -1,5 +1,5 @@
 /*
- * The solutions and feasibility verdicts of ../shared/reference, to 1e-9 relative (1e-7 where the
+ * The solutions and feasibility verdicts of tests/reference, to 1e-9 relative (1e-7 where the
  * norm exceeds 1000), each proved to the checker.  Skipped where the folder is absent.
  */
 #include "reference.h"
@@ -211,16 +211,11 @@ static void check_sets(const attsvm_archive *archive, const char *prefix, int64_
     double s[64];
     int64_t top[16];
     attsvm_array relevant = array_of(archive, prefix, "relevant", k);
-    attsvm_array softmax = array_of(archive, prefix, "W_eps_s", k);
+    attsvm_array softmax = array_of(archive, prefix, "s", k); /* after 2000 steps, as `relevant` */
     int64_t n = relevant.shape[0], T = relevant.shape[1];
-    /* sets and softmax are those after 2000 steps */
-    attsvm_array steps = array_of(archive, "", "k", -1);
-    int64_t at = 0;
-    while (attsvm_array_get(&steps, at) != 2000)
-        at++;
     for (int64_t j = 0; j < n * T; j++) {
         O[j] = attsvm_array_get(&relevant, j) != 0;
-        s[j] = attsvm_array_get(&softmax, at * n * T + j);
+        s[j] = attsvm_array_get(&softmax, j);
     }
     for (int64_t i = 0; i < n; i++) {
         top[i] = 0;

@@ -1,4 +1,4 @@
-/* Verdicts of ../shared/reference/local_converge: the published setting with its seeds. */
+/* Verdicts of tests/reference/local_converge: the published setting with its seeds. */
 #include "reference.h"
 
 #include "theory/theory.h"

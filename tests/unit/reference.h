@@ -1,29 +1,15 @@
-/* Arrays and data sets of ../shared/reference; tests that need them are skipped where it is absent.
- */
+/* Arrays and data sets of tests/reference. */
 #ifndef ATTSVM_REFERENCE_H
 #define ATTSVM_REFERENCE_H
 
 #include "solved.h"
-
-#include <unistd.h>
-
-/* The folder may lie elsewhere: the environment names it. */
-static inline const char *folder(void)
-{
-    const char *named = getenv("ATTSVM_REFERENCE_DIR");
-    return named ? named : ATTSVM_REFERENCE;
-}
 
 static inline attsvm_archive *open_reference(const char *name)
 {
     char path[1024];
     attsvm_error err;
     attsvm_archive *archive;
-    snprintf(path, sizeof path, "%s/%s.npz", folder(), name);
-    if (access(path, R_OK) != 0) {
-        print_message("%s is not there\n", path);
-        skip();
-    }
+    snprintf(path, sizeof path, "%s/%s.npz", ATTSVM_REFERENCE, name);
     assert_ok(attsvm_archive_open(&archive, path, NULL, &err), err);
     return archive;
 }
