@@ -92,13 +92,18 @@ static bool show(void *context, const attsvm_train_info *info)
     return true;
 }
 
+/*
+ * Small random numbers to start from.  Many words occur in the same reviews: from 0, exact descent
+ * would keep their logits equal for ever, and rounding alone would choose among them.
+ */
 static attsvm_status train(cli_demo *d, const cli_call *call, attsvm_error *err)
 {
     attsvm_train_settings s;
     attsvm_train_settings_init(&s);
     s.model = ATTSVM_MODEL_VP;
     s.step = "ngd";
-    s.init = "zero";
+    s.init = "gauss:0.01";
+    s.seed = call->common->seed;
     s.record = "log";
     s.iters = STEPS;
     s.threads = call->common->threads;
@@ -181,15 +186,13 @@ const char *cli_demo_verdict(const cli_demo *d)
     switch (d->verdict.kind) {
     case ATTSVM_VERDICT_GLOBAL:
         return "In every review attention picked the word that tells most about the label, and the "
-               "layer went where the theory says it must.";
+               "direction of p approaches the one that the theory predicts.";
     case ATTSVM_VERDICT_LOCAL:
         return "Attention settled on words that no near rival beats: a stable answer, though in "
-               "some "
-               "reviews another word tells more about the label. The layer went where the theory "
-               "says it must.";
+               "some reviews another word tells more about the label.";
     case ATTSVM_VERDICT_NOT_LOCAL:
-        return "Attention picked words with a better rival near by; the theory says that it would "
-               "leave them with more steps.";
+        return "Attention picked words with a better rival near by: with more steps it should "
+               "leave them.";
     case ATTSVM_VERDICT_UNSATURATED:
         return "Attention has not settled on one word in every review yet.";
     default: return "There is no verdict.";

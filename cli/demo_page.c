@@ -136,9 +136,11 @@ void cli_demo_page(FILE *out, const void *what)
             "<h1>Which word decides?</h1>\n<p>%" PRId64
             " short reviews, half good, half bad. A tiny "
             "attention layer learns to tell them apart by spreading its attention over the words. "
-            "At the start every word of a review gets the same share; after %" PRId64
-            " steps of normalised gradient descent one word has it all.</p>\n",
-            d->n, iter[last]);
+            "At the start every word of a review gets about the same share; after %" PRId64
+            " steps of normalised gradient descent %s.</p>\n",
+            d->n, iter[last],
+            d->verdict.kind == ATTSVM_VERDICT_UNSATURATED ? "most have settled on one word"
+                                                          : "one word has it all");
     draw_panel(out, d, draw_attention, "attention on the picked words over the steps");
     draw_panel(out, d, draw_course, "agreement with the max-margin direction over the steps");
     fprintf(out,

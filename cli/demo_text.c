@@ -70,11 +70,8 @@ static void print_course(const cli_demo *d)
         double mean = 0;
         for (int64_t i = 0; i < d->n; i++)
             mean += softmax[k * d->n + i] / (double)d->n;
-        if (k == 0)
-            printf("  %6d       -   %20.1f%%   %11.1f   %25s\n", 0, 100 * mean, 0.0, "-");
-        else
-            printf("  %6" PRId64 "   %4.0f%%   %20.1f%%   %11.1f   %25.4f\n", iter[k],
-                   100 * accuracy[k], 100 * mean, norm[k], d->correlation[k]);
+        printf("  %6" PRId64 "   %4.0f%%   %20.1f%%   %11.1f   %25.4f\n", iter[k],
+               100 * accuracy[k], 100 * mean, norm[k], d->correlation[k]);
     }
 }
 
@@ -102,9 +99,9 @@ static void print_certificate(const cli_demo *d, bool colour)
     title("Why these words? The theory, and a proof", colour);
     snprintf(
         text, sizeof text,
-        "The longer it trains, the longer p gets; it never arrives. But its direction does: it "
-        "must approach the shortest p for which the picked word stands above its rivals by a "
-        "fixed margin (where v has room to spare, above is enough). That is a support vector "
+        "The longer it trains, the longer p gets; it never arrives. But its direction should: the "
+        "theory predicts that of the shortest p for which the picked word stands above its rivals "
+        "by a fixed margin (where v has room to spare, above is enough). That is a support vector "
         "machine, and it can be solved without any training. Solved: margin %.6g. An independent "
         "checker went through all "
         "rows of it: %s (relative gap at most %.0e).",
@@ -127,7 +124,8 @@ void cli_demo_print(const cli_demo *d, bool colour)
              "%" PRId64
              " short reviews, half good, half bad. A tiny attention layer reads each: it "
              "spreads its attention over the words and judges by those that it attends to. "
-             "Nobody tells it which words matter; at the start all get the same share:",
+             "Nobody tells it which words matter; it starts from small random numbers, so that at "
+             "first all get about the same share:",
              d->n);
     say(text);
     print_reviews(d, 0, colour);

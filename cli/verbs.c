@@ -137,8 +137,9 @@ const cli_verb cli_verbs[] = {
       "words, edges, cyclic, norm, margin, gap, checked, finite_norm, finite_loss, "
       "finite_gradient, finite_error, correlation, together, R, loss, iters." },
     { "demo", "see it happen on two hundred reviews", "", TABLES(NULL), "attsvm demo", cli_demo_run,
-      "Trains an attention layer on two hundred short reviews that come with the program, shows "
-      "which words it attends to, solves the max-margin problem that it should converge to, checks "
+      "Trains an attention layer on two hundred short reviews that come with the program, from "
+      "small random numbers (--seed), shows which words it attends to, solves the max-margin "
+      "problem that it should converge to, checks "
       "the proof, and says how well they agree. Writes a page with pictures: -o names it, "
       "attsvm-demo.html by default. JSON keys: kind, accuracy, attention, correlation, angle, "
       "efficiency, margin, gap, checked, reviews, words, iters, page." },
