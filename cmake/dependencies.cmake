@@ -1,7 +1,6 @@
 # Everything we stand on, found once.  `tools/setup` installs it by Debian package name.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-find_package(OpenMP COMPONENTS C)
 pkg_check_modules(zip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 
@@ -31,9 +30,6 @@ target_link_libraries(attsvm_dependencies INTERFACE ${ATTSVM_LAPACKE} ${ATTSVM_O
                       ${ATTSVM_CLP} PkgConfig::zip PkgConfig::jansson Threads::Threads m)
 target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${ATTSVM_CBLAS_INCLUDE}
                            ${ATTSVM_LAPACKE_INCLUDE} ${ATTSVM_CLP_INCLUDE})
-if(OpenMP_C_FOUND)
-    target_link_libraries(attsvm_dependencies INTERFACE OpenMP::OpenMP_C)
-endif()
 if(ATTSVM_MPI)
     find_package(MPI REQUIRED COMPONENTS C)
     target_link_libraries(attsvm_dependencies INTERFACE MPI::MPI_C)
@@ -42,8 +38,7 @@ endif()
 # The same by bare names, for those who link the installed archive.  libzip's and lapack's own
 # .pc files would add libraries (bz2, ssl, gfortran) that their -dev packages do not bring and that
 # only a wholly static program needs.
-set(attsvm_archive_needs lapacke openblas Clp zip jansson ${OpenMP_C_LIB_NAMES} ${MPI_C_LIB_NAMES}
-                         pthread m)
+set(attsvm_archive_needs lapacke openblas Clp zip jansson ${MPI_C_LIB_NAMES} pthread m)
 list(REMOVE_DUPLICATES attsvm_archive_needs)
 
 # Debian lets an administrator swap libopenblas.so.0 for another flavour.  What we install looks

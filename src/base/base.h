@@ -180,12 +180,32 @@ int base_cores(void);
 int base_threads(int64_t setting);
 
 /*
- * Calls body(context, block, worker) for every block in 0..blocks-1, on `threads` threads;
- * worker < threads tells scratch space apart.  What a block computes must not depend on the
+ * Calls body(context, block, worker) for every block in 0..blocks-1, on at most `threads` threads,
+ * fewer where the work is small or other programs take the cores; worker < threads tells scratch
+ * space apart.  What a block computes must not depend on the
  * worker or on other blocks.
  */
 typedef void base_block_body(void *context, int64_t block, int worker);
 void base_parallel(int threads, int64_t blocks, base_block_body *body, void *context);
+
+/*
+ * One such loop, shared with the helper threads of this process (threads.c).  base_parallel chooses
+ * the number of threads; nobody else needs this.
+ */
+typedef struct base_job {
+    base_block_body *body;
+    void *context;
+    int64_t next, blocks; /* blocks next..blocks-1 are left                        */
+    int threads;          /* at most, the caller's included                        */
+    bool measured;        /* wanted: the processor time of all threads ...         */
+    double seconds;       /* ... is added here                                     */
+    int workers;          /* threads that have joined; the rest is for threads.c   */
+    unsigned finished;    /* of them, without the caller's                         */
+    struct base_job *other;
+} base_job;
+void base_job_run(base_job *job);
+/* Whether this thread is at work on a block of such a loop: loops within run on one thread. */
+bool base_inside_block(void);
 
 /*
  * Items lo..hi-1 of block `block`, when `items` items are cut into `blocks` blocks.  The cut
