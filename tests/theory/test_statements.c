@@ -1,6 +1,6 @@
 /*
  * Statements of theory, section 6, each a test named after it, with fixed seeds.  Elsewhere: 4, 5
- * and 11 in tests/unit/test_train.c (growth_of_the_norm, matrix_and_prompt_descend_alike,
+ * and 11 in tests/unit/train/test_train.c (growth_of_the_norm, matrix_and_prompt_descend_alike,
  * losses_share_their_limit).
  */
 #include "generated.h"
