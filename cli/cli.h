@@ -5,7 +5,8 @@
 #ifndef ATTSVM_CLI_H
 #define ATTSVM_CLI_H
 
-#include "io/io.h"
+#include "dist/dist.h"
+#include "io/json.h"
 
 /* --------------------------------------------------------------------------- verbs */
 

@@ -18,7 +18,7 @@ static const struct {
 char cli_letter(const field *f)
 {
     for (size_t k = 0; k < sizeof letters / sizeof *letters; k++)
-        if (base_settings_find(&cli_common_table, letters[k].name) == f)
+        if (attsvm_settings_find(&cli_common_table, letters[k].name) == f)
             return letters[k].letter;
     return 0;
 }
@@ -37,7 +37,7 @@ static const field *find_field(const cli_verb *verb, const char *name, int *tabl
     const settings_table *t;
     *table = 0;
     for (int k = 0; (t = cli_table(verb, k)); k++) {
-        const field *f = base_settings_find(t, name);
+        const field *f = attsvm_settings_find(t, name);
         *table = k;
         if (f)
             return f;
@@ -75,7 +75,7 @@ const char *cli_placeholder(const field *f)
 void cli_field_range(const field *f, char *out, size_t size)
 {
     char range[256];
-    base_settings_range(f, range, sizeof range);
+    attsvm_setting_range(f, range, sizeof range);
     size_t used = 0;
     for (const char *c = range; *c && used + 2 < size; c++) {
         bool between = *c == '|';
@@ -162,7 +162,7 @@ static attsvm_status set_field(const reader *r, const field *f, const char *valu
     call->given[call->given_count++] = f;
     const settings_table *t;
     for (int k = 0; (t = cli_table(call->verb, k)); k++) {
-        const field *same = base_settings_find(t, f->name);
+        const field *same = attsvm_settings_find(t, f->name);
         if (!same)
             continue;
         attsvm_status status = t->set ? t->set(call->settings[k], same->name, value, NULL)
@@ -315,10 +315,10 @@ static attsvm_status check_checkpoint(const cli_call *call, attsvm_error *err)
 {
     char file[4096] = "", init[4096] = "";
     for (int k = 0; cli_table(call->verb, k); k++) {
-        const field *checkpoint = base_settings_find(cli_table(call->verb, k), "checkpoint");
+        const field *checkpoint = attsvm_settings_find(cli_table(call->verb, k), "checkpoint");
         if (!checkpoint)
             continue;
-        const field *start = base_settings_find(cli_table(call->verb, k), "init");
+        const field *start = attsvm_settings_find(cli_table(call->verb, k), "init");
         base_settings_print(checkpoint, call->settings[k], file, sizeof file);
         base_settings_print(start, call->settings[k], init, sizeof init);
     }
@@ -352,7 +352,7 @@ static attsvm_status allocate_call(cli_call *call, int argc, attsvm_error *err)
     for (size_t k = 0; k < tables; k++) {
         const settings_table *t = cli_table(call->verb, (int)k);
         TRY(base_allocate(&call->settings[k], 1, t->size, "settings", err));
-        base_settings_init(t, call->settings[k]);
+        attsvm_settings_init(t, call->settings[k]);
     }
     call->common = call->settings[tables - 1];
     return ATTSVM_OK;

@@ -18,30 +18,29 @@ const settings_table cli_generate_table = { "generate options", generate_fields,
 /* The name of a choice setting's value. */
 static void choice_text(const attsvm_generate_settings *s, const char *name, char *out, size_t size)
 {
-    base_settings_print(base_settings_find(&data_generate_table, name), s, out, size);
+    attsvm_settings_get(&attsvm_generate_table, s, name, out, size);
 }
 
-static attsvm_status print_json(const char *path, const data_generator *g, attsvm_error *err)
+static attsvm_status print_json(const char *path, const attsvm_generator_info *g, attsvm_error *err)
 {
-    const attsvm_generate_settings *s = data_generator_settings(g);
-    const attsvm_named_array *arrays;
-    int64_t count = data_generator_arrays(g, &arrays), bytes = 0;
+    const attsvm_generate_settings *s = &g->settings;
+    int64_t bytes = 0;
     char kind[32], dtype[32];
     choice_text(s, "kind", kind, sizeof kind);
     choice_text(s, "dtype", dtype, sizeof dtype);
     io_json *json = io_json_object(), *list = io_json_object();
-    for (int64_t k = 0; k < count; k++) {
-        if (!io_holds(path, arrays[k].name))
+    for (int64_t k = 0; k < g->count; k++) {
+        if (!attsvm_format_holds(path, g->arrays[k].name))
             continue;
-        io_json_set(list, arrays[k].name, cli_array_json(&arrays[k].array));
-        bytes += cli_array_bytes(&arrays[k].array);
+        io_json_set(list, g->arrays[k].name, cli_array_json(&g->arrays[k].array));
+        bytes += cli_array_bytes(&g->arrays[k].array);
     }
     io_json_set(json, "file", io_json_text(path));
     io_json_set(json, "kind", io_json_text(kind));
     io_json_set(json, "n", io_json_integer(s->n));
     io_json_set(json, "T", io_json_integer(s->T));
     io_json_set(json, "d", io_json_integer(s->d));
-    io_json_set(json, "tokens", io_json_integer(data_generator_tokens(g)));
+    io_json_set(json, "tokens", io_json_integer(g->tokens));
     io_json_set(json, "dtype", io_json_text(dtype));
     io_json_set(json, "seed", io_json_integer(s->seed));
     io_json_set(json, "bytes", io_json_integer(bytes));
@@ -51,25 +50,23 @@ static attsvm_status print_json(const char *path, const data_generator *g, attsv
     return status;
 }
 
-static void print_arrays(const char *path, const data_generator *g)
+static void print_arrays(const char *path, const attsvm_generator_info *g)
 {
-    const attsvm_named_array *arrays;
-    int64_t count = data_generator_arrays(g, &arrays);
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < g->count; k++) {
         char shape[64], size[32];
-        data_shape_text(&arrays[k].array, shape, sizeof shape);
-        cli_bytes((double)cli_array_bytes(&arrays[k].array), size, sizeof size);
-        if (io_holds(path, arrays[k].name))
-            printf("  %-10s%-9s%-20s%s\n", arrays[k].name, attsvm_dtype_name(arrays[k].array.dtype),
-                   shape, size);
+        attsvm_array_shape_text(&g->arrays[k].array, shape, sizeof shape);
+        cli_bytes((double)cli_array_bytes(&g->arrays[k].array), size, sizeof size);
+        if (attsvm_format_holds(path, g->arrays[k].name))
+            printf("  %-10s%-9s%-20s%s\n", g->arrays[k].name,
+                   attsvm_dtype_name(g->arrays[k].array.dtype), shape, size);
         else
-            printf("  %-10sleft out: a table holds tokens and labels only\n", arrays[k].name);
+            printf("  %-10sleft out: a table holds tokens and labels only\n", g->arrays[k].name);
     }
 }
 
-static void print_text(const char *path, const data_generator *g)
+static void print_text(const char *path, const attsvm_generator_info *g)
 {
-    const attsvm_generate_settings *s = data_generator_settings(g);
+    const attsvm_generate_settings *s = &g->settings;
     char kind[32], lengths[64];
     choice_text(s, "kind", kind, sizeof kind);
     if (s->T_min > 0)
@@ -86,17 +83,18 @@ static void print_text(const char *path, const data_generator *g)
 attsvm_status cli_generate(cli_call *call, attsvm_error *err)
 {
     const generate_options *options = cli_settings(call, &cli_generate_table);
-    io_write_options writing = { .deflate = options->deflate };
     const char *path = call->common->output;
-    data_generator *g;
-    TRY(data_generator_create(&g, cli_settings(call, &data_generate_table), err));
+    attsvm_generator *g;
+    TRY(attsvm_generator_create(&g, cli_settings(call, &attsvm_generate_table), err));
     cli_progress progress = cli_progress_start(call, "generate");
-    attsvm_status status = io_write_generated(path, g, &writing, cli_progress_show, &progress, err);
+    attsvm_status status =
+        attsvm_generator_write(g, path, options->deflate, cli_progress_show, &progress, err);
     cli_progress_end(&progress);
+    const attsvm_generator_info info = attsvm_generator_describe(g);
     if (status == ATTSVM_OK && call->common->json)
-        status = print_json(path, g, err);
+        status = print_json(path, &info, err);
     else if (status == ATTSVM_OK && !call->common->quiet)
-        print_text(path, g);
-    data_generator_free(g);
+        print_text(path, &info);
+    attsvm_generator_free(g);
     return status;
 }

@@ -13,21 +13,13 @@ attsvm_status cli_write_text(const char *path, cli_printer *draw, const void *wh
 {
     char *text = NULL;
     size_t size = 0;
-    io_file *file;
     FILE *memory = open_memstream(&text, &size);
     if (!memory)
         return fail(err, ATTSVM_E_MEMORY, "%s: no memory for its text", path);
     draw(memory, what);
     bool whole = fclose(memory) == 0;
-    attsvm_status status = whole ? io_file_create(&file, path, err)
+    attsvm_status status = whole ? attsvm_file_write(path, text, size, err)
                                  : fail(err, ATTSVM_E_MEMORY, "%s: no memory for its text", path);
-    if (status == ATTSVM_OK) {
-        status = io_file_write(file, text, size, err);
-        if (status == ATTSVM_OK)
-            status = io_file_commit(file, err);
-        else
-            io_file_abandon(file);
-    }
     free(text);
     return status;
 }

@@ -50,7 +50,7 @@ static attsvm_status open_report(report *r, attsvm_error *err)
     }
     attsvm_status status = attsvm_data_create(&r->data, r->arrays, r->count, r->reading, err);
     if (status != ATTSVM_OK)
-        return base_fail_in(err, status, io_path_tail(r->path));
+        return base_fail_in(err, status, base_path_tail(r->path));
     r->info = attsvm_data_describe(r->data);
     return ATTSVM_OK;
 }
@@ -105,8 +105,8 @@ static attsvm_status print_json(const report *r, attsvm_error *err)
     for (int64_t k = 0; k < r->count; k++)
         if (is_ignored(r, r->arrays[k].name))
             io_json_append(ignored, io_json_text(r->arrays[k].name));
-    for (int64_t k = 0; k < r->archive->foreign_count; k++)
-        io_json_append(ignored, io_json_text(r->archive->foreign[k]));
+    for (int64_t k = 0; attsvm_archive_skipped(r->archive, k); k++)
+        io_json_append(ignored, io_json_text(attsvm_archive_skipped(r->archive, k)));
     io_json_set(json, "file", io_json_text(r->path));
     io_json_set(json, "n", io_json_integer(info->n));
     io_json_set(json, "T_min", io_json_integer(info->T_min));
@@ -130,6 +130,7 @@ static attsvm_status print_json(const report *r, attsvm_error *err)
 /* ----------------------------------------------------------------------------- text */
 
 enum { MOST_BARS = 8, BAR_WIDTH = 40, TEXT_WIDTH = 80 };
+enum { MANY_BYTES = 1 << 20 }; /* copied arrays worth a hint that they could be mapped */
 
 static void print_summary(const report *r)
 {
@@ -199,7 +200,7 @@ static void print_arrays(const report *r)
         if (is_ignored(r, named->name))
             continue;
         char shape[160], size[32];
-        data_shape_text(&named->array, shape, sizeof shape);
+        attsvm_array_shape_text(&named->array, shape, sizeof shape);
         cli_bytes((double)cli_array_bytes(&named->array), size, sizeof size);
         printf("  %-9s%-9s%-18s%8s  %-8s%s\n", named->name, attsvm_dtype_name(named->array.dtype),
                shape, size, attsvm_archive_is_mapped(r->archive, k) ? "mapped" : "copied",
@@ -210,8 +211,8 @@ static void print_arrays(const report *r)
 /* One more of a list that is broken into lines; returns the column behind it. */
 static int print_one_ignored(int column, const char *array, const char *what)
 {
-    char name[IO_NAME_SIZE], text[256];
-    io_printable(array, name); /* it may be anything */
+    char name[BASE_NAME_SIZE], text[256];
+    base_printable(array, name); /* it may be anything */
     int length = snprintf(text, sizeof text, "%s %s", name, what);
     bool breaks = column > 0 && column + 2 + length > TEXT_WIDTH;
     if (column == 0)
@@ -229,11 +230,12 @@ static void print_ignored(const report *r)
         char shape[160];
         if (!is_ignored(r, named->name))
             continue;
-        data_shape_text(&named->array, shape, sizeof shape);
+        attsvm_array_shape_text(&named->array, shape, sizeof shape);
         column = print_one_ignored(column, named->name, shape);
     }
-    for (int64_t k = 0; k < r->archive->foreign_count; k++)
-        column = print_one_ignored(column, r->archive->foreign[k], "(cannot be read)");
+    for (int64_t k = 0; attsvm_archive_skipped(r->archive, k); k++)
+        column =
+            print_one_ignored(column, attsvm_archive_skipped(r->archive, k), "(cannot be read)");
     if (column > 0)
         putchar('\n');
 }
@@ -251,7 +253,7 @@ static void print_hints(const report *r)
            r->reading->verify ? "; the stored checksums are right" : "");
     if (!r->reading->verify && r->mapped_bytes > 0 && ends_in_npz(r->path))
         printf("Mapped arrays are not checked against their checksums; --verify does that.\n");
-    if (r->copied_bytes >= IO_MAP_FROM)
+    if (r->copied_bytes >= MANY_BYTES)
         printf("What is copied is in memory; `attsvm info %s -o other.npz` makes a file that can "
                "be mapped.\n",
                r->path);
@@ -288,7 +290,7 @@ static void print_text(const report *r)
 
 attsvm_status cli_info(cli_call *call, attsvm_error *err)
 {
-    report r = { .path = call->arguments[0], .reading = cli_settings(call, &base_read_table) };
+    report r = { .path = call->arguments[0], .reading = cli_settings(call, &attsvm_read_table) };
     attsvm_status status = open_report(&r, err);
     if (status == ATTSVM_OK && call->common->output)
         status = attsvm_archive_write(call->common->output, r.arrays, r.count, err);

@@ -4,9 +4,6 @@
  * help says where they count from the same table.
  */
 #include "cli.h"
-#include "svm/svm.h"
-#include "theory/theory.h"
-#include "train/train.h"
 
 #include <assert.h>
 #include <string.h>
@@ -21,49 +18,53 @@ typedef struct need {
 } need;
 
 static const need needs[] = {
-    { &train_table, "max_step", "step", "polyak", "with --step polyak", TOLD },
-    { &train_table, "lstar", "step", "polyak", "with --step polyak", REFUSED },
-    { &train_table, "every", "checkpoint", "!", "with --checkpoint", TOLD },
-    { &train_table, "resume", "checkpoint", "!", "with --checkpoint", REFUSED },
-    { &train_table, "query", "model", "W|KQ|vW|vKQ", "with --model W, KQ, vW, vKQ", REFUSED },
-    { &train_table, "rank", "model", "KQ|vKQ", "with --model KQ, vKQ", REFUSED },
-    { &theory_joint_table, "samples", "model", "vp|vpW", "with --model vp, vpW", TOLD },
-    { &theory_joint_table, "samples", "head", "linear", "with --head linear", TOLD },
-    { &theory_joint_table, "descent", "model", "vp|vpW", "with --model vp, vpW", TOLD },
-    { &theory_joint_table, "descent", "head", "linear", "with --head linear", TOLD },
-    { &svm_table, "q", "norm", "lq", "with --norm lq", TOLD },
-    { &svm_table, "kappa", "head", "concave", "with --head concave", TOLD },
-    { &svm_table, "query", "problem", "W|multi|finite", "with --problem W, multi, finite", TOLD },
-    { &svm_table, "query_token", "problem", "W|multi|finite", "with --problem W, multi, finite",
+    { &attsvm_train_table, "max_step", "step", "polyak", "with --step polyak", TOLD },
+    { &attsvm_train_table, "lstar", "step", "polyak", "with --step polyak", REFUSED },
+    { &attsvm_train_table, "every", "checkpoint", "!", "with --checkpoint", TOLD },
+    { &attsvm_train_table, "resume", "checkpoint", "!", "with --checkpoint", REFUSED },
+    { &attsvm_train_table, "query", "model", "W|KQ|vW|vKQ", "with --model W, KQ, vW, vKQ",
+      REFUSED },
+    { &attsvm_train_table, "rank", "model", "KQ|vKQ", "with --model KQ, vKQ", REFUSED },
+    { &attsvm_joint_table, "samples", "model", "vp|vpW", "with --model vp, vpW", TOLD },
+    { &attsvm_joint_table, "samples", "head", "linear", "with --head linear", TOLD },
+    { &attsvm_joint_table, "descent", "model", "vp|vpW", "with --model vp, vpW", TOLD },
+    { &attsvm_joint_table, "descent", "head", "linear", "with --head linear", TOLD },
+    { &attsvm_svm_table, "q", "norm", "lq", "with --norm lq", TOLD },
+    { &attsvm_svm_table, "kappa", "head", "concave", "with --head concave", TOLD },
+    { &attsvm_svm_table, "query", "problem", "W|multi|finite", "with --problem W, multi, finite",
       TOLD },
-    { &svm_table, "query_token", "query", "given|token", "with --query token", TOLD },
-    { &svm_table, "duplicates", "problem", "!v", "with other problems than v", TOLD },
-    { &svm_table, "threshold", "problem", "multi|finite", "with --problem multi, finite", TOLD },
-    { &svm_table, "threshold", "select", "!|opt|ids|sets", "with a result as --select", TOLD },
-    { &theory_enumerate_table, "most", "enumerate", "yes", "with --enumerate", TOLD },
-    { &theory_enumerate_table, "searches", "enumerate", "yes", "with --enumerate", TOLD },
-    { &theory_enumerate_table, "steps", "enumerate", "yes", "with --enumerate", TOLD },
-    { &theory_path_table, "ratio", "model", "vp", "with --model vp", TOLD },
-    { &theory_path_table, "ratio", "head_radius", "0", "without --head-radius", TOLD },
-    { &theory_path_table, "head_radius", "model", "vp", "with --model vp", REFUSED },
-    { &theory_path_table, "query", "model", "W|KQ", "with --model W, KQ", REFUSED },
-    { &theory_path_table, "rank", "model", "KQ", "with --model KQ", REFUSED },
-    { &theory_path_table, "threshold", "head", "!linear", "with --head relu, concave", TOLD },
+    { &attsvm_svm_table, "query_token", "problem", "W|multi|finite",
+      "with --problem W, multi, finite", TOLD },
+    { &attsvm_svm_table, "query_token", "query", "given|token", "with --query token", TOLD },
+    { &attsvm_svm_table, "duplicates", "problem", "!v", "with other problems than v", TOLD },
+    { &attsvm_svm_table, "threshold", "problem", "multi|finite", "with --problem multi, finite",
+      TOLD },
+    { &attsvm_svm_table, "threshold", "select", "!|opt|ids|sets", "with a result as --select",
+      TOLD },
+    { &attsvm_enumerate_table, "most", "enumerate", "yes", "with --enumerate", TOLD },
+    { &attsvm_enumerate_table, "searches", "enumerate", "yes", "with --enumerate", TOLD },
+    { &attsvm_enumerate_table, "steps", "enumerate", "yes", "with --enumerate", TOLD },
+    { &attsvm_path_table, "ratio", "model", "vp", "with --model vp", TOLD },
+    { &attsvm_path_table, "ratio", "head_radius", "0", "without --head-radius", TOLD },
+    { &attsvm_path_table, "head_radius", "model", "vp", "with --model vp", REFUSED },
+    { &attsvm_path_table, "query", "model", "W|KQ", "with --model W, KQ", REFUSED },
+    { &attsvm_path_table, "rank", "model", "KQ", "with --model KQ", REFUSED },
+    { &attsvm_path_table, "threshold", "head", "!linear", "with --head relu, concave", TOLD },
     { &cli_graph_table, "lr", "trained", "", "without --trained", TOLD },
     { &cli_graph_table, "iters", "trained", "", "without --trained", TOLD },
-    { &data_generate_table, "push", "kind", "planted-p|planted-W",
+    { &attsvm_generate_table, "push", "kind", "planted-p|planted-W",
       "with --kind planted-p, planted-W", TOLD },
-    { &data_generate_table, "optimal", "kind", "planted-p|planted-W",
+    { &attsvm_generate_table, "optimal", "kind", "planted-p|planted-W",
       "with --kind planted-p, planted-W", TOLD },
-    { &data_generate_table, "noise", "kind", "clusters", "with --kind clusters", TOLD },
-    { &data_generate_table, "vocabulary", "kind", "vocabulary|onehot|ntp|clusters",
+    { &attsvm_generate_table, "noise", "kind", "clusters", "with --kind clusters", TOLD },
+    { &attsvm_generate_table, "vocabulary", "kind", "vocabulary|onehot|ntp|clusters",
       "with --kind vocabulary, onehot, ntp, clusters", TOLD },
 };
 enum { NEEDS = sizeof needs / sizeof *needs };
 
 static bool is_about(const need *n, const field *f)
 {
-    return base_settings_find(n->table, n->flag) == f;
+    return attsvm_settings_find(n->table, n->flag) == f;
 }
 
 /* Whether `value`, up to a colon, is in "a|b|c"; the empty value is where an entry is empty. */
@@ -86,7 +87,7 @@ static void print_setting(const cli_call *call, const char *name, char *out, siz
     const settings_table *t;
     const field *f = NULL;
     for (int k = 0; !f && (t = cli_table(call->verb, k)); k++)
-        if ((f = base_settings_find(t, name)))
+        if ((f = attsvm_settings_find(t, name)))
             base_settings_print(f, call->settings[k], out, size);
     assert(f);
 }

@@ -69,7 +69,7 @@ static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
     };
     attsvm_path_info info = attsvm_path_describe(path);
     char name[8];
-    base_settings_print(base_settings_find(&theory_path_table, "model"), s, name, sizeof name);
+    base_settings_print(attsvm_settings_find(&attsvm_path_table, "model"), s, name, sizeof name);
     io_json *json = io_json_object();
     io_json_set(json, "file", io_json_text(file));
     io_json_set(json, "model", io_json_text(name));
@@ -177,7 +177,7 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
 {
     attsvm_path_info info = attsvm_path_describe(path);
     char name[8];
-    base_settings_print(base_settings_find(&theory_path_table, "model"), s, name, sizeof name);
+    base_settings_print(attsvm_settings_find(&attsvm_path_table, "model"), s, name, sizeof name);
     bool is_joint = s->model == ATTSVM_MODEL_VP, sets = info.kept >= 0;
     printf("%s: model %s, %s loss, %s head, %" PRId64 " terms\n\n", file, name, s->loss, s->head,
            info.terms);
@@ -240,7 +240,7 @@ static attsvm_status write_arrays(const char *output, const attsvm_path *path, a
 
 attsvm_status cli_path(cli_call *call, attsvm_error *err)
 {
-    const attsvm_path_settings *s = cli_settings(call, &theory_path_table);
+    const attsvm_path_settings *s = cli_settings(call, &attsvm_path_table);
     const path_options *options = cli_settings(call, &cli_path_table);
     const char *file = call->arguments[0];
     attsvm_read_settings reading;

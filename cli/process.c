@@ -44,7 +44,8 @@ attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data 
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     reading.memory = call->common->memory;
-    return io_data_read(out, path, &reading, call->comm, err);
+    reading.comm = call->comm;
+    return attsvm_data_read(out, path, &reading, err);
 }
 
 attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const char *file,

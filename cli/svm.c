@@ -87,9 +87,9 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
     const attsvm_svm_info *info = &s->info;
     io_json *json = io_json_object();
     char problem[16], norm[16];
-    base_settings_print(base_settings_find(&svm_table, "problem"), &s->claim.settings, problem,
-                        sizeof problem);
-    base_settings_print(base_settings_find(&svm_table, "norm"), &s->claim.settings, norm,
+    base_settings_print(attsvm_settings_find(&attsvm_svm_table, "problem"), &s->claim.settings,
+                        problem, sizeof problem);
+    base_settings_print(attsvm_settings_find(&attsvm_svm_table, "norm"), &s->claim.settings, norm,
                         sizeof norm);
     io_json_set(json, "status", io_json_text(attsvm_outcome_name(info->outcome)));
     io_json_set(json, "norm", io_json_number(info->norm));
@@ -146,7 +146,7 @@ static attsvm_status show(cli_call *call, const attsvm_data *data, const attsvm_
 
 attsvm_status cli_svm(cli_call *call, attsvm_error *err)
 {
-    const attsvm_svm_settings *settings = cli_settings(call, &svm_table);
+    const attsvm_svm_settings *settings = cli_settings(call, &attsvm_svm_table);
     const svm_options *options = cli_settings(call, &cli_svm_table);
     attsvm_data *data;
     attsvm_chosen *chosen = NULL;

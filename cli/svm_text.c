@@ -9,7 +9,8 @@ enum { MOST_SHOWN = 5, WIDTH = 80 };
 
 static const char *setting(const cli_solved *s, const char *name, char *out, size_t size)
 {
-    base_settings_print(base_settings_find(&svm_table, name), &s->claim.settings, out, size);
+    base_settings_print(attsvm_settings_find(&attsvm_svm_table, name), &s->claim.settings, out,
+                        size);
     return out;
 }
 

@@ -123,7 +123,8 @@ static attsvm_status print_json(const findings *f, attsvm_error *err)
     const attsvm_optimality *o = &f->optimality;
     io_json *json = io_json_object();
     char norm[16];
-    base_settings_print(base_settings_find(&svm_table, "norm"), &f->svm, norm, sizeof norm);
+    base_settings_print(attsvm_settings_find(&attsvm_svm_table, "norm"), &f->svm, norm,
+                        sizeof norm);
     io_json_set(json, "opt", io_json_integers(f->opt, f->terms));
     io_json_set(json, "selected", io_json_integers(f->alpha, f->terms));
     io_json_set(json, "support", support_json(f));
@@ -342,7 +343,7 @@ static attsvm_status show(const cli_call *call, const findings *f, attsvm_error 
 
 attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
 {
-    const attsvm_svm_settings *svm = cli_settings(call, &svm_table);
+    const attsvm_svm_settings *svm = cli_settings(call, &attsvm_svm_table);
     const tokens_options *options = cli_settings(call, &cli_tokens_table);
     attsvm_read_settings reading;
     attsvm_data *data;
@@ -352,7 +353,7 @@ attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
         return fail(err, ATTSVM_E_ARG, "--problem is p or W: scores are those of a fixed head");
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
     findings f = { .file = call->arguments[0], .data = data, .svm = *svm };
-    attsvm_status status = find(&f, options, cli_settings(call, &theory_enumerate_table), err);
+    attsvm_status status = find(&f, options, cli_settings(call, &attsvm_enumerate_table), err);
     if (status == ATTSVM_E_DATA && strncmp(err->message, f.file, strlen(f.file)) != 0)
         base_fail_in(err, status, f.file);
     if (status == ATTSVM_OK)

@@ -75,7 +75,7 @@ static attsvm_status print_json(const cli_call *call, const char *path,
     attsvm_train_info info = attsvm_train_describe(train);
     const attsvm_array *ids = attsvm_train_find(train, "ids");
     char name[8];
-    base_settings_print(base_settings_find(&train_table, "model"), s, name, sizeof name);
+    base_settings_print(attsvm_settings_find(&attsvm_train_table, "model"), s, name, sizeof name);
     io_json *json = io_json_object();
     io_json_set(json, "file", io_json_text(path));
     io_json_set(json, "model", io_json_text(name));
@@ -148,7 +148,7 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     attsvm_train_info info = attsvm_train_describe(train);
     const char *norm = predicted_norm(s);
     char name[8];
-    base_settings_print(base_settings_find(&train_table, "model"), s, name, sizeof name);
+    base_settings_print(attsvm_settings_find(&attsvm_train_table, "model"), s, name, sizeof name);
     printf("%s: model %s, step %s, %s loss, %" PRId64 " terms\n\n", path, name, s->step, s->loss,
            info.terms);
     print_end(&info);
@@ -167,7 +167,7 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
 
 attsvm_status cli_train(cli_call *call, attsvm_error *err)
 {
-    const attsvm_train_settings *s = cli_settings(call, &train_table);
+    const attsvm_train_settings *s = cli_settings(call, &attsvm_train_table);
     const char *path = call->arguments[0];
     attsvm_data *data = NULL;
     attsvm_train *train = NULL;

@@ -1,9 +1,6 @@
 /* The verbs, an entry each, and what they have in common. */
 #include "cli.h"
 #include "experiments/experiments.h"
-#include "svm/svm.h"
-#include "theory/theory.h"
-#include "train/train.h"
 
 #include <string.h>
 
@@ -11,7 +8,7 @@
 
 const cli_verb cli_verbs[] = {
     { "generate", "make a random data set", "-o FILE",
-      TABLES(&data_generate_table, &cli_generate_table, NULL),
+      TABLES(&attsvm_generate_table, &cli_generate_table, NULL),
       "attsvm generate --kind planted-p --n 1000 --T 16 --d 32 -o planted.npz", cli_generate,
       "Writes tokens X (or a table E with its index tokens), labels Y, a head v, and where asked "
       "for "
@@ -19,14 +16,14 @@ const cli_verb cli_verbs[] = {
       "separates it, planted_p or planted_W. Values depend on the settings alone: not on the "
       "machine, the number of threads or the format of the file. JSON keys: n, T, d, tokens, kind, "
       "dtype, seed, file, bytes, arrays." },
-    { "info", "describe and check a data set", "FILE", TABLES(&base_read_table, NULL),
+    { "info", "describe and check a data set", "FILE", TABLES(&attsvm_read_table, NULL),
       "attsvm info planted.npz --verify", cli_info,
       "Reads FILE (.npz, .npy, a directory of .npy, .safetensors, .csv or .tsv), checks that it "
       "holds a data set (shapes, finite tokens, labels, offsets, selections) and says what is in "
       "it. With -o the arrays are written to another file, in the format that its ending names. "
       "JSON keys: file, n, T_min, T_max, d, tokens, dtype, storage, labels, queries, vocabulary, "
       "arrays, ignored, mapped_bytes, verified." },
-    { "train", "train an attention layer", "FILE", TABLES(&train_table, NULL),
+    { "train", "train an attention layer", "FILE", TABLES(&attsvm_train_table, NULL),
       "attsvm train planted.npz --model p --step ngd --lr 0.1 --iters 2000 --record log -o run.npz",
       cli_train,
       "Trains a prompt p, its map W, a query-key matrix W or its factors K and Q, with or without "
@@ -47,7 +44,7 @@ const cli_verb cli_verbs[] = {
       "softmax_mean, effective_tokens, margin, nuclear, effective_rank, direction_change; over "
       "several ranks also ranks and bytes_sent." },
     { "svm", "solve a max-margin problem, with proof", "FILE",
-      TABLES(&svm_table, &cli_svm_table, NULL),
+      TABLES(&attsvm_svm_table, &cli_svm_table, NULL),
       "attsvm svm planted.npz --problem p --select ids -o result.npz", cli_svm,
       "Finds the theta of least norm (p, v or W) for which every selected token beats the others "
       "of its sequence by a margin of 1, or proves that there is none. The result holds theta, the "
@@ -67,7 +64,7 @@ const cli_verb cli_verbs[] = {
       "keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, tight, "
       "active, merged." },
     { "tokens", "say which tokens are best, near, and optimal", "FILE",
-      TABLES(&svm_table, &cli_tokens_table, &theory_enumerate_table, NULL),
+      TABLES(&attsvm_svm_table, &cli_tokens_table, &attsvm_enumerate_table, NULL),
       "attsvm tokens planted.npz --problem p --select ids --enumerate", cli_tokens,
       "Scores every token with the head v of FILE, solves the max-margin problem of the selection, "
       "and says which rivals are at its margin (support tokens), whether they all have lower "
@@ -79,7 +76,7 @@ const cli_verb cli_verbs[] = {
       "missed, advantage, tie, tied_optimal, tied_support, unique; with --enumerate selections, "
       "exhaustive, selections_norm, selections_global, product, judged, pruned, stalled." },
     { "verify", "train, and judge the result by the theory", "FILE",
-      TABLES(&train_table, &theory_joint_table, NULL),
+      TABLES(&attsvm_train_table, &attsvm_joint_table, NULL),
       "attsvm verify planted.npz --model p --iters 5000", cli_verify,
       "Trains as attsvm train does, takes the tokens that the model attends to, solves the "
       "max-margin problem of these tokens in the norm that the step rule leads to, and classifies: "
@@ -105,7 +102,7 @@ const cli_verb cli_verbs[] = {
       "bytes of ID.npz. Figures are drawn by gnuplot. JSON keys: one for each ID, with seconds, "
       "failed, numbers." },
     { "path", "follow a regularisation path", "FILE",
-      TABLES(&theory_path_table, &cli_path_table, NULL),
+      TABLES(&attsvm_path_table, &cli_path_table, NULL),
       "attsvm path planted.npz --model p --radii 1:10000:9", cli_path,
       "Finds the parameters of least loss in balls of growing radius, or with a vanishing ridge, "
       "and "

@@ -45,7 +45,7 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
     v->joint = m->prompt && m->trains_v && m->head.kind == &model_head_linear;
     if (!v->joint)
         return ATTSVM_OK;
-    return attsvm_joint_of(&v->found, v->run, cli_settings(call, &theory_joint_table),
+    return attsvm_joint_of(&v->found, v->run, cli_settings(call, &attsvm_joint_table),
                            &v->joint_solution, err);
 }
 
@@ -173,7 +173,7 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
 {
     attsvm_data *data;
     cli_verified v = { .file = call->arguments[0] };
-    memcpy(&v.settings, cli_settings(call, &train_table), sizeof v.settings);
+    memcpy(&v.settings, cli_settings(call, &attsvm_train_table), sizeof v.settings);
     TRY(cli_data_read(call, v.file, &data, err));
     attsvm_status status = verify(&v, call, data, err);
     if (status == ATTSVM_E_DATA)

@@ -9,7 +9,7 @@ enum { WIDTH = 80, MOST_SHOWN = 20 };
 
 const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t size)
 {
-    base_settings_print(base_settings_find(&svm_table, "norm"), svm, out, size);
+    base_settings_print(attsvm_settings_find(&attsvm_svm_table, "norm"), svm, out, size);
     if (svm->norm == ATTSVM_NORM_LQ)
         snprintf(out, size, "lq:%g", svm->q);
     return out;

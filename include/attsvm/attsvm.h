@@ -88,6 +88,9 @@ ATTSVM_API size_t attsvm_dtype_size(attsvm_dtype dtype); /* bytes of an element,
 /* Number of elements (1 for ndim = 0), or -1 where a dimension is negative or it overflows. */
 ATTSVM_API int64_t attsvm_array_count(const attsvm_array *array);
 
+/* The shape as text, "(3,7,2)". */
+ATTSVM_API void attsvm_array_shape_text(const attsvm_array *array, char *out, size_t size);
+
 /* Element `index` in row-major order as a double (integers beyond 2^53 are rounded). */
 ATTSVM_API double attsvm_array_get(const attsvm_array *array, int64_t index);
 
@@ -96,7 +99,62 @@ ATTSVM_API double attsvm_array_get(const attsvm_array *array, int64_t index);
 /*
  * Settings are plain data.  `attsvm_..._settings_init` fills in the defaults; the functions that
  * take a settings struct check its ranges and accept NULL for "all defaults".
+ *
+ * Beside every settings struct stands a table of its fields, the only source of defaults, ranges,
+ * flags, help and documents.  With it settings can be listed, read and set by name:
+ *
+ *     attsvm_svm_settings s;
+ *     attsvm_settings_init(&attsvm_svm_table, &s);
+ *     attsvm_settings_set(&attsvm_svm_table, &s, "norm", "lq:3", &err);
  */
+typedef enum attsvm_setting_kind {
+    ATTSVM_SETTING_INT,    /* int64_t                                              */
+    ATTSVM_SETTING_DOUBLE, /* double                                               */
+    ATTSVM_SETTING_BOOL,   /* bool                                                 */
+    ATTSVM_SETTING_CHOICE, /* int32_t; `choices` names the values from `lowest` on */
+    ATTSVM_SETTING_TEXT,   /* const char *, borrowed; `text` is the default        */
+} attsvm_setting_kind;
+
+/* One field of a settings struct. */
+typedef struct attsvm_setting {
+    const char *name;
+    size_t offset, size; /* in the struct */
+    attsvm_setting_kind kind;
+    double lowest, highest, standard; /* range, default */
+    const char *meaning;
+    const char *const *choices; /* NULL-terminated, ATTSVM_SETTING_CHOICE only */
+    const char *text;           /* default of ATTSVM_SETTING_TEXT              */
+} attsvm_setting;
+
+typedef struct attsvm_settings_table {
+    const char *name; /* "svm" */
+    const attsvm_setting *fields;
+    size_t count;
+    size_t size; /* of the struct */
+    /* Where a field takes more than its kind, like "lq:3"; NULL: nowhere. */
+    attsvm_status (*set)(void *settings, const char *name, const char *value, attsvm_error *err);
+} attsvm_settings_table;
+
+ATTSVM_API extern const attsvm_settings_table attsvm_read_table, attsvm_generate_table,
+    attsvm_svm_table, attsvm_train_table, attsvm_enumerate_table, attsvm_joint_table,
+    attsvm_path_table;
+
+ATTSVM_API void attsvm_settings_init(const attsvm_settings_table *table, void *settings);
+ATTSVM_API attsvm_status attsvm_settings_check(const attsvm_settings_table *table,
+                                               const void *settings, attsvm_error *err);
+/* The field of that name, or NULL; `-` and `_` are the same. */
+ATTSVM_API const attsvm_setting *attsvm_settings_find(const attsvm_settings_table *table,
+                                                      const char *name);
+/* Reads `value`, the text that the flag takes, into the field and checks its range.  Texts are
+   borrowed. */
+ATTSVM_API attsvm_status attsvm_settings_set(const attsvm_settings_table *table, void *settings,
+                                             const char *name, const char *value,
+                                             attsvm_error *err);
+/* The field's value (settings NULL: its default) as text; "" where there is no such field. */
+ATTSVM_API void attsvm_settings_get(const attsvm_settings_table *table, const void *settings,
+                                    const char *name, char *out, size_t size);
+/* "1..4096", "gauss|sphere|...": what the field may be. */
+ATTSVM_API void attsvm_setting_range(const attsvm_setting *setting, char *out, size_t size);
 
 typedef struct attsvm_read_settings {
     int64_t threads;       /* for checking values; 0: all cores                            */
@@ -104,6 +162,7 @@ typedef struct attsvm_read_settings {
     int64_t memory;        /* bytes of mapped tokens that may stay in memory; 0: half of it */
     bool verify;           /* also check the stored checksums of memory-mapped arrays      */
     char reserved[7];
+    void *comm; /* ranks that share the sequences, in a build with MPI; NULL: one process */
 } attsvm_read_settings;
 
 ATTSVM_API void attsvm_read_settings_init(attsvm_read_settings *settings);
@@ -162,6 +221,9 @@ ATTSVM_API bool attsvm_archive_is_mapped(const attsvm_archive *archive, int64_t 
 /* The array of that name, or NULL. */
 ATTSVM_API const attsvm_array *attsvm_archive_find(const attsvm_archive *archive, const char *name);
 
+/* Name of the k-th array that was left out because attsvm has no type for it; NULL beyond them. */
+ATTSVM_API const char *attsvm_archive_skipped(const attsvm_archive *archive, int64_t k);
+
 /* Named arrays to write; the arrays are borrowed. */
 typedef struct attsvm_named_array {
     const char *name;
@@ -174,6 +236,10 @@ typedef struct attsvm_named_array {
  */
 ATTSVM_API attsvm_status attsvm_archive_write(const char *path, const attsvm_named_array *arrays,
                                               int64_t count, attsvm_error *err);
+
+/* Writes `size` bytes as a file that appears whole or not at all. */
+ATTSVM_API attsvm_status attsvm_file_write(const char *path, const void *bytes, size_t size,
+                                           attsvm_error *err);
 
 /* ------------------------------------------------------------------------ data */
 
@@ -234,10 +300,37 @@ ATTSVM_API attsvm_status attsvm_data_generate(attsvm_data **out,
                                               const attsvm_generate_settings *settings,
                                               attsvm_error *err);
 
-/* The same data set straight into a file, whatever its size, in little memory. */
-ATTSVM_API attsvm_status attsvm_data_generate_file(const char *path,
-                                                   const attsvm_generate_settings *settings,
-                                                   attsvm_error *err);
+/*
+ * The same data set straight into a file, whatever its size, in little memory.  Every element is a
+ * function of the settings, so arrays are made piece by piece as they are written.
+ */
+typedef struct attsvm_generator attsvm_generator;
+
+typedef struct attsvm_generator_info {
+    attsvm_generate_settings settings; /* in force: "chosen by size" has become a number */
+    int64_t tokens;                    /* sum of T_i                                     */
+    int64_t count;
+    const attsvm_named_array *arrays; /* (count) in the order of the file, `data` NULL; borrowed */
+} attsvm_generator_info;
+
+ATTSVM_API attsvm_status attsvm_generator_create(attsvm_generator **out,
+                                                 const attsvm_generate_settings *settings,
+                                                 attsvm_error *err);
+ATTSVM_API void attsvm_generator_free(attsvm_generator *generator);
+ATTSVM_API attsvm_generator_info attsvm_generator_describe(const attsvm_generator *generator);
+
+/* Told how many of `total` bytes of arrays have been made. */
+typedef void attsvm_write_observer(void *context, int64_t done, int64_t total);
+
+/*
+ * Writes the file.  `deflate` compresses the arrays of an .npz.  A table (.csv, .tsv) has room for
+ * X, offsets and Y alone: attsvm_format_holds says whether an array goes into the file of that
+ * name. `observer` may be NULL.
+ */
+ATTSVM_API attsvm_status attsvm_generator_write(attsvm_generator *generator, const char *path,
+                                                bool deflate, attsvm_write_observer *observer,
+                                                void *context, attsvm_error *err);
+ATTSVM_API bool attsvm_format_holds(const char *path, const char *name);
 
 /* ------------------------------------------------------------------------- svm */
 

@@ -39,6 +39,16 @@ attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *
             return try_;                                                                           \
     } while (0)
 
+/* ------------------------------------------------------------------------ text */
+
+/* A path, or the end of a long one: a message has room for more than a path. */
+const char *base_path_tail(const char *path);
+enum { BASE_NAME_SIZE = 80 }; /* room for a name in a message */
+/* A name that may hold anything, printable and cut to BASE_NAME_SIZE; returns `out`. */
+const char *base_printable(const char *name, char out[BASE_NAME_SIZE]);
+/* Bytes of the UTF-8 character at `text`, 0 where it is none (or a NUL). */
+size_t base_utf8_length(const unsigned char *text, size_t size);
+bool base_is_utf8(const char *text);
 /* ---------------------------------------------------------------------- memory */
 
 /* *out = a * b (or a + b); false on overflow. */
@@ -97,53 +107,23 @@ uint64_t base_digest(uint64_t number, const void *bytes, size_t size);
 
 /* -------------------------------------------------------------------- settings */
 
-typedef enum field_kind {
-    FIELD_INT,    /* int64_t                                              */
-    FIELD_DOUBLE, /* double                                               */
-    FIELD_BOOL,   /* bool                                                 */
-    FIELD_CHOICE, /* int32_t; `choices` names the values from `lowest` on */
-    FIELD_TEXT,   /* const char *, borrowed; `text` is the default        */
-} field_kind;
-
-/* One setting: where it is, what it may be, what it is when nobody says. */
-typedef struct field {
-    const char *name;
-    size_t offset, size;
-    field_kind kind;
-    double lowest, highest, standard;
-    const char *meaning;
-    const char *const *choices; /* NULL-terminated, FIELD_CHOICE only */
-    const char *text;           /* default of FIELD_TEXT              */
-} field;
+/* Tables are written with these short names; the types are public (attsvm.h, settings). */
+typedef attsvm_setting field;
+typedef attsvm_settings_table settings_table;
+#define FIELD_INT    ATTSVM_SETTING_INT
+#define FIELD_DOUBLE ATTSVM_SETTING_DOUBLE
+#define FIELD_BOOL   ATTSVM_SETTING_BOOL
+#define FIELD_CHOICE ATTSVM_SETTING_CHOICE
+#define FIELD_TEXT   ATTSVM_SETTING_TEXT
 
 /* In a table: `#define SETTINGS attsvm_svm_settings`, then { F(tol), FIELD_DOUBLE, ... }. */
 #define F(member) #member, offsetof(SETTINGS, member), sizeof(((SETTINGS *)0)->member)
 
-/* The table beside a settings struct: the only source of defaults, ranges, flags and help. */
-typedef struct settings_table {
-    const char *name; /* "generate" */
-    const field *fields;
-    size_t count;
-    size_t size; /* of the struct */
-    /* Where a field takes more than base_settings_set reads, like "lq:3"; NULL: nowhere. */
-    attsvm_status (*set)(void *settings, const char *name, const char *value, attsvm_error *err);
-} settings_table;
-
-void base_settings_init(const settings_table *table, void *settings);
-attsvm_status base_settings_check(const settings_table *table, const void *settings,
-                                  attsvm_error *err);
-/* NULL where the table has no such field; `-` and `_` are the same. */
-const field *base_settings_find(const settings_table *table, const char *name);
 /* Parses `value` into the field and checks its range. */
 attsvm_status base_settings_set(const field *f, void *settings, const char *value,
                                 attsvm_error *err);
 /* The field's value (or, with settings == NULL, its default) as text. */
 void base_settings_print(const field *f, const void *settings, char *out, size_t size);
-/* "1..4096", "gauss|sphere|...": what the field may be. */
-void base_settings_range(const field *f, char *out, size_t size);
-
-extern const settings_table base_read_table;
-
 /* -------------------------------------------------------------- random numbers */
 
 /*

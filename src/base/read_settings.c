@@ -12,11 +12,11 @@ static const field read_fields[] = {
 };
 #undef SETTINGS
 
-const settings_table base_read_table = { "read", read_fields,
-                                         sizeof read_fields / sizeof *read_fields,
-                                         sizeof(attsvm_read_settings), NULL };
+const settings_table attsvm_read_table = { "read", read_fields,
+                                           sizeof read_fields / sizeof *read_fields,
+                                           sizeof(attsvm_read_settings), NULL };
 
 void attsvm_read_settings_init(attsvm_read_settings *settings)
 {
-    base_settings_init(&base_read_table, settings);
+    attsvm_settings_init(&attsvm_read_table, settings);
 }

@@ -48,7 +48,7 @@ static void write_number(const field *f, void *settings, double value)
     }
 }
 
-void base_settings_init(const settings_table *table, void *settings)
+void attsvm_settings_init(const settings_table *table, void *settings)
 {
     memset(settings, 0, table->size);
     for (size_t k = 0; k < table->count; k++) {
@@ -77,7 +77,7 @@ static void bound_text(double value, char *out, size_t size)
 }
 
 /* "1..4096" or "gauss|sphere". */
-void base_settings_range(const field *f, char *out, size_t size)
+void attsvm_setting_range(const field *f, char *out, size_t size)
 {
     out[0] = '\0';
     if (f->kind == FIELD_CHOICE) {
@@ -99,12 +99,12 @@ void base_settings_range(const field *f, char *out, size_t size)
 static attsvm_status out_of_range(const field *f, const char *value, attsvm_error *err)
 {
     char range[256];
-    base_settings_range(f, range, sizeof range);
+    attsvm_setting_range(f, range, sizeof range);
     return fail(err, ATTSVM_E_ARG, "%s = %s is not in %s", f->name, value, range);
 }
 
-attsvm_status base_settings_check(const settings_table *table, const void *settings,
-                                  attsvm_error *err)
+attsvm_status attsvm_settings_check(const attsvm_settings_table *table, const void *settings,
+                                    attsvm_error *err)
 {
     for (size_t k = 0; k < table->count; k++) {
         const field *f = &table->fields[k];
@@ -128,7 +128,7 @@ static bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-const field *base_settings_find(const settings_table *table, const char *name)
+const field *attsvm_settings_find(const settings_table *table, const char *name)
 {
     for (size_t k = 0; k < table->count; k++)
         if (same_name(table->fields[k].name, name))
@@ -245,4 +245,28 @@ void base_settings_print(const field *f, const void *settings, char *out, size_t
         print_integer(f, settings, out, size);
     else
         print_double(value, out, size);
+}
+
+attsvm_status attsvm_settings_set(const attsvm_settings_table *table, void *settings,
+                                  const char *name, const char *value, attsvm_error *err)
+{
+    if (!name || !value)
+        return fail(err, ATTSVM_E_ARG, "%s settings: a %s is NULL", table->name,
+                    name ? "value" : "name");
+    if (table->set)
+        return table->set(settings, name, value, err);
+    const field *f = attsvm_settings_find(table, name);
+    if (!f)
+        return fail(err, ATTSVM_E_ARG, "%s settings: unknown name '%s'", table->name, name);
+    return base_settings_set(f, settings, value, err);
+}
+
+void attsvm_settings_get(const attsvm_settings_table *table, const void *settings, const char *name,
+                         char *out, size_t size)
+{
+    const field *f = attsvm_settings_find(table, name);
+    if (f)
+        base_settings_print(f, settings, out, size);
+    else if (size > 0)
+        out[0] = '\0';
 }

@@ -102,7 +102,7 @@ attsvm_status data_integer(const attsvm_array *array, const char *name, int64_t 
     return ATTSVM_OK;
 }
 
-void data_shape_text(const attsvm_array *array, char *out, size_t size)
+void attsvm_array_shape_text(const attsvm_array *array, char *out, size_t size)
 {
     size_t used = (size_t)snprintf(out, size, "(");
     for (int k = 0; k < array->ndim && used < size; k++)

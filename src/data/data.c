@@ -35,7 +35,7 @@ static attsvm_status wrong_shape(const attsvm_array *array, const char *name, co
                                  attsvm_error *err)
 {
     char shape[160];
-    data_shape_text(array, shape, sizeof shape);
+    attsvm_array_shape_text(array, shape, sizeof shape);
     return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, shape, expected);
 }
 
@@ -125,7 +125,7 @@ static attsvm_status no_tokens(const attsvm_named_array *arrays, int64_t count, 
     size_t used = 0;
     for (int64_t k = 0; k < count && used + 40 < sizeof found; k++) {
         char shape[160];
-        data_shape_text(&arrays[k].array, shape, sizeof shape);
+        attsvm_array_shape_text(&arrays[k].array, shape, sizeof shape);
         int written = snprintf(found + used, sizeof found - used, "%s%.24s %.24s", k ? ", " : "",
                                arrays[k].name, shape);
         used += written > 0 ? (size_t)written : 0;
@@ -358,7 +358,7 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
     attsvm_read_settings_init(&standard);
     if (!settings)
         settings = &standard;
-    TRY(base_settings_check(&base_read_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_read_table, settings, err));
     attsvm_data *data;
     TRY(base_allocate(&data, 1, sizeof *data, "data set", err));
     size_t known = sizeof data_known_arrays / sizeof *data_known_arrays;

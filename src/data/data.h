@@ -53,8 +53,6 @@ bool data_is_float(attsvm_dtype dtype);
 /* Element `index` of an array of whole numbers, whatever its dtype; an error names it. */
 attsvm_status data_integer(const attsvm_array *array, const char *name, int64_t index, int64_t *out,
                            attsvm_error *err);
-/* "(3,7,2)" */
-void data_shape_text(const attsvm_array *array, char *out, size_t size);
 
 /*
  * Checks of single arrays, used by data_create.  Messages name array, index and expectation.
@@ -263,32 +261,12 @@ bool data_same_key(const attsvm_data *data, const double *W, int64_t i, int64_t 
 
 /* -------------------------------------------------------------- random data sets */
 
-extern const settings_table data_generate_table;
-
-/*
- * A random data set that need not be in memory: every element of every array is a function of the
- * settings, so arrays can be had in pieces, in any order.  What it keeps is at most 32 bytes a
- * sequence, the direction that was planted, and the word frequencies.
- */
-typedef struct data_generator data_generator;
-
-attsvm_status data_generator_create(data_generator **out, const attsvm_generate_settings *settings,
-                                    attsvm_error *err);
-void data_generator_free(data_generator *generator);
-
-/* Its arrays in the order of the file, their `data` NULL; returns how many. */
-int64_t data_generator_arrays(const data_generator *generator, const attsvm_named_array **out);
-
 /*
  * Elements first..first+count-1 of array k, row-major in its dtype, into `buffer`; works on the
  * threads of the settings.  One call at a time for each generator.  Messages do not name the array.
  */
-attsvm_status data_generator_fill(data_generator *generator, int64_t k, int64_t first,
-                                  int64_t count, void *buffer, attsvm_error *err);
-
-/* The settings in force: "chosen by size" has become a number. */
-const attsvm_generate_settings *data_generator_settings(const data_generator *generator);
-int64_t data_generator_tokens(const data_generator *generator); /* sum of T_i */
+attsvm_status data_generate_fill(attsvm_generator *generator, int64_t k, int64_t first,
+                                 int64_t count, void *buffer, attsvm_error *err);
 
 /* What the files generate*.c share. */
 
@@ -298,7 +276,7 @@ typedef struct data_plant {
     double score;  /* how far it is moved along Y_i v      */
 } data_plant;
 
-struct data_generator {
+struct attsvm_generator {
     attsvm_generate_settings settings;
     int64_t tokens;
     attsvm_named_array arrays[8];
@@ -313,29 +291,30 @@ struct data_generator {
     void *memory;
 };
 
-bool data_generate_is_table(const data_generator *g);
-bool data_generate_is_planted(const data_generator *g);
+bool data_generate_is_table(const attsvm_generator *g);
+bool data_generate_is_planted(const attsvm_generator *g);
 
 /* One random thing each; vectors (d) come as they are stored, that is, rounded to the dtype. */
-int64_t data_generate_length(const data_generator *g, int64_t i);
-int data_generate_label(const data_generator *g, int64_t i);
-int64_t data_generate_index(const data_generator *g, int64_t i, int64_t t);
-int64_t data_generate_next(const data_generator *g, int64_t i); /* label of kind ntp */
-void data_generate_word(const data_generator *g, int64_t word, double *x);
-void data_generate_query(const data_generator *g, int64_t i, int64_t m, double *z);
-void data_generate_token(const data_generator *g, int64_t i, int64_t t, double *x); /* unplanted */
-void data_generate_head(const data_generator *g, double *v);
-void data_generate_gauss(const data_generator *g, int64_t row, double *x); /* for p*, W* */
+int64_t data_generate_length(const attsvm_generator *g, int64_t i);
+int data_generate_label(const attsvm_generator *g, int64_t i);
+int64_t data_generate_index(const attsvm_generator *g, int64_t i, int64_t t);
+int64_t data_generate_next(const attsvm_generator *g, int64_t i); /* label of kind ntp */
+void data_generate_word(const attsvm_generator *g, int64_t word, double *x);
+void data_generate_query(const attsvm_generator *g, int64_t i, int64_t m, double *z);
+void data_generate_token(const attsvm_generator *g, int64_t i, int64_t t,
+                         double *x); /* unplanted */
+void data_generate_head(const attsvm_generator *g, double *v);
+void data_generate_gauss(const attsvm_generator *g, int64_t row, double *x); /* for p*, W* */
 
 /* x (d) as it comes back from the dtype. */
-void data_generate_round(const data_generator *g, double *x);
+void data_generate_round(const attsvm_generator *g, double *x);
 /* x into `out` as `dtype`, rounded to nearest even; false where it overflows. */
 bool data_narrow(attsvm_dtype dtype, double x, void *out);
 
 /* Doubles of scratch for a worker, the token in front; p* or W*, and where tokens are planted;
    the planted token of sequence i, unmoved in scratch[0..d), put where it belongs. */
-int64_t data_plant_scratch(const data_generator *g);
-attsvm_status data_plant_create(data_generator *g, attsvm_error *err);
-void data_plant_move(const data_generator *g, int64_t i, double *scratch);
+int64_t data_plant_scratch(const attsvm_generator *g);
+attsvm_status data_plant_create(attsvm_generator *g, attsvm_error *err);
+void data_plant_move(const attsvm_generator *g, int64_t i, double *scratch);
 
 #endif

@@ -40,13 +40,13 @@ static const field generate_fields[] = {
 };
 #undef SETTINGS
 
-const settings_table data_generate_table = { "generate", generate_fields,
-                                             sizeof generate_fields / sizeof *generate_fields,
-                                             sizeof(attsvm_generate_settings), NULL };
+const settings_table attsvm_generate_table = { "generate", generate_fields,
+                                               sizeof generate_fields / sizeof *generate_fields,
+                                               sizeof(attsvm_generate_settings), NULL };
 
 void attsvm_generate_settings_init(attsvm_generate_settings *settings)
 {
-    base_settings_init(&data_generate_table, settings);
+    attsvm_settings_init(&attsvm_generate_table, settings);
 }
 
 /* ------------------------------------------------------------------------- create */
@@ -89,14 +89,14 @@ static attsvm_status check_together(const attsvm_generate_settings *s, attsvm_er
     return ATTSVM_OK;
 }
 
-static void describe(data_generator *g, const char *name, attsvm_dtype dtype, int ndim,
+static void describe(attsvm_generator *g, const char *name, attsvm_dtype dtype, int ndim,
                      int64_t first, int64_t second, int64_t third)
 {
     attsvm_array array = { .dtype = dtype, .ndim = ndim, .shape = { first, second, third } };
     g->arrays[g->count++] = (attsvm_named_array){ .name = name, .array = array };
 }
 
-static void describe_arrays(data_generator *g)
+static void describe_arrays(attsvm_generator *g)
 {
     const attsvm_generate_settings *s = &g->settings;
     attsvm_dtype dtype = (attsvm_dtype)s->dtype;
@@ -146,7 +146,7 @@ static attsvm_status check_sizes(const attsvm_generate_settings *s, attsvm_error
     return ATTSVM_OK;
 }
 
-static void layout(data_generator *g, arena *a)
+static void layout(attsvm_generator *g, arena *a)
 {
     const attsvm_generate_settings *s = &g->settings;
     size_t n = (size_t)s->n, d = (size_t)s->d;
@@ -163,7 +163,7 @@ static void layout(data_generator *g, arena *a)
     }
 }
 
-static attsvm_status build(data_generator *g, attsvm_error *err)
+static attsvm_status build(attsvm_generator *g, attsvm_error *err)
 {
     const attsvm_generate_settings *s = &g->settings;
     arena a = { 0 };
@@ -184,51 +184,40 @@ static attsvm_status build(data_generator *g, attsvm_error *err)
     return data_generate_is_planted(g) ? data_plant_create(g, err) : ATTSVM_OK;
 }
 
-attsvm_status data_generator_create(data_generator **out, const attsvm_generate_settings *settings,
-                                    attsvm_error *err)
+attsvm_status attsvm_generator_create(attsvm_generator **out,
+                                      const attsvm_generate_settings *settings, attsvm_error *err)
 {
     *out = NULL;
     attsvm_generate_settings s;
     attsvm_generate_settings_init(&s);
     if (settings)
         s = *settings;
-    TRY(base_settings_check(&data_generate_table, &s, err));
+    TRY(attsvm_settings_check(&attsvm_generate_table, &s, err));
     s.vocabulary = chosen_vocabulary(&s);
     if (s.kind == ATTSVM_PLANTED_W && s.queries == 0)
         s.queries = 1;
     TRY(check_together(&s, err));
     TRY(check_sizes(&s, err));
-    data_generator *g;
+    attsvm_generator *g;
     TRY(base_allocate(&g, 1, sizeof *g, "generator", err));
     g->settings = s;
     attsvm_status status = build(g, err);
     if (status != ATTSVM_OK) {
-        data_generator_free(g);
+        attsvm_generator_free(g);
         return status;
     }
     *out = g;
     return ATTSVM_OK;
 }
 
-void data_generator_free(data_generator *g)
+void attsvm_generator_free(attsvm_generator *g)
 {
     if (g)
         free(g->memory);
     free(g);
 }
 
-int64_t data_generator_arrays(const data_generator *g, const attsvm_named_array **out)
+attsvm_generator_info attsvm_generator_describe(const attsvm_generator *g)
 {
-    *out = g->arrays;
-    return g->count;
-}
-
-const attsvm_generate_settings *data_generator_settings(const data_generator *g)
-{
-    return &g->settings;
-}
-
-int64_t data_generator_tokens(const data_generator *g)
-{
-    return g->tokens;
+    return (attsvm_generator_info){ g->settings, g->tokens, g->count, g->arrays };
 }

@@ -8,7 +8,7 @@
 enum { GRAIN = 2048 };
 
 /* Sequence and place of token r, counted through all sequences. */
-static void find_token(const data_generator *g, int64_t r, int64_t *i, int64_t *t)
+static void find_token(const attsvm_generator *g, int64_t r, int64_t *i, int64_t *t)
 {
     if (!g->offsets) {
         *i = r / g->settings.T;
@@ -28,9 +28,9 @@ static void find_token(const data_generator *g, int64_t r, int64_t *i, int64_t *
 }
 
 /* Row r of X, E or Z, into scratch[0..d). */
-typedef void row_maker(const data_generator *g, int64_t r, double *scratch);
+typedef void row_maker(const attsvm_generator *g, int64_t r, double *scratch);
 
-static void make_token(const data_generator *g, int64_t r, double *scratch)
+static void make_token(const attsvm_generator *g, int64_t r, double *scratch)
 {
     int64_t i, t;
     find_token(g, r, &i, &t);
@@ -39,19 +39,19 @@ static void make_token(const data_generator *g, int64_t r, double *scratch)
         data_plant_move(g, i, scratch);
 }
 
-static void make_word(const data_generator *g, int64_t r, double *scratch)
+static void make_word(const attsvm_generator *g, int64_t r, double *scratch)
 {
     data_generate_word(g, r, scratch);
 }
 
-static void make_query(const data_generator *g, int64_t r, double *scratch)
+static void make_query(const attsvm_generator *g, int64_t r, double *scratch)
 {
     data_generate_query(g, r / g->settings.queries, r % g->settings.queries, scratch);
 }
 
-/* One call of data_generator_fill for an array of vectors. */
+/* One call of data_generate_fill for an array of vectors. */
 typedef struct piece {
-    data_generator *g;
+    attsvm_generator *g;
     row_maker *make;
     int64_t first, count; /* elements wanted                            */
     char *buffer;         /* where element `first` goes                 */
@@ -82,7 +82,7 @@ static void fill_row(piece *p, int64_t r, double *scratch)
 static void fill_block(void *context, int64_t block, int worker)
 {
     piece *p = context;
-    data_generator *g = p->g;
+    attsvm_generator *g = p->g;
     int64_t d = g->settings.d, lo, hi;
     int64_t first_row = p->first / d, rows = (p->first + p->count - 1) / d - first_row + 1;
     base_block(rows, p->blocks, block, &lo, &hi);
@@ -90,8 +90,8 @@ static void fill_block(void *context, int64_t block, int worker)
         fill_row(p, first_row + r, g->scratch + worker * g->scratch_size);
 }
 
-static attsvm_status fill_vectors(data_generator *g, row_maker *make, int64_t first, int64_t count,
-                                  void *buffer, attsvm_error *err)
+static attsvm_status fill_vectors(attsvm_generator *g, row_maker *make, int64_t first,
+                                  int64_t count, void *buffer, attsvm_error *err)
 {
     int64_t d = g->settings.d;
     piece p = {
@@ -104,7 +104,7 @@ static attsvm_status fill_vectors(data_generator *g, row_maker *make, int64_t fi
                 p.overflow, attsvm_dtype_name((attsvm_dtype)g->settings.dtype));
 }
 
-static void fill_index(const data_generator *g, int64_t first, int64_t count, char *buffer)
+static void fill_index(const attsvm_generator *g, int64_t first, int64_t count, char *buffer)
 {
     int64_t i, t;
     find_token(g, first, &i, &t);
@@ -118,13 +118,13 @@ static void fill_index(const data_generator *g, int64_t first, int64_t count, ch
     }
 }
 
-static void fill_labels(const data_generator *g, int64_t first, int64_t count, char *buffer)
+static void fill_labels(const attsvm_generator *g, int64_t first, int64_t count, char *buffer)
 {
     for (int64_t k = 0; k < count; k++)
         buffer[k] = (char)data_generate_label(g, first + k);
 }
 
-static void fill_next(const data_generator *g, int64_t first, int64_t count, char *buffer)
+static void fill_next(const attsvm_generator *g, int64_t first, int64_t count, char *buffer)
 {
     for (int64_t k = 0; k < count; k++) {
         int32_t word = (int32_t)data_generate_next(g, first + k);
@@ -133,7 +133,7 @@ static void fill_next(const data_generator *g, int64_t first, int64_t count, cha
 }
 
 /* With several queries, the one planted token of a sequence is selected by each. */
-static void fill_selection(const data_generator *g, int64_t first, int64_t count, char *buffer)
+static void fill_selection(const attsvm_generator *g, int64_t first, int64_t count, char *buffer)
 {
     int64_t queries = g->settings.queries > 1 ? g->settings.queries : 1;
     for (int64_t k = 0; k < count; k++)
@@ -141,8 +141,8 @@ static void fill_selection(const data_generator *g, int64_t first, int64_t count
                sizeof(int64_t));
 }
 
-attsvm_status data_generator_fill(data_generator *g, int64_t k, int64_t first, int64_t count,
-                                  void *buffer, attsvm_error *err)
+attsvm_status data_generate_fill(attsvm_generator *g, int64_t k, int64_t first, int64_t count,
+                                 void *buffer, attsvm_error *err)
 {
     const char *name = g->arrays[k].name;
     if (count == 0)
@@ -177,7 +177,7 @@ static void *piece_of(arena *a, const attsvm_array *array)
 }
 
 /* Allocates one block for all arrays and fills them; `arrays` (g->count) gets the views. */
-static attsvm_status fill_all(data_generator *g, attsvm_named_array *arrays, void **memory,
+static attsvm_status fill_all(attsvm_generator *g, attsvm_named_array *arrays, void **memory,
                               attsvm_error *err)
 {
     arena a = { 0 };
@@ -190,7 +190,7 @@ static attsvm_status fill_all(data_generator *g, attsvm_named_array *arrays, voi
         arrays[k] = g->arrays[k];
         arrays[k].array.data = values;
         int64_t count = attsvm_array_count(&arrays[k].array);
-        attsvm_status status = data_generator_fill(g, k, 0, count, values, err);
+        attsvm_status status = data_generate_fill(g, k, 0, count, values, err);
         if (status != ATTSVM_OK)
             return base_fail_in(err, status, arrays[k].name);
     }
@@ -201,10 +201,10 @@ attsvm_status attsvm_data_generate(attsvm_data **out, const attsvm_generate_sett
                                    attsvm_error *err)
 {
     *out = NULL;
-    data_generator *g;
+    attsvm_generator *g;
     attsvm_named_array arrays[sizeof g->arrays / sizeof *g->arrays];
     void *memory = NULL;
-    TRY(data_generator_create(&g, settings, err));
+    TRY(attsvm_generator_create(&g, settings, err));
     attsvm_read_settings reading;
     attsvm_read_settings_init(&reading);
     reading.threads = g->settings.threads;
@@ -214,6 +214,6 @@ attsvm_status attsvm_data_generate(attsvm_data **out, const attsvm_generate_sett
                              &(data_source){ .owner = memory, .release = free }, err);
     if (status != ATTSVM_OK)
         free(memory);
-    data_generator_free(g);
+    attsvm_generator_free(g);
     return status;
 }

@@ -45,7 +45,7 @@ static void normalise(double *x, int64_t count)
 }
 
 /* Queries whose directions a planted token must serve. */
-static int64_t directions(const data_generator *g)
+static int64_t directions(const attsvm_generator *g)
 {
     return g->settings.kind == ATTSVM_PLANTED_W ? g->settings.queries : 1;
 }
@@ -60,13 +60,13 @@ typedef struct workspace {
     double *rival; /* M: largest u_m' x_t of the other tokens */
 } workspace;
 
-int64_t data_plant_scratch(const data_generator *g)
+int64_t data_plant_scratch(const attsvm_generator *g)
 {
     int64_t M = directions(g), d = g->settings.d;
     return 3 * d + 2 * M * d + 2 * M;
 }
 
-static workspace layout(const data_generator *g, double *scratch)
+static workspace layout(const attsvm_generator *g, double *scratch)
 {
     int64_t M = directions(g), d = g->settings.d;
     workspace ws = { .x = scratch, .z = scratch + d, .h = scratch + 2 * d };
@@ -77,7 +77,7 @@ static workspace layout(const data_generator *g, double *scratch)
     return ws;
 }
 
-static void find_directions(const data_generator *g, int64_t i, const workspace *ws)
+static void find_directions(const attsvm_generator *g, int64_t i, const workspace *ws)
 {
     int64_t M = directions(g), d = g->settings.d;
     for (int64_t m = 0; m < M; m++) {
@@ -98,7 +98,7 @@ static void find_directions(const data_generator *g, int64_t i, const workspace 
  * The least-norm h with u_m' h = 1 for all m, one u after the other: q is the part of u_m that is
  * orthogonal to the earlier ones, so a step along q mends row m and leaves those as they are.
  */
-static void find_common(const data_generator *g, const workspace *ws)
+static void find_common(const attsvm_generator *g, const workspace *ws)
 {
     int64_t M = directions(g), d = g->settings.d;
     for (int64_t j = 0; j < d; j++)
@@ -116,7 +116,7 @@ static void find_common(const data_generator *g, const workspace *ws)
 }
 
 /* The token in ws->x, moved and rounded as it is stored. */
-static void move(const data_generator *g, int64_t i, const workspace *ws)
+static void move(const attsvm_generator *g, int64_t i, const workspace *ws)
 {
     int64_t d = g->settings.d;
     add(g->plants[i].push, ws->h, ws->x, d);
@@ -124,7 +124,7 @@ static void move(const data_generator *g, int64_t i, const workspace *ws)
     data_generate_round(g, ws->x);
 }
 
-void data_plant_move(const data_generator *g, int64_t i, double *scratch)
+void data_plant_move(const attsvm_generator *g, int64_t i, double *scratch)
 {
     workspace ws = layout(g, scratch);
     find_directions(g, i, &ws);
@@ -138,7 +138,7 @@ typedef struct tally {
     double score, rival_score; /* Y_i v' x_alpha, and the largest of the others */
 } tally;
 
-static void count_token(const data_generator *g, int64_t i, int64_t t, const workspace *ws,
+static void count_token(const attsvm_generator *g, int64_t i, int64_t t, const workspace *ws,
                         tally *seen)
 {
     int64_t M = directions(g), d = g->settings.d;
@@ -162,7 +162,8 @@ static void count_token(const data_generator *g, int64_t i, int64_t t, const wor
 }
 
 /* Whether the moved token, as stored, leads along every direction and in score. */
-static bool still_leads(const data_generator *g, int64_t i, const workspace *ws, const tally *seen)
+static bool still_leads(const attsvm_generator *g, int64_t i, const workspace *ws,
+                        const tally *seen)
 {
     int64_t d = g->settings.d;
     data_generate_token(g, i, seen->alpha, ws->x);
@@ -176,7 +177,7 @@ static bool still_leads(const data_generator *g, int64_t i, const workspace *ws,
 }
 
 /* Finds alpha_i, P and c; false where the stored type is too coarse to keep the selection. */
-static bool plant_sequence(const data_generator *g, int64_t i, const workspace *ws)
+static bool plant_sequence(const attsvm_generator *g, int64_t i, const workspace *ws)
 {
     int64_t M = directions(g);
     tally seen = { .rival_score = -INFINITY };
@@ -196,7 +197,7 @@ static bool plant_sequence(const data_generator *g, int64_t i, const workspace *
 }
 
 /* p* on the sphere or W* of Frobenius norm 1; orthogonal to v where scores are planted too. */
-static void draw_direction(data_generator *g)
+static void draw_direction(attsvm_generator *g)
 {
     int64_t d = g->settings.d, columns = g->settings.kind == ATTSVM_PLANTED_W ? d : 1;
     double *D = g->direction; /* d x columns */
@@ -217,7 +218,7 @@ static void draw_direction(data_generator *g)
 }
 
 typedef struct planting {
-    data_generator *g;
+    attsvm_generator *g;
     int64_t blocks;
     int64_t lost; /* lowest sequence that lost its plant; atomic */
 } planting;
@@ -225,7 +226,7 @@ typedef struct planting {
 static void plant_block(void *context, int64_t block, int worker)
 {
     planting *all = context;
-    data_generator *g = all->g;
+    attsvm_generator *g = all->g;
     workspace ws = layout(g, g->scratch + worker * g->scratch_size);
     int64_t lo, hi;
     base_block(g->settings.n, all->blocks, block, &lo, &hi);
@@ -240,7 +241,7 @@ static void plant_block(void *context, int64_t block, int worker)
     }
 }
 
-attsvm_status data_plant_create(data_generator *g, attsvm_error *err)
+attsvm_status data_plant_create(attsvm_generator *g, attsvm_error *err)
 {
     const attsvm_generate_settings *s = &g->settings;
     draw_direction(g);

@@ -28,7 +28,7 @@ typedef enum use {
 } use;
 
 /* Items are below 2^56: sequences, words and rows all are. */
-static base_random stream(const data_generator *g, use what, int64_t item, int64_t next)
+static base_random stream(const attsvm_generator *g, use what, int64_t item, int64_t next)
 {
     uint64_t number = (uint64_t)what << 56 | (uint64_t)item;
     base_random r = base_random_stream((uint64_t)g->settings.seed, number);
@@ -36,7 +36,7 @@ static base_random stream(const data_generator *g, use what, int64_t item, int64
     return r;
 }
 
-static double uniform(const data_generator *g, use what, int64_t item, int64_t next)
+static double uniform(const attsvm_generator *g, use what, int64_t item, int64_t next)
 {
     base_random r = stream(g, what, item, next);
     return base_random_uniform(&r);
@@ -48,20 +48,20 @@ static int64_t cell(double u, int64_t bound)
     return (int64_t)(u * (double)bound);
 }
 
-bool data_generate_is_table(const data_generator *g)
+bool data_generate_is_table(const attsvm_generator *g)
 {
     return g->settings.kind == ATTSVM_VOCABULARY || g->settings.kind == ATTSVM_ONEHOT ||
            g->settings.kind == ATTSVM_NTP;
 }
 
-bool data_generate_is_planted(const data_generator *g)
+bool data_generate_is_planted(const attsvm_generator *g)
 {
     return g->settings.kind == ATTSVM_PLANTED_P || g->settings.kind == ATTSVM_PLANTED_W;
 }
 
 /* ------------------------------------------------------------------------ scalars */
 
-int64_t data_generate_length(const data_generator *g, int64_t i)
+int64_t data_generate_length(const attsvm_generator *g, int64_t i)
 {
     const attsvm_generate_settings *s = &g->settings;
     if (s->T_min == 0)
@@ -69,13 +69,13 @@ int64_t data_generate_length(const data_generator *g, int64_t i)
     return s->T_min + cell(uniform(g, USE_LENGTH, 0, i), s->T - s->T_min + 1);
 }
 
-int data_generate_label(const data_generator *g, int64_t i)
+int data_generate_label(const attsvm_generator *g, int64_t i)
 {
     return uniform(g, USE_LABEL, 0, i) < 0.5 ? -1 : 1;
 }
 
 /* Word k has probability proportional to 1/(k+1): the first k whose running sum exceeds u. */
-static int64_t zipf_word(const data_generator *g, double u)
+static int64_t zipf_word(const attsvm_generator *g, double u)
 {
     int64_t lo = 0, hi = g->settings.vocabulary - 1;
     double place = u * g->zipf[hi];
@@ -90,13 +90,13 @@ static int64_t zipf_word(const data_generator *g, double u)
 }
 
 /* Contexts of next-token prediction end with one of few words. */
-static int64_t last_words(const data_generator *g)
+static int64_t last_words(const attsvm_generator *g)
 {
     const int64_t few = 4;
     return g->settings.vocabulary < few ? g->settings.vocabulary : few;
 }
 
-int64_t data_generate_index(const data_generator *g, int64_t i, int64_t t)
+int64_t data_generate_index(const attsvm_generator *g, int64_t i, int64_t t)
 {
     double u = uniform(g, USE_INDEX, i, t);
     if (g->settings.kind != ATTSVM_NTP)
@@ -108,13 +108,13 @@ int64_t data_generate_index(const data_generator *g, int64_t i, int64_t t)
  * How much word w attracts a context that ends with word k.  Every second k has its words in levels
  * of about three, among which the label is drawn: those graphs have cycles; the others have none.
  */
-static double level(const data_generator *g, int64_t k, int64_t w)
+static double level(const attsvm_generator *g, int64_t k, int64_t w)
 {
     double u = uniform(g, USE_LEVEL, k, w);
     return k % 2 == 0 ? u : (double)cell(u, (g->settings.vocabulary + 2) / 3);
 }
 
-int64_t data_generate_next(const data_generator *g, int64_t i)
+int64_t data_generate_next(const attsvm_generator *g, int64_t i)
 {
     int64_t T = data_generate_length(g, i), k = data_generate_index(g, i, T - 1), label = k;
     double best = -1, ties = 0;
@@ -179,7 +179,7 @@ bool data_narrow(attsvm_dtype dtype, double x, void *out)
     return isfinite(x);
 }
 
-void data_generate_round(const data_generator *g, double *x)
+void data_generate_round(const attsvm_generator *g, double *x)
 {
     int64_t d = g->settings.d;
     if (g->settings.dtype == ATTSVM_F16)
@@ -192,7 +192,7 @@ void data_generate_round(const data_generator *g, double *x)
 
 /* ----------------------------------------------------------------------- vectors */
 
-static void scale_and_round(const data_generator *g, use what, int64_t item, int64_t next,
+static void scale_and_round(const attsvm_generator *g, use what, int64_t item, int64_t next,
                             double *x)
 {
     double spread = g->settings.spread;
@@ -212,7 +212,7 @@ static void small_integers(base_random *r, double *x, int64_t d)
 }
 
 /* Around one of `vocabulary` centres on the sphere, at a distance of about `noise`. */
-static void cluster(const data_generator *g, int64_t i, int64_t t, double *x)
+static void cluster(const attsvm_generator *g, int64_t i, int64_t t, double *x)
 {
     const attsvm_generate_settings *s = &g->settings;
     int64_t which = cell(uniform(g, USE_CLUSTER, i, t), s->vocabulary);
@@ -225,14 +225,14 @@ static void cluster(const data_generator *g, int64_t i, int64_t t, double *x)
 }
 
 /* Every fourth token repeats an earlier one of its sequence; the one where that chain ends. */
-static int64_t original(const data_generator *g, int64_t i, int64_t t)
+static int64_t original(const attsvm_generator *g, int64_t i, int64_t t)
 {
     while (t > 0 && uniform(g, USE_COPY, i, 2 * t) < 0.25)
         t = cell(uniform(g, USE_COPY, i, 2 * t + 1), t);
     return t;
 }
 
-void data_generate_token(const data_generator *g, int64_t i, int64_t t, double *x)
+void data_generate_token(const attsvm_generator *g, int64_t i, int64_t t, double *x)
 {
     int64_t d = g->settings.d;
     if (g->settings.kind == ATTSVM_TIED)
@@ -252,7 +252,7 @@ void data_generate_token(const data_generator *g, int64_t i, int64_t t, double *
     scale_and_round(g, USE_SCALE, i, t, x);
 }
 
-void data_generate_word(const data_generator *g, int64_t word, double *x)
+void data_generate_word(const attsvm_generator *g, int64_t word, double *x)
 {
     int64_t d = g->settings.d;
     base_random r = stream(g, USE_WORD, word, 0);
@@ -265,7 +265,7 @@ void data_generate_word(const data_generator *g, int64_t word, double *x)
 }
 
 /* Queries are like the tokens of their kind, without spread: words where tokens are words. */
-void data_generate_query(const data_generator *g, int64_t i, int64_t m, double *z)
+void data_generate_query(const attsvm_generator *g, int64_t i, int64_t m, double *z)
 {
     int64_t d = g->settings.d;
     if (data_generate_is_table(g)) {
@@ -283,7 +283,7 @@ void data_generate_query(const data_generator *g, int64_t i, int64_t m, double *
 }
 
 /* A unit vector; among tied tokens small integers, so that scores tie as well. */
-void data_generate_head(const data_generator *g, double *v)
+void data_generate_head(const attsvm_generator *g, double *v)
 {
     base_random r = stream(g, USE_HEAD, 0, 0);
     if (g->settings.kind == ATTSVM_TIED) {
@@ -294,7 +294,7 @@ void data_generate_head(const data_generator *g, double *v)
     }
 }
 
-void data_generate_gauss(const data_generator *g, int64_t row, double *x)
+void data_generate_gauss(const attsvm_generator *g, int64_t row, double *x)
 {
     base_random r = stream(g, USE_PLANT, row, 0);
     base_random_gauss_fill(&r, x, g->settings.d);

@@ -42,7 +42,7 @@ attsvm_status data_next_words(const attsvm_data *data, int32_t **out, attsvm_err
                     "of E");
     if (labels->ndim != 1 || labels->shape[0] != data->n) {
         char shape[160];
-        data_shape_text(labels, shape, sizeof shape);
+        attsvm_array_shape_text(labels, shape, sizeof shape);
         return fail(err, ATTSVM_E_DATA, "labels has shape %s; expected (%" PRId64 ",)", shape,
                     data->n);
     }

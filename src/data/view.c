@@ -84,10 +84,10 @@ attsvm_status data_doubles(const attsvm_data *data, const char *name, const int6
     attsvm_array wanted = { .ndim = ndim };
     memcpy(wanted.shape, shape, (size_t)ndim * sizeof *shape);
     char expected[160], found[160];
-    data_shape_text(&wanted, expected, sizeof expected);
+    attsvm_array_shape_text(&wanted, expected, sizeof expected);
     if (!array)
         return fail(err, ATTSVM_E_DATA, "%s %s is needed and not there", name, expected);
-    data_shape_text(array, found, sizeof found);
+    attsvm_array_shape_text(array, found, sizeof found);
     if (array->ndim != ndim || memcmp(array->shape, shape, (size_t)ndim * sizeof *shape) != 0)
         return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, found, expected);
     TRY(data_check_finite(array, name, "its values", 1, err));

@@ -115,11 +115,11 @@ attsvm_status io_archive_check_names(const attsvm_archive *archive, attsvm_error
         names[k] = archive->items[k].name;
     qsort(names, (size_t)archive->count, sizeof *names, compare_names);
     attsvm_status status = ATTSVM_OK;
-    char name[IO_NAME_SIZE];
+    char name[BASE_NAME_SIZE];
     for (int64_t k = 1; k < archive->count && status == ATTSVM_OK; k++)
         if (strcmp(names[k - 1], names[k]) == 0)
             status = fail(err, ATTSVM_E_FORMAT, "there are two arrays of the name '%s'",
-                          io_printable(names[k], name));
+                          base_printable(names[k], name));
     free(names);
     return status;
 }
@@ -158,4 +158,9 @@ const attsvm_array *attsvm_archive_find(const attsvm_archive *archive, const cha
         if (strcmp(archive->items[k].name, name) == 0)
             return &archive->items[k].array;
     return NULL;
+}
+
+const char *attsvm_archive_skipped(const attsvm_archive *archive, int64_t k)
+{
+    return k >= 0 && k < archive->foreign_count ? archive->foreign[k] : NULL;
 }

@@ -146,18 +146,18 @@ static bool is_no_number(const field_text *f)
     return false;
 }
 
-static const char *show(const field_text *f, char out[IO_NAME_SIZE])
+static const char *show(const field_text *f, char out[BASE_NAME_SIZE])
 {
-    char text[IO_NAME_SIZE];
+    char text[BASE_NAME_SIZE];
     size_t size = f->size < sizeof text ? f->size : sizeof text - 1;
     memcpy(text, f->text, size);
     text[size] = '\0';
-    return io_printable(text, out);
+    return base_printable(text, out);
 }
 
 static attsvm_status bad_number(const table *t, int64_t column, attsvm_error *err)
 {
-    char text[IO_NAME_SIZE];
+    char text[BASE_NAME_SIZE];
     const field_text *f = &t->fields[column];
     if (f->size == 0)
         return fail(err, ATTSVM_E_FORMAT,
@@ -213,14 +213,14 @@ static attsvm_status take_bag(table *t, int8_t label, attsvm_error *err)
 {
     TRY(copy_name(t, err));
     const char *name = t->names + t->names_size;
-    char text[IO_NAME_SIZE];
+    char text[BASE_NAME_SIZE];
     if (t->count > 0 && strcmp(t->names + t->bags[t->count - 1].name, name) == 0) {
         const bag *current = &t->bags[t->count - 1];
         if (label == current->label)
             return ATTSVM_OK;
         return fail(err, ATTSVM_E_FORMAT,
                     "line %" PRId64 ": bag '%s' has label %d, but %d in line %" PRId64, t->line,
-                    io_printable(name, text), label, current->label, current->line);
+                    base_printable(name, text), label, current->label, current->line);
     }
     bag *bags = io_grow(t->bags, (size_t)t->count, 1, &t->bag_capacity, sizeof *bags, err);
     if (!bags)
@@ -311,12 +311,12 @@ static attsvm_status check_together(const table *t, attsvm_error *err)
             (!again || sorted[k].bag->line < again->bag->line))
             again = &sorted[k];
     attsvm_status status = ATTSVM_OK;
-    char text[IO_NAME_SIZE];
+    char text[BASE_NAME_SIZE];
     if (again)
         status = fail(err, ATTSVM_E_FORMAT,
                       "line %" PRId64 ": bag '%s' was there before, with other bags between; sort "
                       "the rows by bag",
-                      again->bag->line, io_printable(again->name, text));
+                      again->bag->line, base_printable(again->name, text));
     free(sorted);
     return status;
 }

@@ -19,7 +19,7 @@ typedef struct content {
 static attsvm_status find_content(content *c, const io_source *sources, int64_t count,
                                   attsvm_error *err)
 {
-    char name[IO_NAME_SIZE];
+    char name[BASE_NAME_SIZE];
     for (int64_t k = 0; k < count; k++) {
         const io_source *source = &sources[k];
         if (strcmp(source->name, "X") == 0)
@@ -31,7 +31,7 @@ static attsvm_status find_content(content *c, const io_source *sources, int64_t 
         else
             return fail(err, ATTSVM_E_ARG,
                         "a table holds X, offsets and Y, not '%s'; write .npz instead",
-                        io_printable(source->name, name));
+                        base_printable(source->name, name));
     }
     if (!c->X || !c->Y)
         return fail(err, ATTSVM_E_ARG, "a table needs %s", c->X ? "labels Y" : "tokens X");

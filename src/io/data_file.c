@@ -21,12 +21,6 @@ static bool is_mapped(const attsvm_archive *archive, const char *name)
     return false;
 }
 
-attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
-                               const attsvm_read_settings *settings, attsvm_error *err)
-{
-    return io_data_read(out, path, settings, NULL, err);
-}
-
 static attsvm_status read_alone(attsvm_archive **archive, attsvm_named_array **arrays,
                                 const char *path, const attsvm_read_settings *settings,
                                 attsvm_error *err)
@@ -41,10 +35,11 @@ static attsvm_status read_alone(attsvm_archive **archive, attsvm_named_array **a
     return ATTSVM_OK;
 }
 
-attsvm_status io_data_read(attsvm_data **out, const char *path,
-                           const attsvm_read_settings *settings, dist_comm *comm, attsvm_error *err)
+attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
+                               const attsvm_read_settings *settings, attsvm_error *err)
 {
     *out = NULL;
+    dist_comm *comm = settings ? settings->comm : NULL;
     attsvm_archive *archive;
     attsvm_named_array *arrays;
     attsvm_status status = read_alone(&archive, &arrays, path, settings, err);
@@ -60,7 +55,7 @@ attsvm_status io_data_read(attsvm_data **out, const char *path,
     free(arrays);
     if (status != ATTSVM_OK) {
         attsvm_archive_free(archive);
-        return base_fail_in(err, status, io_path_tail(path));
+        return base_fail_in(err, status, base_path_tail(path));
     }
     return ATTSVM_OK;
 }

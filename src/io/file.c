@@ -52,7 +52,7 @@ attsvm_status io_errno_status(int code)
 
 attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *deed, int code)
 {
-    return fail(err, io_errno_status(code), "%s: cannot %s: %s", io_path_tail(path), deed,
+    return fail(err, io_errno_status(code), "%s: cannot %s: %s", base_path_tail(path), deed,
                 strerror(code));
 }
 
@@ -201,13 +201,13 @@ attsvm_status io_file_create(io_file **out, const char *path, attsvm_error *err)
     if (!path || !*path)
         return fail(err, ATTSVM_E_ARG, "the name of the file to write is empty");
     io_file *file;
-    TRY(base_allocate(&file, 1, sizeof *file, io_path_tail(path), err));
+    TRY(base_allocate(&file, 1, sizeof *file, base_path_tail(path), err));
     file->descriptor = -1;
     file->path = strdup(path);
-    file->shown = file->path ? io_path_tail(file->path) : "";
+    file->shown = file->path ? base_path_tail(file->path) : "";
     attsvm_status status = ATTSVM_OK;
     if (!file->path)
-        status = fail(err, ATTSVM_E_MEMORY, "%s: no memory for its name", io_path_tail(path));
+        status = fail(err, ATTSVM_E_MEMORY, "%s: no memory for its name", base_path_tail(path));
     if (status == ATTSVM_OK)
         status = base_allocate(&file->buffer, BUFFER_SIZE, 1, file->shown, err);
     if (status == ATTSVM_OK)
@@ -320,5 +320,16 @@ attsvm_status io_file_commit(io_file *file, attsvm_error *err)
     if (status == ATTSVM_OK)
         status = sync_directory(file, err);
     release(file);
+    return status;
+}
+
+attsvm_status attsvm_file_write(const char *path, const void *bytes, size_t size, attsvm_error *err)
+{
+    io_file *file;
+    TRY(io_file_create(&file, path, err));
+    attsvm_status status = io_file_write(file, bytes, size, err);
+    if (status == ATTSVM_OK)
+        return io_file_commit(file, err);
+    io_file_abandon(file);
     return status;
 }

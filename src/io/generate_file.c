@@ -14,9 +14,9 @@ typedef struct product {
 } product;
 
 struct producer {
-    data_generator *generator;
+    attsvm_generator *generator;
     const attsvm_named_array *arrays;
-    io_progress *progress;
+    attsvm_write_observer *observer;
     void *context;
     int64_t done, total; /* bytes */
     product products[MOST_ARRAYS];
@@ -27,10 +27,10 @@ static attsvm_status produce(void *context, int64_t first, int64_t count, void *
 {
     product *one = context;
     producer *all = one->all;
-    TRY(data_generator_fill(all->generator, one->k, first, count, buffer, err));
+    TRY(data_generate_fill(all->generator, one->k, first, count, buffer, err));
     all->done += count * (int64_t)attsvm_dtype_size(all->arrays[one->k].array.dtype);
-    if (all->progress)
-        all->progress(all->context, all->done, all->total);
+    if (all->observer)
+        all->observer(all->context, all->done, all->total);
     return ATTSVM_OK;
 }
 
@@ -40,7 +40,7 @@ static bool ends_in(const char *path, const char *ending)
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
-bool io_holds(const char *path, const char *name)
+bool attsvm_format_holds(const char *path, const char *name)
 {
     /* E and tokens are not left out silently: a table cannot hold them, and says so */
     static const char *const besides[] = { "Z", "v", "ids", "planted_p", "planted_W" };
@@ -52,16 +52,20 @@ bool io_holds(const char *path, const char *name)
     return true;
 }
 
-attsvm_status io_write_generated(const char *path, data_generator *generator,
-                                 const io_write_options *options, io_progress *progress,
-                                 void *context, attsvm_error *err)
+attsvm_status attsvm_generator_write(attsvm_generator *generator, const char *path, bool deflate,
+                                     attsvm_write_observer *observer, void *context,
+                                     attsvm_error *err)
 {
-    producer all = { .generator = generator, .progress = progress, .context = context };
+    const attsvm_generator_info info = attsvm_generator_describe(generator);
+    const io_write_options options = { .deflate = deflate };
+    producer all = {
+        .generator = generator, .arrays = info.arrays, .observer = observer, .context = context
+    };
     io_source sources[MOST_ARRAYS];
-    int64_t count = data_generator_arrays(generator, &all.arrays), kept = 0;
-    for (int64_t k = 0; k < count; k++) {
+    int64_t kept = 0;
+    for (int64_t k = 0; k < info.count; k++) {
         const attsvm_named_array *named = &all.arrays[k];
-        if (!io_holds(path, named->name))
+        if (!attsvm_format_holds(path, named->name))
             continue;
         all.products[kept] = (product){ &all, k };
         sources[kept] = (io_source){ named->name, named->array, produce, &all.products[kept] };
@@ -69,15 +73,5 @@ attsvm_status io_write_generated(const char *path, data_generator *generator,
             attsvm_array_count(&named->array) * (int64_t)attsvm_dtype_size(named->array.dtype);
         kept++;
     }
-    return io_write(path, sources, kept, options, err);
-}
-
-attsvm_status attsvm_data_generate_file(const char *path, const attsvm_generate_settings *settings,
-                                        attsvm_error *err)
-{
-    data_generator *generator;
-    TRY(data_generator_create(&generator, settings, err));
-    attsvm_status status = io_write_generated(path, generator, NULL, NULL, NULL, err);
-    data_generator_free(generator);
-    return status;
+    return io_write(path, sources, kept, &options, err);
 }

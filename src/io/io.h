@@ -6,6 +6,7 @@
 #define ATTSVM_IO_H
 
 #include "data/data.h"
+#include "io/json.h"
 
 #include <stdio.h>
 
@@ -55,63 +56,7 @@ typedef struct io_write_options {
 attsvm_status io_write(const char *path, const io_source *sources, int64_t count,
                        const io_write_options *options, attsvm_error *err);
 
-/* Hears how many of `total` bytes of arrays have been made. */
-typedef void io_progress(void *context, int64_t done, int64_t total);
-
-/*
- * The arrays of a random data set, straight into a file.  A table (.csv, .tsv) has room for X,
- * offsets and Y only: io_holds says whether an array goes into the file of that name.
- */
-attsvm_status io_write_generated(const char *path, data_generator *generator,
-                                 const io_write_options *options, io_progress *progress,
-                                 void *context, attsvm_error *err);
-bool io_holds(const char *path, const char *name);
-
-/* ------------------------------------------------------------------------- JSON */
-
-/* A JSON value; objects and arrays own what is put into them. */
-typedef struct io_json io_json;
-
-io_json *io_json_object(void); /* the makers return NULL only when memory is out; all calls below */
-io_json *io_json_list(void);   /* accept NULL and io_json_print then reports ATTSVM_E_MEMORY      */
-void io_json_free(io_json *json);
-
-void io_json_set(io_json *object, const char *key, io_json *value); /* takes `value` */
-void io_json_append(io_json *list, io_json *value);                 /* takes `value` */
-io_json *io_json_integer(int64_t value);
-io_json *io_json_number(double value); /* null where it is not finite */
-io_json *io_json_text(const char *value);
-io_json *io_json_bool(bool value);
-io_json *io_json_integers(const int64_t *values, int64_t count);
-io_json *io_json_numbers(const double *values, int64_t count);
-
-/* One line (or indented) and a newline; keys in the order in which they were set. */
-attsvm_status io_json_print(const io_json *json, FILE *stream, bool indent, attsvm_error *err);
-attsvm_status io_json_write(const io_json *json, const char *path, attsvm_error *err); /* atomic */
-
-/* Strict: one value, no duplicate keys, at most 64 levels.  `name` is for messages. */
-attsvm_status io_json_parse(io_json **out, const char *text, size_t size, const char *name,
-                            attsvm_error *err);
-attsvm_status io_json_read(io_json **out, const char *path, attsvm_error *err);
-/* Borrowed; NULL where it is not there or not of that kind. */
-const io_json *io_json_get(const io_json *object, const char *key);
-const io_json *io_json_at(const io_json *list, int64_t index);
-int64_t io_json_count(const io_json *object_or_list); /* -1 for other kinds */
-bool io_json_is_list(const io_json *json);
-const char *io_json_key(const io_json *object, int64_t index);
-/* The key after `key` (one that this object gave out; NULL: the first), at no cost. */
-const char *io_json_next_key(const io_json *object, const char *key);
-bool io_json_as_integer(const io_json *json, int64_t *out);
-bool io_json_as_number(const io_json *json, double *out);
-bool io_json_as_bool(const io_json *json, bool *out);
-const char *io_json_as_text(const io_json *json);
-
 /* ---------------------------------------------------------------------- reading */
-
-/* As attsvm_data_read; the ranks of comm (NULL: alone) share the sequences. */
-attsvm_status io_data_read(attsvm_data **out, const char *path,
-                           const attsvm_read_settings *settings, dist_comm *comm,
-                           attsvm_error *err);
 
 #ifndef IO_MAP_FROM           /* the fuzz build sets it lower */
 #define IO_MAP_FROM (1 << 20) /* arrays of at least so many bytes are used where they lie */
@@ -120,8 +65,8 @@ attsvm_status io_data_read(attsvm_data **out, const char *path,
 /* Longest headers that are read; numpy itself stops at 10000 bytes, safetensors at this. */
 enum { IO_NPY_HEADER_MOST = 1 << 16, IO_SAFETENSORS_HEADER_MOST = 100000000 };
 
-/* Room for an npy header of ours, a number, and a name or a shape in a message. */
-enum { IO_NPY_HEADER_SIZE = 512, IO_NUMBER_SIZE = 32, IO_NAME_SIZE = 80, IO_SHAPE_SIZE = 192 };
+/* Room for an npy header of ours, a number, and a shape in a message. */
+enum { IO_NPY_HEADER_SIZE = 512, IO_NUMBER_SIZE = 32, IO_SHAPE_SIZE = 192 };
 
 enum { IO_NAME_MOST = 4096 }; /* longest name of an array to write */
 
@@ -225,13 +170,6 @@ static inline bool io_little_endian(void)
     return *(const unsigned char *)&one == 1;
 }
 
-/* A path, or the end of a long one: a message has room for more than a path. */
-const char *io_path_tail(const char *path);
-/* A name that may hold anything, printable and cut to IO_NAME_SIZE; returns `out`. */
-const char *io_printable(const char *name, char out[IO_NAME_SIZE]);
-/* Bytes of the UTF-8 character at `text`, 0 where it is none (or a NUL). */
-size_t io_utf8_length(const unsigned char *text, size_t size);
-bool io_is_utf8(const char *text);
 /* A decimal number, all of `text`, correctly rounded, whatever the locale; false where it is none,
    not finite or beyond the range of double. */
 bool io_parse_number(const char *text, size_t size, double *out);

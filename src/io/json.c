@@ -82,7 +82,7 @@ static char *clean_text(const char *text)
     char *clean = left <= SIZE_MAX / 3 - 1 ? malloc(3 * left + 1) : NULL;
     char *end = clean;
     while (clean && left > 0) {
-        size_t length = io_utf8_length((const unsigned char *)text, left);
+        size_t length = base_utf8_length((const unsigned char *)text, left);
         memcpy(end, length ? text : "\xef\xbf\xbd", length ? length : 3);
         end += length ? length : 3;
         length = length ? length : 1;
@@ -198,7 +198,7 @@ attsvm_status io_json_write(const io_json *json, const char *path, attsvm_error 
     if (json_dump_callback(inside(json), write_text, &out, print_flags(true)) != 0 &&
         out.status == ATTSVM_OK)
         out.status =
-            fail(err, ATTSVM_E_MEMORY, "%s: no memory for the JSON text", io_path_tail(path));
+            fail(err, ATTSVM_E_MEMORY, "%s: no memory for the JSON text", base_path_tail(path));
     if (out.status == ATTSVM_OK)
         write_text("\n", 1, &out);
     if (out.status != ATTSVM_OK) {
@@ -269,7 +269,7 @@ attsvm_status io_json_read(io_json **out, const char *path, attsvm_error *err)
         status = parse(out, base, size, err);
     if (base)
         munmap(base, size);
-    return status == ATTSVM_OK ? status : base_fail_in(err, status, io_path_tail(path));
+    return status == ATTSVM_OK ? status : base_fail_in(err, status, base_path_tail(path));
 }
 
 const io_json *io_json_get(const io_json *object, const char *key)

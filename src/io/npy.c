@@ -248,7 +248,7 @@ attsvm_status io_npy_parse(io_npy *npy, const unsigned char *bytes, size_t heade
         !base_multiply((size_t)count, attsvm_dtype_size(npy->array.dtype), &npy->data_size) ||
         npy->data_size > (size_t)PTRDIFF_MAX - IO_NPY_HEADER_MOST - 12) {
         char shape[IO_SHAPE_SIZE];
-        data_shape_text(&npy->array, shape, sizeof shape);
+        attsvm_array_shape_text(&npy->array, shape, sizeof shape);
         return fail(err, ATTSVM_E_FORMAT, "its shape %s is too large for any memory", shape);
     }
     return ATTSVM_OK;
@@ -260,7 +260,7 @@ attsvm_status io_npy_check_size(const io_npy *npy, uint64_t size, attsvm_error *
     if (size == expected)
         return ATTSVM_OK;
     char shape[IO_SHAPE_SIZE];
-    data_shape_text(&npy->array, shape, sizeof shape);
+    attsvm_array_shape_text(&npy->array, shape, sizeof shape);
     return fail(err, ATTSVM_E_FORMAT,
                 "it has %" PRIu64
                 " bytes, but its header says shape %s of %s, which makes %" PRIu64,

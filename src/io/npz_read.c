@@ -290,7 +290,7 @@ static attsvm_status read_index(attsvm_archive *archive, zip_t *zip, view *v, zi
         return ATTSVM_OK;
     if (length == 4)
         return fail(err, ATTSVM_E_FORMAT, "the zip file has an array without a name");
-    char name[IO_NAME_SIZE];
+    char name[BASE_NAME_SIZE];
     /* members that share bytes would let a small file unpack to any size */
     attsvm_status status = ATTSVM_OK;
     if (m.stat.comp_size > v->size - *packed)
@@ -304,7 +304,7 @@ static attsvm_status read_index(attsvm_archive *archive, zip_t *zip, view *v, zi
     if (status == ATTSVM_OK)
         status = read_member(archive, zip, v, &m, settings, err);
     if (status != ATTSVM_OK)
-        base_fail_in(err, status, io_printable(m.name, name));
+        base_fail_in(err, status, base_printable(m.name, name));
     free(m.name);
     return status;
 }

@@ -119,7 +119,7 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 static attsvm_status read_member(attsvm_archive *archive, int directory, char *file_name,
                                  const attsvm_read_settings *settings, attsvm_error *err)
 {
-    char name[IO_NAME_SIZE];
+    char name[BASE_NAME_SIZE];
     bool is_directory;
     void *base;
     size_t size;
@@ -129,7 +129,7 @@ static attsvm_status read_member(attsvm_archive *archive, int directory, char *f
     else if (status == ATTSVM_OK && !base)
         status = fail(err, ATTSVM_E_FORMAT, "the file is empty");
     if (status != ATTSVM_OK)
-        return base_fail_in(err, status, io_printable(file_name, name));
+        return base_fail_in(err, status, base_printable(file_name, name));
     char *stem = strndup(file_name, strlen(file_name) - 4);
     if (!stem) {
         munmap(base, size);
@@ -137,7 +137,8 @@ static attsvm_status read_member(attsvm_archive *archive, int directory, char *f
     }
     status = read_mapped(archive, file_name, stem, base, size, settings, err);
     free(stem);
-    return status == ATTSVM_OK ? status : base_fail_in(err, status, io_printable(file_name, name));
+    return status == ATTSVM_OK ? status
+                               : base_fail_in(err, status, base_printable(file_name, name));
 }
 
 /* Every .npy in a directory, in the order of their names. */
@@ -186,7 +187,7 @@ attsvm_status attsvm_archive_open(attsvm_archive **out, const char *path,
     attsvm_read_settings_init(&defaults);
     if (!settings)
         settings = &defaults;
-    TRY(base_settings_check(&base_read_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_read_table, settings, err));
     attsvm_archive *archive;
     TRY(io_archive_create(&archive, err));
     attsvm_status status = read_path(archive, path, settings, err);
@@ -194,7 +195,7 @@ attsvm_status attsvm_archive_open(attsvm_archive **out, const char *path,
         status = io_archive_check_names(archive, err);
     if (status != ATTSVM_OK) {
         attsvm_archive_free(archive);
-        return base_fail_in(err, status, io_path_tail(path));
+        return base_fail_in(err, status, base_path_tail(path));
     }
     *out = archive;
     return ATTSVM_OK;

@@ -35,7 +35,7 @@ enum { TYPES = sizeof types / sizeof *types };
 static attsvm_status read_type(const io_json *json, tensor *t, size_t *size, attsvm_error *err)
 {
     const char *text = io_json_as_text(json);
-    char printable[IO_NAME_SIZE];
+    char printable[BASE_NAME_SIZE];
     if (!text)
         return fail(err, ATTSVM_E_FORMAT, "its dtype is not a text");
     for (int k = 0; k < TYPES; k++) {
@@ -51,7 +51,7 @@ static attsvm_status read_type(const io_json *json, tensor *t, size_t *size, att
         return ATTSVM_OK;
     return fail(err, ATTSVM_E_FORMAT,
                 "its dtype '%s' is none of F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL",
-                io_printable(text, printable));
+                base_printable(text, printable));
 }
 
 static attsvm_status read_shape(const io_json *json, tensor *t, attsvm_error *err)
@@ -90,7 +90,7 @@ static attsvm_status read_entry(const io_json *json, tensor *t, int64_t size, at
     if (!base_shape_count(t->array.shape, t->array.ndim, &count) ||
         !base_multiply((size_t)count, element, &bytes) || bytes != (size_t)(t->end - t->begin)) {
         char shape[IO_SHAPE_SIZE];
-        data_shape_text(&t->array, shape, sizeof shape);
+        attsvm_array_shape_text(&t->array, shape, sizeof shape);
         return fail(err, ATTSVM_E_FORMAT,
                     "it has %" PRId64 " bytes, which is not shape %s of elements of %zu bytes",
                     t->end - t->begin, shape, element);
@@ -117,12 +117,12 @@ static attsvm_status check_cover(const tensor *tensors, int64_t count, int64_t s
     attsvm_status status = ATTSVM_OK;
     int64_t end = 0;
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
-        char name[IO_NAME_SIZE];
+        char name[BASE_NAME_SIZE];
         if (order[k].begin != end)
             status = fail(err, ATTSVM_E_FORMAT,
                           "%s: it begins at byte %" PRId64 ", but the one before it ends at "
                           "%" PRId64,
-                          io_printable(order[k].name, name), order[k].begin, end);
+                          base_printable(order[k].name, name), order[k].begin, end);
         end = order[k].end;
     }
     if (status == ATTSVM_OK && end != size)
@@ -178,7 +178,7 @@ static attsvm_status read_tensors(attsvm_archive *archive, const io_json *header
                                   const unsigned char *elements, size_t size, attsvm_error *err)
 {
     int64_t count = 0;
-    char printable[IO_NAME_SIZE];
+    char printable[BASE_NAME_SIZE];
     for (const char *key = io_json_next_key(header, NULL); key;
          key = io_json_next_key(header, key)) {
         if (strcmp(key, "__metadata__") == 0) {
@@ -191,14 +191,14 @@ static attsvm_status read_tensors(attsvm_archive *archive, const io_json *header
         attsvm_status status =
             read_entry(io_json_get(header, key), &tensors[count], (int64_t)size, err);
         if (status != ATTSVM_OK)
-            return base_fail_in(err, status, io_printable(key, printable));
+            return base_fail_in(err, status, base_printable(key, printable));
         count++;
     }
     TRY(check_cover(tensors, count, (int64_t)size, err));
     for (int64_t k = 0; k < count; k++) {
         attsvm_status status = add_tensor(archive, &tensors[k], elements, err);
         if (status != ATTSVM_OK)
-            return base_fail_in(err, status, io_printable(tensors[k].name, printable));
+            return base_fail_in(err, status, base_printable(tensors[k].name, printable));
     }
     return ATTSVM_OK;
 }

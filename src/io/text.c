@@ -1,5 +1,5 @@
 /*
- * Text: what may be printed, UTF-8, and decimal numbers whatever the locale.
+ * Decimal numbers whatever the locale.
  */
 #include "io/io.h"
 
@@ -8,85 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    NUMBER_MOST = 512, /* characters of a number          */
-    PATH_SHOWN = 200   /* characters of a path in a message */
-};
-
-/*
- * UTF-8 as in RFC 3629: the first byte tells the length; the second one's range keeps out forms
- * that are longer than needed, surrogates, and numbers beyond U+10FFFF.
- */
-size_t io_utf8_length(const unsigned char *text, size_t size)
-{
-    if (size == 0 || text[0] == 0)
-        return 0;
-    unsigned char first = text[0];
-    if (first < 0x80)
-        return 1;
-    size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || size < length)
-        return 0;
-    unsigned char lowest = 0x80, highest = 0xbf;
-    switch (first) {
-    case 0xe0: lowest = 0xa0; break;
-    case 0xed: highest = 0x9f; break;
-    case 0xf0: lowest = 0x90; break;
-    case 0xf4: highest = 0x8f; break;
-    default: break;
-    }
-    if (text[1] < lowest || text[1] > highest)
-        return 0;
-    for (size_t k = 2; k < length; k++)
-        if (text[k] < 0x80 || text[k] > 0xbf)
-            return 0;
-    return length;
-}
-
-bool io_is_utf8(const char *text)
-{
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t length = io_utf8_length((const unsigned char *)text, left);
-        if (length == 0)
-            return false;
-        text += length;
-        left -= length;
-    }
-    return true;
-}
-
-const char *io_path_tail(const char *path)
-{
-    size_t length = strlen(path);
-    return length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
-}
-
-const char *io_printable(const char *name, char out[IO_NAME_SIZE])
-{
-    const unsigned char *at = (const unsigned char *)name;
-    size_t used = 0, left = strlen(name);
-    while (left > 0) {
-        size_t length = io_utf8_length(at, left);
-        if (used + 8 > IO_NAME_SIZE) { /* room for the dots and for the longest character */
-            memcpy(out + used, "...", 3);
-            used += 3;
-            break;
-        }
-        bool control = length == 0 || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
-        if (control) {
-            length = 1;
-            used += (size_t)snprintf(out + used, IO_NAME_SIZE - used, "\\x%02x", *at);
-        } else {
-            memcpy(out + used, at, length);
-            used += length;
-        }
-        at += length;
-        left -= length;
-    }
-    out[used] = '\0';
-    return out;
-}
+enum { NUMBER_MOST = 512 }; /* characters of a number */
 
 /* A decimal number taken apart: digits * 10^exponent, digits cut after 19. */
 typedef struct decimal {

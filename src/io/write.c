@@ -136,11 +136,11 @@ static format format_of(const char *path)
 static attsvm_status check_source(const io_source *source, attsvm_error *err)
 {
     const attsvm_array *array = &source->array;
-    char name[IO_NAME_SIZE];
+    char name[BASE_NAME_SIZE];
     if (!source->name || !*source->name)
         return fail(err, ATTSVM_E_ARG, "an array to write has no name");
-    io_printable(source->name, name);
-    if (strlen(source->name) > IO_NAME_MOST || !io_is_utf8(source->name))
+    base_printable(source->name, name);
+    if (strlen(source->name) > IO_NAME_MOST || !base_is_utf8(source->name))
         return fail(err, ATTSVM_E_ARG, "%s: a name must be valid UTF-8 of at most %d bytes", name,
                     IO_NAME_MOST);
     size_t size = attsvm_dtype_size(array->dtype), bytes;
@@ -174,11 +174,11 @@ static attsvm_status check_sources(const io_source *sources, int64_t count, atts
         names[k] = sources[k].name;
     qsort(names, (size_t)count, sizeof *names, compare_names);
     attsvm_status status = ATTSVM_OK;
-    char name[IO_NAME_SIZE];
+    char name[BASE_NAME_SIZE];
     for (int64_t k = 1; k < count && status == ATTSVM_OK; k++)
         if (strcmp(names[k - 1], names[k]) == 0)
             status = fail(err, ATTSVM_E_ARG, "two arrays to write have the name '%s'",
-                          io_printable(names[k], name));
+                          base_printable(names[k], name));
     free(names);
     return status;
 }
@@ -209,14 +209,14 @@ attsvm_status io_write(const char *path, const io_source *sources, int64_t count
     if (status == ATTSVM_OK && form == NONE)
         status = write_format(NULL, NONE, NULL, 0, false, err);
     if (status != ATTSVM_OK)
-        return base_fail_in(err, status, io_path_tail(path));
+        return base_fail_in(err, status, base_path_tail(path));
     io_file *file;
     TRY(io_file_create(&file, path, err));
     status = write_format(file, form, sources, count, options && options->deflate, err);
     if (status != ATTSVM_OK) {
         io_file_abandon(file);
         /* messages about the disk name the file already */
-        return status == ATTSVM_E_DISK ? status : base_fail_in(err, status, io_path_tail(path));
+        return status == ATTSVM_E_DISK ? status : base_fail_in(err, status, base_path_tail(path));
     }
     return io_file_commit(file, err);
 }

@@ -58,7 +58,7 @@ static attsvm_status settings_text(const attsvm_claim *claim, char **out, size_t
         io_json_set(json, "head_status", io_json_text(attsvm_outcome_name(claim->head->outcome)));
     for (const char *const *name = recorded; *name; name++)
         io_json_set(json, *name,
-                    field_json(base_settings_find(&svm_table, *name), &claim->settings));
+                    field_json(attsvm_settings_find(&attsvm_svm_table, *name), &claim->settings));
     FILE *stream = open_memstream(out, size);
     attsvm_status status = stream ? io_json_print(json, stream, false, err)
                                   : fail(err, ATTSVM_E_MEMORY, "no memory for settings");
@@ -200,7 +200,7 @@ static attsvm_status wrong_count(const reader *r, const attsvm_array *array, con
                                  int64_t expected)
 {
     char shape[160];
-    data_shape_text(array, shape, sizeof shape);
+    attsvm_array_shape_text(array, shape, sizeof shape);
     return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected %" PRId64 " values", name,
                 shape, expected);
 }
@@ -232,7 +232,7 @@ static attsvm_status read_rows(reader *r, const char *name, int64_t columns, con
     TRY(need(r, name, &array));
     if (array->ndim != 2 || array->shape[1] != columns) {
         char shape[160];
-        data_shape_text(array, shape, sizeof shape);
+        attsvm_array_shape_text(array, shape, sizeof shape);
         return fail(r->err, ATTSVM_E_FORMAT, "%s has shape %s; expected (m,%" PRId64 ")", name,
                     shape, columns);
     }
@@ -299,7 +299,7 @@ static attsvm_status read_outcome(const io_json *json, const char *key, attsvm_o
 static attsvm_status read_field(const io_json *json, const char *name, attsvm_svm_settings *s,
                                 attsvm_error *err)
 {
-    const field *f = base_settings_find(&svm_table, name);
+    const field *f = attsvm_settings_find(&attsvm_svm_table, name);
     const io_json *value = io_json_get(json, name);
     const char *text = io_json_as_text(value);
     int64_t integer;
@@ -332,7 +332,7 @@ static attsvm_status read_settings(reader *r, attsvm_claim *claim, attsvm_outcom
     for (const char *const *name = recorded; *name && status == ATTSVM_OK; name++)
         status = read_field(json, *name, &claim->settings, r->err);
     if (status == ATTSVM_OK)
-        status = base_settings_check(&svm_table, &claim->settings, r->err);
+        status = attsvm_settings_check(&attsvm_svm_table, &claim->settings, r->err);
     if (status == ATTSVM_OK && claim->settings.problem == ATTSVM_PROBLEM_JOINT)
         status = read_outcome(json, "head_status", head, r->err);
     io_json_free(json);

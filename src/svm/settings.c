@@ -46,7 +46,7 @@ static const field svm_fields[] = {
 
 void attsvm_svm_settings_init(attsvm_svm_settings *settings)
 {
-    base_settings_init(&svm_table, settings);
+    attsvm_settings_init(&attsvm_svm_table, settings);
 }
 
 /* Sets `name` to the text before the colon of "lq:3", and `number` to the rest. */
@@ -60,14 +60,15 @@ static attsvm_status set_pair(attsvm_svm_settings *settings, const char *name, c
         return fail(err, ATTSVM_E_ARG, "%s = %s is not a known %s", name, value, name);
     memcpy(head, value, length);
     head[length] = '\0';
-    TRY(base_settings_set(base_settings_find(&svm_table, name), settings, head, err));
-    return base_settings_set(base_settings_find(&svm_table, number), settings, colon + 1, err);
+    TRY(base_settings_set(attsvm_settings_find(&attsvm_svm_table, name), settings, head, err));
+    return base_settings_set(attsvm_settings_find(&attsvm_svm_table, number), settings, colon + 1,
+                             err);
 }
 
 attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
                                       const char *value, attsvm_error *err)
 {
-    const field *f = base_settings_find(&svm_table, name);
+    const field *f = attsvm_settings_find(&attsvm_svm_table, name);
     if (!f)
         return fail(err, ATTSVM_E_ARG, "there is no SVM setting %s", name);
     bool pair = strchr(value, ':') != NULL;
@@ -76,7 +77,8 @@ attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char 
     if (strcmp(f->name, "head") == 0 && pair && strncmp(value, "concave:", 8) == 0)
         return set_pair(settings, "head", "kappa", value, err);
     if (strcmp(f->name, "query") == 0 && value[0] >= '0' && value[0] <= '9') {
-        TRY(base_settings_set(base_settings_find(&svm_table, "query_token"), settings, value, err));
+        TRY(base_settings_set(attsvm_settings_find(&attsvm_svm_table, "query_token"), settings,
+                              value, err));
         settings->query = ATTSVM_QUERY_TOKEN;
         return ATTSVM_OK;
     }
@@ -89,12 +91,12 @@ static attsvm_status set_field(void *settings, const char *name, const char *val
     return attsvm_svm_settings_set(settings, name, value, err);
 }
 
-const settings_table svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof *svm_fields,
-                                   sizeof(attsvm_svm_settings), set_field };
+const settings_table attsvm_svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof *svm_fields,
+                                          sizeof(attsvm_svm_settings), set_field };
 
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err)
 {
-    TRY(base_settings_check(&svm_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_svm_table, settings, err));
     bool euclidean = settings->norm == ATTSVM_NORM_L2 || settings->norm == ATTSVM_NORM_FRO;
     if (settings->norm == ATTSVM_NORM_LQ && !(settings->q > 1))
         return fail(err, ATTSVM_E_ARG, "q = %g: an l_q norm has q above 1", settings->q);
@@ -120,7 +122,7 @@ static bool has_queries(const attsvm_svm_settings *settings)
 attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,
                                 const attsvm_svm_settings *settings, attsvm_error *err)
 {
-    TRY(base_settings_check(&svm_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_svm_table, settings, err));
     return data_terms_create(out, data, has_queries(settings) ? settings->query : 0,
                              settings->query_token, err);
 }

@@ -13,8 +13,6 @@
 
 #include "data/data.h"
 
-extern const settings_table svm_table;
-
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err);
 /* Terms of the problem: with the queries of a W problem, without queries otherwise. */
 attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,

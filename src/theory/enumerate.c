@@ -26,13 +26,13 @@ static const field enumerate_fields[] = {
 };
 #undef SETTINGS
 
-const settings_table theory_enumerate_table = { "enumerate", enumerate_fields,
+const settings_table attsvm_enumerate_table = { "enumerate", enumerate_fields,
                                                 sizeof enumerate_fields / sizeof *enumerate_fields,
                                                 sizeof(attsvm_enumerate_settings), NULL };
 
 void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settings)
 {
-    base_settings_init(&theory_enumerate_table, settings);
+    attsvm_settings_init(&attsvm_enumerate_table, settings);
 }
 
 /* ---------------------------------------------------------------------- judging */

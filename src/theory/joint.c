@@ -16,13 +16,13 @@ static const field joint_fields[] = {
 };
 #undef SETTINGS
 
-const settings_table theory_joint_table = { "joint", joint_fields,
+const settings_table attsvm_joint_table = { "joint", joint_fields,
                                             sizeof joint_fields / sizeof *joint_fields,
                                             sizeof(attsvm_joint_settings), NULL };
 
 void attsvm_joint_settings_init(attsvm_joint_settings *settings)
 {
-    base_settings_init(&theory_joint_table, settings);
+    attsvm_settings_init(&attsvm_joint_table, settings);
 }
 
 /* A run and the data set that its SVMs are of. */
@@ -180,7 +180,7 @@ attsvm_status attsvm_joint_of(attsvm_joint *out, const attsvm_train *run,
                            .ratio_needed = NAN };
     if (solution)
         *solution = NULL;
-    TRY(base_settings_check(&theory_joint_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_joint_table, settings, err));
     if (!m->prompt || !m->trains_v || m->head.kind != &model_head_linear)
         return fail(err, ATTSVM_E_ARG, "joint training is that of vp or vpW with a linear head");
     if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)

@@ -304,7 +304,7 @@ attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
     attsvm_path_settings_init(&standard);
     if (!settings)
         settings = &standard;
-    TRY(base_settings_check(&theory_path_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_path_table, settings, err));
     attsvm_path *path;
     TRY(base_allocate(&path, 1, sizeof *path, "path", err));
     path->data = data;

@@ -34,19 +34,19 @@ static const field path_fields[] = {
 };
 #undef SETTINGS
 
-const settings_table theory_path_table = { "path", path_fields,
+const settings_table attsvm_path_table = { "path", path_fields,
                                            sizeof path_fields / sizeof *path_fields,
                                            sizeof(attsvm_path_settings), NULL };
 
 void attsvm_path_settings_init(attsvm_path_settings *settings)
 {
-    base_settings_init(&theory_path_table, settings);
+    attsvm_settings_init(&attsvm_path_table, settings);
 }
 
 attsvm_status attsvm_path_settings_set(attsvm_path_settings *settings, const char *name,
                                        const char *value, attsvm_error *err)
 {
-    const field *f = base_settings_find(&theory_path_table, name);
+    const field *f = attsvm_settings_find(&attsvm_path_table, name);
     if (!f)
         return fail(err, ATTSVM_E_ARG, "path has no setting %s", name);
     return base_settings_set(f, settings, value, err);

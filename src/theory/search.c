@@ -251,7 +251,7 @@ attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *sc
     attsvm_enumerate_settings_init(&standard);
     if (!settings)
         settings = &standard;
-    TRY(base_settings_check(&theory_enumerate_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_enumerate_table, settings, err));
     TRY(svm_check_settings(svm, err));
     if (svm->problem != ATTSVM_PROBLEM_P && svm->problem != ATTSVM_PROBLEM_W)
         return fail(err, ATTSVM_E_ARG, "locally optimal selections are those of problem p or W");

@@ -66,8 +66,6 @@ void theory_bare_free(theory_bare *bare);
 
 /* ------------------------------------------------------------------- enumeration */
 
-extern const settings_table theory_enumerate_table;
-
 /* Selections, or beginnings of selections: alpha (count, width). */
 typedef struct theory_list {
     int32_t *alpha;
@@ -202,8 +200,6 @@ void theory_objective_look(theory_objective *o, const double *theta);
 
 /* ------------------------------------------------------------------------------ paths */
 
-extern const settings_table theory_path_table;
-
 /* "1:1000:7" into *out (*count), log-spaced; the caller frees. */
 attsvm_status theory_path_points(const char *name, const char *text, double **out, int64_t *count,
                                  attsvm_error *err);
@@ -277,8 +273,6 @@ attsvm_status theory_path_compare(attsvm_path *path, attsvm_error *err);
 attsvm_status theory_path_several(attsvm_path *path, attsvm_error *err);
 
 /* ------------------------------------------------------------------ joint training */
-
-extern const settings_table theory_joint_table;
 
 /* Solves one problem over a selection. */
 attsvm_status theory_solve(const attsvm_data *data, const int64_t *alpha,

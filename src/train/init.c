@@ -42,11 +42,11 @@ static attsvm_status copy_block(const attsvm_train *t, const model_block *block,
     int ndim = strchr("WKQ", block->name[0]) ? 2 : 1;
     attsvm_array wanted = { .shape = { block->rows, block->cols }, .ndim = ndim };
     char expected[80], found[160];
-    data_shape_text(&wanted, expected, sizeof expected);
+    attsvm_array_shape_text(&wanted, expected, sizeof expected);
     if (!array)
         return fail(err, ATTSVM_E_DATA, "%s %s is needed as start value and not there", name,
                     expected);
-    data_shape_text(array, found, sizeof found);
+    attsvm_array_shape_text(array, found, sizeof found);
     if (array->ndim != ndim || array->shape[0] != block->rows ||
         (ndim == 2 && array->shape[1] != block->cols))
         return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, found, expected);

@@ -53,19 +53,19 @@ static const field train_fields[] = {
 };
 #undef SETTINGS
 
-const settings_table train_table = { "train", train_fields,
-                                     sizeof train_fields / sizeof *train_fields,
-                                     sizeof(attsvm_train_settings), NULL };
+const settings_table attsvm_train_table = { "train", train_fields,
+                                            sizeof train_fields / sizeof *train_fields,
+                                            sizeof(attsvm_train_settings), NULL };
 
 void attsvm_train_settings_init(attsvm_train_settings *settings)
 {
-    base_settings_init(&train_table, settings);
+    attsvm_settings_init(&attsvm_train_table, settings);
 }
 
 attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings, const char *name,
                                         const char *value, attsvm_error *err)
 {
-    const field *f = base_settings_find(&train_table, name);
+    const field *f = attsvm_settings_find(&attsvm_train_table, name);
     if (!f)
         return fail(err, ATTSVM_E_ARG, "train has no setting %s", name);
     return base_settings_set(f, settings, value, err);

@@ -136,7 +136,7 @@ attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
     attsvm_train_settings_init(&standard);
     if (!settings)
         settings = &standard;
-    TRY(base_settings_check(&train_table, settings, err));
+    TRY(attsvm_settings_check(&attsvm_train_table, settings, err));
     attsvm_train *t;
     TRY(base_allocate(&t, 1, sizeof *t, "training", err));
     t->data = data;

@@ -7,8 +7,6 @@
 #include "io/io.h"
 #include "model/model.h"
 
-extern const settings_table train_table;
-
 /* ------------------------------------------------------------------ step rules */
 
 /* One step of one block.  Its gradient is exp(log) g; an exact zero has log = -INFINITY or g = 0.

@@ -7,8 +7,8 @@
 #include "train/train.h"
 
 enum { TABLES = 4 };
-static const settings_table *const tables[TABLES] = { &base_read_table, &data_generate_table,
-                                                      &svm_table, &train_table };
+static const settings_table *const tables[TABLES] = { &attsvm_read_table, &attsvm_generate_table,
+                                                      &attsvm_svm_table, &attsvm_train_table };
 
 typedef union any_settings {
     attsvm_read_settings read;
@@ -35,8 +35,8 @@ static void check_taken(const settings_table *table, const field *f, const any_s
     any_settings again;
     attsvm_error err = { 0 };
     char text[4096];
-    base_settings_init(table, &again);
-    FUZZ_CHECK(base_settings_check(table, settings, &err) == ATTSVM_OK);
+    attsvm_settings_init(table, &again);
+    FUZZ_CHECK(attsvm_settings_check(table, settings, &err) == ATTSVM_OK);
     base_settings_print(f, settings, text, sizeof text);
     FUZZ_CHECK(f->kind == FIELD_TEXT || base_settings_set(f, &again, text, &err) == ATTSVM_OK);
     FUZZ_CHECK(f->kind == FIELD_TEXT || memcmp((const char *)settings + f->offset,
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     char *value = calloc(size, 1);
     memcpy(value, bytes + 1, size - 1);
     any_settings settings;
-    base_settings_init(table, &settings);
+    attsvm_settings_init(table, &settings);
     attsvm_status status = table->set ? table->set(&settings, f->name, value, &err)
                                       : base_settings_set(f, &settings, value, &err);
     if (status == ATTSVM_OK) {
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     double parameter;
     if (train_rule_find(value, &rule, &parameter, &err) != ATTSVM_OK)
         fuzz_check_error(err.status, &err);
-    base_settings_find(table, value);
+    attsvm_settings_find(table, value);
     free(value);
     return 0;
 }

@@ -22,7 +22,8 @@ static attsvm_data *generate(const attsvm_generate_settings *s)
 }
 
 /* Array k in pieces of `step` elements, in reverse order, at an odd address. */
-static void compare_in_pieces(data_generator *g, int64_t k, const attsvm_array *whole, int64_t step)
+static void compare_in_pieces(attsvm_generator *g, int64_t k, const attsvm_array *whole,
+                              int64_t step)
 {
     attsvm_error err;
     int64_t count = attsvm_array_count(whole), size = (int64_t)attsvm_dtype_size(whole->dtype);
@@ -30,7 +31,7 @@ static void compare_in_pieces(data_generator *g, int64_t k, const attsvm_array *
     assert_non_null(pieces);
     for (int64_t first = (count - 1) / step * step; first >= 0; first -= step) {
         int64_t here = count - first < step ? count - first : step;
-        assert_ok(data_generator_fill(g, k, first, here, pieces + 1 + first * size, &err), err);
+        assert_ok(data_generate_fill(g, k, first, here, pieces + 1 + first * size, &err), err);
     }
     assert_memory_equal(pieces + 1, whole->data, (size_t)(count * size));
     free(pieces);
@@ -39,14 +40,14 @@ static void compare_in_pieces(data_generator *g, int64_t k, const attsvm_array *
 static void compare_with_whole(attsvm_generate_settings s)
 {
     attsvm_error err;
-    data_generator *g;
-    const attsvm_named_array *arrays;
+    attsvm_generator *g;
     s.threads = 1;
     attsvm_data *data = generate(&s);
     s.threads = 3;
-    assert_ok(data_generator_create(&g, &s, &err), err);
-    int64_t count = data_generator_arrays(g, &arrays);
-    for (int64_t k = 0; k < count; k++) {
+    assert_ok(attsvm_generator_create(&g, &s, &err), err);
+    const attsvm_generator_info info = attsvm_generator_describe(g);
+    const attsvm_named_array *arrays = info.arrays;
+    for (int64_t k = 0; k < info.count; k++) {
         const attsvm_array *whole = attsvm_data_array(data, arrays[k].name);
         if (!whole)
             continue; /* planted_p, planted_W: no part of a data set's known arrays */
@@ -55,7 +56,7 @@ static void compare_with_whole(attsvm_generate_settings s)
         compare_in_pieces(g, k, whole, 71);
         compare_in_pieces(g, k, whole, 1 << 20);
     }
-    data_generator_free(g);
+    attsvm_generator_free(g);
     attsvm_data_free(data);
 }
 
@@ -160,7 +161,7 @@ static void lengths_are_uniform(void **state)
 }
 
 /* Smallest planted margin and score lead over all sequences, directions and rivals. */
-static void measure(const attsvm_generate_settings *s, const data_generator *g,
+static void measure(const attsvm_generate_settings *s, const attsvm_generator *g,
                     const attsvm_data *data, double *margin, double *lead)
 {
     const attsvm_array *Z = attsvm_data_array(data, "Z"), *ids = attsvm_data_array(data, "ids");
@@ -203,8 +204,8 @@ static void planted_tokens_lead(void **state)
                 s.queries = queries;
                 s.optimal = optimal;
                 s.T_min = queries == 2 ? 1 : 0;
-                data_generator *g;
-                assert_ok(data_generator_create(&g, &s, &err), err);
+                attsvm_generator *g;
+                assert_ok(attsvm_generator_create(&g, &s, &err), err);
                 attsvm_data *data = generate(&s);
                 double margin, lead;
                 measure(&s, g, data, &margin, &lead);
@@ -214,7 +215,7 @@ static void planted_tokens_lead(void **state)
                 else
                     assert_true(lead < 0);
                 attsvm_data_free(data);
-                data_generator_free(g);
+                attsvm_generator_free(g);
             }
 }
 

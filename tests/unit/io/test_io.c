@@ -294,18 +294,18 @@ static void the_locale_does_not_matter(void **state)
 static void names_are_made_printable(void **state)
 {
     (void)state;
-    char out[IO_NAME_SIZE], name[3000];
-    assert_string_equal(io_printable("a\nb\x1b\x7f", out), "a\\x0ab\\x1b\\x7f");
-    assert_string_equal(io_printable("\xff\xc3\xa9", out), "\\xff\xc3\xa9");
+    char out[BASE_NAME_SIZE], name[3000];
+    assert_string_equal(base_printable("a\nb\x1b\x7f", out), "a\\x0ab\\x1b\\x7f");
+    assert_string_equal(base_printable("\xff\xc3\xa9", out), "\\xff\xc3\xa9");
     memset(name, '\n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    assert_true(strlen(io_printable(name, out)) < IO_NAME_SIZE);
+    assert_true(strlen(base_printable(name, out)) < BASE_NAME_SIZE);
     assert_non_null(strstr(out, "..."));
-    assert_true(io_is_utf8("\xf0\x9f\x98\x80 \xe2\x82\xac"));
-    assert_false(io_is_utf8("\xc0\xaf"));         /* longer than needed */
-    assert_false(io_is_utf8("\xed\xa0\x80"));     /* a surrogate        */
-    assert_false(io_is_utf8("\xf4\x90\x80\x80")); /* beyond U+10FFFF    */
-    assert_false(io_is_utf8("\xe2\x82"));         /* cut                */
+    assert_true(base_is_utf8("\xf0\x9f\x98\x80 \xe2\x82\xac"));
+    assert_false(base_is_utf8("\xc0\xaf"));         /* longer than needed */
+    assert_false(base_is_utf8("\xed\xa0\x80"));     /* a surrogate        */
+    assert_false(base_is_utf8("\xf4\x90\x80\x80")); /* beyond U+10FFFF    */
+    assert_false(base_is_utf8("\xe2\x82"));         /* cut                */
 }
 
 /* ------------------------------------------------------------------------- JSON */

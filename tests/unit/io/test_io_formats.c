@@ -410,7 +410,11 @@ static void a_data_set_names_its_file_in_errors(void **state)
     attsvm_data_free(data);
     attsvm_generate_settings settings;
     attsvm_generate_settings_init(&settings);
-    assert_ok(attsvm_data_generate_file(files_path(f, "g.npz"), &settings, &err), err);
+    attsvm_generator *generator;
+    assert_ok(attsvm_generator_create(&generator, &settings, &err), err);
+    assert_ok(attsvm_generator_write(generator, files_path(f, "g.npz"), false, NULL, NULL, &err),
+              err);
+    attsvm_generator_free(generator);
     assert_ok(attsvm_data_read(&data, f->path, NULL, &err), err);
     assert_int_equal(attsvm_data_describe(data).n, settings.n);
     attsvm_data_free(data);
