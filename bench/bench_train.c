@@ -3,7 +3,7 @@
  * from memory, and for the matrix models beside the matrix products of the same size.
  *
  *     bench_train [--json] [--cpu] [--n N] [--T T] [--d D] [--ragged] [--only p|W|KQ] [--rounds R]
- *                 [tiny] [large]
+ *                 [--kernels NAME] [tiny] [large]
  */
 #include "train/train.h"
 
@@ -271,6 +271,7 @@ static void bench_large(void)
 int main(int argc, char **argv)
 {
     bool tiny = false, large = false;
+    attsvm_error err;
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "--json") == 0)
             json = true;
@@ -286,6 +287,8 @@ int main(int argc, char **argv)
             large_d = atoll(argv[++k]);
         else if (strcmp(argv[k], "--only") == 0 && k + 1 < argc)
             only = argv[++k];
+        else if (strcmp(argv[k], "--kernels") == 0 && k + 1 < argc)
+            check(attsvm_kernels_select(argv[++k], &err), &err);
         else if (strcmp(argv[k], "--ragged") == 0)
             ragged = true;
         else if (strcmp(argv[k], "tiny") == 0)
@@ -295,7 +298,8 @@ int main(int argc, char **argv)
         else {
             fprintf(stderr,
                     "usage: bench_train [--json] [--cpu] [--n N] [--T T] [--d D] [--ragged]\n"
-                    "                   [--only p|W|KQ] [--rounds R] [tiny] [large]\n");
+                    "                   [--only p|W|KQ] [--rounds R] [--kernels NAME] [tiny] "
+                    "[large]\n");
             return 2;
         }
     }

@@ -61,33 +61,6 @@ typedef struct la_weighed {
 
 enum { LA_MOST_LANES = 8 };
 
-/*
- * Runs of rows side by side, as many as there are lanes: sequences (softmax problems), or parts of
- * one.  What has `lanes` entries is here an array of LA_MOST_LANES.  a and c hold 8 more rows than
- * T, w the same.
- */
-typedef struct la_group {
-    int64_t T;                       /* the longest                                     */
-    int64_t length[LA_MOST_LANES];   /* 0: none                                         */
-    const void *rows[LA_MOST_LANES]; /* d values each, one after another                */
-    const double *p[LA_MOST_LANES];  /* what logits are taken along                     */
-    const double *score[LA_MOST_LANES];
-    double *sum[LA_MOST_LANES]; /* own: where sum_t w_t x_t goes                   */
-    double *a, *c;              /* T x lanes: logits, then q; scores, then q e     */
-    double *w;                  /* own: weights, lanes x T rounded up              */
-    double M[LA_MOST_LANES], Z[LA_MOST_LANES], output[LA_MOST_LANES]; /* as la_weighed   */
-    double shift[LA_MOST_LANES];  /* weights are factor (q e - q shift),            */
-    double factor[LA_MOST_LANES]; /* which the caller sets; 0: none                  */
-} la_group;
-
-/* Rows of as many places as there are lanes, and rows read before that are added up. */
-typedef struct la_stream {
-    const char *row[LA_MOST_LANES]; /* to be read: d values each, one after another */
-    double *a[LA_MOST_LANES];       /* where their logits go                        */
-    const char *old[LA_MOST_LANES]; /* to be added up                               */
-    const double *w[LA_MOST_LANES]; /* their weights                                */
-} la_stream;
-
 /* ------------------------------------------------- kernels by instruction set */
 
 typedef struct la_kernels {
@@ -96,12 +69,13 @@ typedef struct la_kernels {
     /* y[i] = exp(x[i]), at most 1 ulp; x and y may be the same array */
     void (*exp)(const double *x, double *y, int64_t count);
     void (*expf)(const float *x, float *y, int64_t count);
-    /* y[t] = x_t' p over the rows */
-    void (*rows_dot)(const la_rows *rows, const double *p, double *y);
+    /* y[t] = x_t' p over the rows.  ahead (NULL: nowhere): as many bytes as the rows have, which
+       will be read next; here the first half of each row is prefetched, in rows_sum the rest */
+    void (*rows_dot)(const la_rows *rows, const double *p, const void *ahead, double *y);
     /* y[t] = |x_t|^2; not for rows whose squares overflow */
     void (*rows_square)(const la_rows *rows, double *y);
     /* y += sum_t w[t] x_t; rows with w[t] == 0 are not read */
-    void (*rows_sum)(const la_rows *rows, const double *w, double *y);
+    void (*rows_sum)(const la_rows *rows, const double *w, const void *ahead, double *y);
     /* index of the first element that is not finite, or -1 */
     int64_t (*first_nonfinite)(attsvm_dtype dtype, const void *x, int64_t count);
     /* count floats of any stored type to double */
@@ -128,27 +102,6 @@ typedef struct la_kernels {
     /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false (and a as
        it was) where T = 1 or another token has the score of the selected one */
     bool (*weigh)(int64_t T, double *a, const double *score, double Y, double *w, la_weighed *out);
-    /* Logits of `ahead`, while sum_t w_t x_t over `behind` is added to y: what is read from memory
-       hides what is computed.  own: every run has its p and its sum; else p[0] and y serve all.
-       Either group may be NULL; d >= lanes */
-    void (*group_read)(attsvm_dtype dtype, bool own, int64_t d, la_group *ahead,
-                       const la_group *behind, double *y);
-    /* `weigh` with Y = 1 for the sequences of a group, but M = 0 where no logit is far below the
-       largest; M is NaN where it is left to others.  one: the runs are parts of one sequence; false
-       (and a as it was) where logits are far apart */
-    bool (*group_weigh)(la_group *group, bool one);
-    /* own: then its weights, for the factors that have been set */
-    void (*group_weights)(la_group *group);
-    /* `count` rows of every place: logits along p, while the old rows are added to y.  Either may
-       be NULL; d >= lanes */
-    void (*stream)(attsvm_dtype dtype, int64_t d, int64_t count, const la_stream *s,
-                   const double *p, double *y);
-    /* `weigh` with Y = 1 and M = 0: q into a, q e into w.  False where logits are far apart, or
-       weights near the least double.  a, score and w can be read `lanes` beyond T */
-    bool (*stream_weigh)(int64_t T, double *a, const double *score, double *w, la_weighed *out,
-                         double *shift);
-    /* Then w = factor (q e - q shift) */
-    void (*stream_weights)(int64_t T, const double *a, double shift, double factor, double *w);
 } la_kernels;
 
 extern const la_kernels la_baseline;
@@ -176,12 +129,12 @@ static inline void la_exp(const double *x, double *y, int64_t count)
 
 static inline void la_rows_dot(const la_rows *rows, const double *p, double *y)
 {
-    la_active()->rows_dot(rows, p, y);
+    la_active()->rows_dot(rows, p, NULL, y);
 }
 
 static inline void la_rows_sum(const la_rows *rows, const double *w, double *y)
 {
-    la_active()->rows_sum(rows, w, y);
+    la_active()->rows_sum(rows, w, NULL, y);
 }
 
 static inline double la_dot(const double *x, const double *y, int64_t count)

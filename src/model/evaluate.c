@@ -23,7 +23,8 @@ typedef struct pass {
     bool gradient, value;
 } pass;
 
-void model_make_room(double *sum, int64_t count, double *sum_log, double log)
+/* Makes room in sum (count) for a summand of exponent `log`. */
+static void sum_rescale(double *sum, int64_t count, double *sum_log, double log)
 {
     if (log > *sum_log + headroom) {
         double factor = exp(*sum_log - log);
@@ -33,9 +34,10 @@ void model_make_room(double *sum, int64_t count, double *sum_log, double log)
     }
 }
 
-double model_join(double *sum, int64_t count, double *sum_log, double log)
+/* The same; returns the factor of the summand. */
+static double sum_weight(double *sum, int64_t count, double *sum_log, double log)
 {
-    model_make_room(sum, count, sum_log, log);
+    sum_rescale(sum, count, sum_log, log);
     return log == -INFINITY ? 0 : exp(log - *sum_log);
 }
 
@@ -137,7 +139,7 @@ static void add_head_gradient(const pass *c, model_worker *k, model_partial *par
     memset(k->u, 0, (size_t)head->d * sizeof *k->u);
     la_rows_sum(tokens, k->w, k->u);
     head->kind->by_v(head, k->u, k->head);
-    double factor = model_join(part->v, head->size, &part->v_log, slope.log - M);
+    double factor = sum_weight(part->v, head->size, &part->v_log, slope.log - M);
     la_axpy(-factor * slope.value * Y / c->terms, k->head, part->v, head->size);
 }
 
@@ -263,7 +265,7 @@ static void evaluate_term(const pass *c, model_worker *k, model_partial *part, i
     const int32_t *same_key = repeats ? m->same_key + first : NULL;
     const double *score = m->scores ? m->scores + first : k->score;
 
-    la_rows_dot(&keys, b, k->a);
+    la_active()->rows_dot(&keys, b, k->ahead, k->a);
     bool quick = m->scores && !m->loss.of_log && !c->value && !repeats;
     if (quick && quick_term(c, k, score, T, Y, rate, exponent))
         return;
@@ -309,17 +311,17 @@ static void prompt_sequence(const pass *c, model_worker *k, model_partial *part,
     if (!c->gradient || exponent == -INFINITY)
         return;
     la_rows keys = model_rows_of(c->m->data, &c->m->keys, i);
-    double factor = -rate * model_join(part->attention, c->m->d, &part->attention_log, exponent);
+    double factor = -rate * sum_weight(part->attention, c->m->d, &part->attention_log, exponent);
     for (int64_t t = 0; t < keys.count; t++)
         k->w[t] *= factor;
-    la_rows_sum(&keys, k->w, part->attention);
+    la_active()->rows_sum(&keys, k->w, k->ahead, part->attention);
 }
 
 /*
  * A chunk of terms whose weighted tokens U wait for sum_i u_i z_i' = U' Z.  A term with z = 0 has
  * equal logits at any W, and nothing to add: its exponent must not push the others out of range.
  */
-void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms)
+static void close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms)
 {
     const int64_t d = m->d;
     double largest = -INFINITY;
@@ -330,7 +332,7 @@ void model_close_chunk(const model *m, model_worker *k, model_partial *part, int
     }
     if (largest == -INFINITY)
         return;
-    model_make_room(part->attention, d * d, &part->attention_log, largest);
+    sum_rescale(part->attention, d * d, &part->attention_log, largest);
     for (int64_t r = 0; r < terms; r++)
         k->exponent[r] -= part->attention_log;
     la_exp(k->exponent, k->exponent, terms);
@@ -345,6 +347,15 @@ void model_close_chunk(const model *m, model_worker *k, model_partial *part, int
 static int64_t sequence_at(const pass *c, int64_t position)
 {
     return c->sequences ? c->sequences[position] : position;
+}
+
+/* What is read after the sequence at `position` of lo..hi-1: it is prefetched meanwhile. */
+static const void *rows_ahead(const pass *c, int64_t position, int64_t hi)
+{
+    const model *m = c->m;
+    if (position + 1 >= hi || m->data->index)
+        return NULL;
+    return model_rows_of(m->data, &m->keys, sequence_at(c, position + 1)).base;
 }
 
 /* Terms of sequences lo..hi-1 of the pass, in chunks: Z, B = Z W', then term by term, U' Z. */
@@ -368,11 +379,12 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
         memset(k->U, 0, (size_t)(terms * d) * sizeof *k->U);
         for (int64_t r = 0, s = from, q = from_query; r < terms; r++) {
             int64_t i = sequence_at(c, s);
+            k->ahead = rows_ahead(c, s, hi);
             evaluate_term(c, k, part, i, q, k->B + r * d, &k->rate[r], &k->exponent[r]);
             if (c->gradient && k->exponent[r] != -INFINITY) {
                 la_rows keys = model_rows_of(m->data, &m->keys, i);
                 keys.count = data_terms_visible(&m->query, i, q);
-                la_rows_sum(&keys, k->w, k->U + r * d);
+                la_active()->rows_sum(&keys, k->w, k->ahead, k->U + r * d);
             }
             if (++q == data_terms_queries(&m->query, i)) {
                 q = 0;
@@ -380,7 +392,7 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
             }
         }
         if (c->gradient)
-            model_close_chunk(m, k, part, terms);
+            close_chunk(m, k, part, terms);
     }
 }
 
@@ -389,11 +401,11 @@ static void evaluate_stretch(const pass *c, model_worker *k, model_partial *part
                              int64_t hi)
 {
     const model *m = c->m;
-    if (m->grouped && c->gradient && !c->value && !c->sequences)
-        model_group_gradient(m, k, part, lo, hi, c->terms);
-    else if (m->prompt)
-        for (int64_t s = lo; s < hi; s++)
+    if (m->prompt)
+        for (int64_t s = lo; s < hi; s++) {
+            k->ahead = rows_ahead(c, s, hi);
             prompt_sequence(c, k, part, sequence_at(c, s));
+        }
     else
         query_sequences(c, k, part, lo, hi);
 }

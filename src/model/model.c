@@ -237,8 +237,7 @@ static attsvm_status set_scores(model *m, attsvm_error *err)
 {
     if (!m->head.kind->linear || m->trains_v)
         return ATTSVM_OK;
-    const int64_t end = m->token_hi + LA_MOST_LANES; /* kernels read a vector beyond the last */
-    TRY(allocate_own(&m->scores, m->token_lo, end, sizeof *m->scores, "scores", err));
+    TRY(allocate_own(&m->scores, m->token_lo, m->token_hi, sizeof *m->scores, "scores", err));
     return m->loss.of_log ? set_label_scores(m, err) : ATTSVM_OK;
 }
 
@@ -280,9 +279,8 @@ static attsvm_status set_repeats(model *m, attsvm_error *err)
 
 static void layout_worker(model *m, model_worker *w, arena *a)
 {
-    size_t d = (size_t)m->d, chunk = (size_t)m->chunk, T = (size_t)m->data->T_max + 8;
-    size_t rows = m->prompt ? 0 : chunk, group = m->grouped ? (T + 8) * LA_MOST_LANES : 0;
-    chunk = chunk > LA_MOST_LANES ? chunk : LA_MOST_LANES;
+    size_t d = (size_t)m->d, chunk = (size_t)m->chunk, T = (size_t)m->data->T_max;
+    size_t rows = m->prompt ? 0 : chunk;
     w->Z = take(a, rows * d);
     w->B = take(a, rows * d);
     w->U = take(a, rows * d);
@@ -301,17 +299,6 @@ static void layout_worker(model *m, model_worker *w, arena *a)
     w->x = take(a, d);
     w->turn = take(a, d);
     w->head = take(a, 2 * d + (size_t)m->head.size);
-    w->group_M = take(a, chunk);
-    w->group_Z = take(a, chunk);
-    w->group_output = take(a, chunk);
-    w->logits = take(a, LA_MOST_LANES * (size_t)model_stream_room(m));
-    w->weights = take(a, LA_MOST_LANES * (size_t)model_stream_room(m));
-    w->unused = take(a, (size_t)model_stream_room(m));
-    for (int k = 0; k < 2; k++) {
-        w->group[k].a = take(a, group);
-        w->group[k].c = take(a, group);
-        w->group[k].w = take(a, group);
-    }
 }
 
 /* One entry for each term of this rank. */
@@ -410,8 +397,6 @@ static attsvm_status set_memory(model *m, attsvm_error *err)
 {
     const attsvm_data *data = m->data;
     m->chunk = m->terms < CHUNK ? m->terms : CHUNK;
-    m->grouped = m->scores && !data->index && !m->loss.of_log && m->d >= LA_MOST_LANES &&
-                 (m->prompt || model_query_groups(m));
     arena a = { 0 };
     layout(m, &a);
     TRY(base_arena_allocate(&a, "model", err));

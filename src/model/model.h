@@ -154,10 +154,7 @@ typedef struct model_worker {
     double *u, *slope, *delta, *x; /* d: pooled token, gradient of the head                   */
     double *turn;                  /* d: how that gradient changes                            */
     double *head;                  /* scratch of the head                                     */
-    double *group_M, *group_Z, *group_output; /* chunk: of each term                          */
-    la_group group[2];                        /* being read, and being added up               */
-    double *logits, *weights; /* lanes x model_stream_room: of rows on their way      */
-    double *unused;           /* model_stream_room: logits that are not wanted        */
+    const void *ahead;             /* the keys of the next sequence; NULL: none, or scattered */
 } model_worker;
 
 /* What is added up over terms, beside the gradient: doubles alone: ranks exchange their bytes. */
@@ -183,7 +180,6 @@ typedef struct model {
     attsvm_model kind;
     bool trains_p, trains_W, factored, trains_v;
     bool prompt;      /* the query is p, shared by all */
-    bool grouped;     /* gradients by groups of sequences */
     data_terms query; /* sequences with their queries  */
     int64_t n, d, rank, terms;
     model_loss loss;
@@ -322,35 +318,6 @@ void model_pack_set(const model_pack *p, int64_t k, const double *theta);
 void model_pack_gradient(model_pack *p);
 /* Whether model k ever came to equal scores, so that its gradients are not to be used. */
 bool model_pack_was_odd(const model_pack *p, int64_t k);
-
-/*
- * Adds the attention gradient of sequences lo..hi-1 to the block's sum: models with scores, rows
- * without index, d >= LA_MOST_LANES; of those with queries where model_query_groups says so.
- */
-void model_group_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
-                          int64_t hi, double terms);
-bool model_query_groups(const model *m);
-/* The same for prompt models whose sequences differ in length; false (and nothing is done) where
-   one is so long that rows would leave the cache before they are added up. */
-bool model_stream_gradient(const model *m, model_worker *k, model_partial *part, int64_t lo,
-                           int64_t hi, double terms);
-/* Bytes of a key. */
-static inline int64_t model_row_bytes(const model *m)
-{
-    return m->d * (int64_t)attsvm_dtype_size(m->keys.dtype);
-}
-/* Doubles of each lane that it wants of model_worker.logits and .weights. */
-int64_t model_stream_room(const model *m);
-/* Of terms with M, Z and output: the factors of their weights, in units of part->attention_log. */
-void model_prompt_factors(const model *m, model_worker *k, model_partial *part, int64_t count,
-                          const double *M, const double *Z, const double *output, double terms,
-                          double *factor);
-/* What the kernels leave.  The logits of sequence i along b into k->a; */
-void model_logits_again(const model *m, model_worker *k, int64_t i, const double *b);
-/* and from them weights in k->w: copies of tokens, equal scores, single tokens. */
-la_weighed model_weigh_slowly(const model *m, model_worker *k, int64_t i, double Y);
-/* Adds U' Z of a chunk of terms to the block's sum, each term times rate and exp(exponent). */
-void model_close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms);
 
 /* Makes room for a summand of exponent `log` in sum (count); model_join returns its factor. */
 void model_make_room(double *sum, int64_t count, double *sum_log, double log);

@@ -99,17 +99,17 @@ static void one_row_table(const la_kernels *kernels, attsvm_dtype dtype, int64_t
         w[k] = base_random_below(random, 4) ? base_random_gauss(random) : 0;
     }
     la_rows rows = { t.base, gather ? index : NULL, count, d, dtype };
-    kernels->rows_dot(&rows, p, y);
+    kernels->rows_dot(&rows, p, NULL, y);
     check_dots(&rows, t.value, p, y);
     memcpy(sum, start, (size_t)d * sizeof *sum);
-    kernels->rows_sum(&rows, w, sum);
+    kernels->rows_sum(&rows, w, t.base, sum);
     check_sums(&rows, t.value, w, start, sum);
     for (int64_t k = 0; k < count; k++) {
         /* a row alone gives the same bytes as in company */
         double alone;
         int64_t at = gather ? index[k] : k;
         la_rows one = { (char *)t.base + (size_t)(at * d) * size_of(dtype), NULL, 1, d, dtype };
-        kernels->rows_dot(&one, p, &alone);
+        kernels->rows_dot(&one, p, t.base, &alone);
         assert_memory_equal(&alone, &y[k], sizeof alone);
         la_row(&rows, k, row);
         assert_memory_equal(row, t.value + at * d, (size_t)d * sizeof *row);
@@ -153,7 +153,7 @@ static void weightless_of(const la_kernels *kernels)
     const double w[] = { 2, 0, 10, -0.0, 1, 100 };
     double y[5] = { 0 };
     la_rows rows = { x, index, 6, 5, ATTSVM_F64 };
-    kernels->rows_sum(&rows, w, y);
+    kernels->rows_sum(&rows, w, NULL, y);
     for (int j = 0; j < 5; j++)
         assert_true(y[j] == 3 * (j + 1) + 110);
 }
@@ -176,7 +176,7 @@ static void nonfinite_rows_of(const la_kernels *kernels)
                 x[i] = 1;
             x[2 * d + at] = INFINITY;
             x[3 * d + at] = NAN;
-            kernels->rows_dot(&(la_rows){ x, NULL, 5, d, ATTSVM_F32 }, p, y);
+            kernels->rows_dot(&(la_rows){ x, NULL, 5, d, ATTSVM_F32 }, p, NULL, y);
             assert_true(y[0] == d && y[1] == d && y[4] == d);
             assert_true(isinf(y[2]) && isnan(y[3]));
         }
