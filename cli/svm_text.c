@@ -91,7 +91,8 @@ static void print_figures(const cli_solved *s)
         if (!isnan(info->gap))
             print_line("gap", text, "how far from the least it may be, relative; proved");
         snprintf(text, sizeof text, "%.2g", info->violation);
-        print_line("violation", text, soft ? "largest shortfall" : "largest of any row");
+        if (!isnan(info->violation))
+            print_line("violation", text, soft ? "largest shortfall" : "largest of any row");
         print_count("tight", info->tight, "support tokens: rivals at the margin");
     }
     print_count("active", info->active,
@@ -143,16 +144,37 @@ static void say_optimal(const cli_solved *s)
             theta, set->problem == ATTSVM_PROBLEM_MULTI ? " (tokens of one set are level)" : "",
             theta);
     say(text);
+    if (!s->info.unique) {
+        snprintf(text, sizeof text,
+                 "Other %s may have the same norm; tight rows and support tokens are those of the "
+                 "%s that was returned.",
+                 theta, theta);
+        say(text);
+    }
     if (s->info.floor_decided)
         say("The gap is at the floor that rounding the numbers of the solution sets, not below the "
             "tolerance.");
+}
+
+/* Whether the problem is a joint one that ended with its head. */
+static bool ended_with_head(const cli_solved *s)
+{
+    return s->claim.head && s->claim.head->outcome != ATTSVM_OPTIMAL;
 }
 
 static void say_infeasible(const cli_solved *s)
 {
     const attsvm_svm_info *info = &s->info;
     char text[640];
-    if (info->conflict)
+    if (ended_with_head(s))
+        snprintf(
+            text, sizeof text,
+            "There is no joint problem: its rows follow from the v-SVM, and no v gives every "
+            "selected token a score of at least 1 on the side of its label. The proof: %" PRId64
+            " rows of the v-SVM with positive weights cancel (their sum has norm %.1e), while "
+            "their right-hand sides add up to 1. The rows with the largest weights are below.",
+            info->active, info->residual);
+    else if (info->conflict)
         snprintf(text, sizeof text,
                  "No %s separates the selection: token %" PRId64 " of sequence %" PRId64
                  " has the same key as the selected token %" PRId64
@@ -167,14 +189,16 @@ static void say_infeasible(const cli_solved *s)
             "largest weights are below.",
             letter(s), info->active, info->residual);
     say(text);
-    if (s->claim.head && s->claim.head->outcome == ATTSVM_INFEASIBLE)
-        say("It is the v-SVM that has no solution, so the joint problem is not defined.");
 }
 
 static void say_stalled(const cli_solved *s)
 {
     char text[256];
-    if (!isnan(s->info.gap))
+    if (ended_with_head(s))
+        snprintf(
+            text, sizeof text,
+            "Stopped before the v-SVM was solved, which decides the rows of the joint problem.");
+    else if (!isnan(s->info.gap))
         snprintf(text, sizeof text,
                  "Stopped before there was a proof; this is the best point so far. The gap says "
                  "how far from the least it can be.");
@@ -227,7 +251,7 @@ static int64_t selected(const cli_solved *s, attsvm_row row)
 /* The rows with the largest multipliers. */
 static void print_rows(const cli_solved *s)
 {
-    const attsvm_claim *claim = &s->claim;
+    const attsvm_claim *claim = ended_with_head(s) ? s->claim.head : &s->claim;
     int64_t count = claim->active_count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
     weight *weights;
     if (count == 0 ||

@@ -53,8 +53,9 @@ const cli_verb cli_verbs[] = {
       "s), and the settings; attsvm check needs no more. An infeasible problem has exit status 1 "
       "and its proof in the result. Ctrl-C ends with the best so far. JSON keys: status, norm, "
       "margin, dual, gap, violation, tight, active, merged, rank, passes, iterations, seconds, "
-      "pass_seconds, rounds, problem, geometry, select, ties, objective, residual, floor_decided, "
-      "and pair where one pair of tokens cannot be separated; over several ranks also ranks and "
+      "pass_seconds, rounds, problem, geometry, select, ties, objective, residual, unique, "
+      "floor_decided, and pair where one pair of tokens cannot be separated; over several ranks "
+      "also ranks and "
       "bytes_sent." },
     { "check", "verify the proof in a result", "FILE RESULT", TABLES(&cli_check_table, NULL),
       "attsvm check planted.npz result.npz", cli_check,

@@ -44,7 +44,8 @@ typedef enum attsvm_status {
     ATTSVM_E_FORMAT = -3, /* a file is not what its name or header promises      */
     ATTSVM_E_DATA = -4,   /* arrays were read, but they are not a valid data set */
     ATTSVM_E_MEMORY = -5, /* memory could not be had                             */
-    ATTSVM_E_DISK = -6    /* reading or writing failed: disk full, device error  */
+    ATTSVM_E_DISK = -6,   /* reading or writing failed: disk full, device error  */
+    ATTSVM_E_NUMERIC = -7 /* arithmetic failed: overflow, or no convergence      */
 } attsvm_status;
 
 typedef struct attsvm_error {
@@ -489,7 +490,8 @@ typedef struct attsvm_svm_info {
     attsvm_outcome outcome;
     bool floor_decided; /* optimal by the rounding floor of theory 4.1, not by tol           */
     bool conflict;      /* infeasible because of one pair: `pair` has the same key as alpha  */
-    char reserved[2];
+    bool unique;        /* the norm is strictly convex: no other theta is as short              */
+    char reserved;
     attsvm_row pair;
     int64_t pair_selected; /* alpha of that pair                                             */
     double norm;           /* |theta|                                                        */
@@ -534,9 +536,10 @@ ATTSVM_API void attsvm_problem_free(attsvm_problem *problem);
 /*
  * Solves to the proof.  `warm` (may be NULL) is a claim about a similar problem: its active rows
  * are tried first.  `observer` may be NULL.  The solution owns all that it shows and outlives the
- * problem.
+ * problem.  The problem is only read: several threads may solve it at once.
  */
-ATTSVM_API attsvm_status attsvm_problem_solve(attsvm_problem *problem, const attsvm_claim *warm,
+ATTSVM_API attsvm_status attsvm_problem_solve(const attsvm_problem *problem,
+                                              const attsvm_claim *warm,
                                               attsvm_svm_observer *observer, void *context,
                                               attsvm_solution **out, attsvm_error *err);
 

@@ -130,7 +130,7 @@ static bool same_name(const char *a, const char *b)
 
 const field *attsvm_settings_find(const settings_table *table, const char *name)
 {
-    for (size_t k = 0; k < table->count; k++)
+    for (size_t k = 0; name && k < table->count; k++)
         if (same_name(table->fields[k].name, name))
             return &table->fields[k];
     return NULL;
@@ -199,6 +199,8 @@ static attsvm_status set_flag(const field *f, void *settings, const char *value,
 attsvm_status base_settings_set(const field *f, void *settings, const char *value,
                                 attsvm_error *err)
 {
+    if (!value && f->kind != FIELD_TEXT) /* a text may be left out */
+        return fail(err, ATTSVM_E_ARG, "%s is given no value", f->name);
     switch (f->kind) {
     case FIELD_INT: return set_integer(f, settings, value, err);
     case FIELD_DOUBLE: return set_double(f, settings, value, err);

@@ -152,7 +152,7 @@ typedef struct check_margins {
     double slip;      /* what double-double may have hidden of a row's violation             */
     int64_t tight, merged, rows;
     bool holds;     /* every row holds within the limits of theory 4.1                       */
-    attsvm_row bad; /* the first row that does not, its margin and the least it may be        */
+    attsvm_row bad; /* the row that misses it by most, its margin and the least it may be      */
     double bad_margin, bad_limit;
 } check_margins;
 

@@ -164,9 +164,10 @@ static dd exact_margin(setting *now)
 
 /* ------------------------------------------------------------------------ verdicts */
 
+/* The row that misses its limit by most is the one to name. */
 static void bad_row(check_margins *out, attsvm_row row, double margin, double limit)
 {
-    if (!out->holds)
+    if (!out->holds && !(fabs(limit - margin) > fabs(out->bad_limit - out->bad_margin)))
         return;
     out->holds = false;
     out->bad = row;

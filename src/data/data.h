@@ -11,18 +11,6 @@
 extern const char *const data_known_arrays[]; /* NULL-terminated */
 bool data_is_known(const char *name);
 
-/*
- * Copies of sequences that will be wanted again, where tokens stream.  Whoever reads them several
- * times has a copy of the struct attsvm_data that knows of the copies: data_sequence finds them.
- */
-typedef struct data_kept {
-    const attsvm_data *data;
-    int64_t size, used; /* bytes of `copies`; `used` is atomic                             */
-    char *copies;
-    uint32_t *place; /* (n) lines of 64 bytes before the copy of a sequence; 0: there is none */
-    void *memory;
-} data_kept;
-
 struct attsvm_data {
     int64_t n, d, tokens, T_min, T_max;
     int64_t vocabulary; /* rows of E, 0 unless a table                            */
@@ -41,7 +29,6 @@ struct attsvm_data {
     int64_t *share;  /* (ranks+1) first sequence of each rank, with comm               */
     bool streams;    /* tokens are mapped and larger than the memory allowed           */
     int64_t allowed; /* bytes of tokens that may stay in memory, where they stream     */
-    data_kept *kept; /* sequences that have a copy in memory; NULL: none               */
     void *memory;    /* what this object owns: one block                       */
     void *owner;     /* released last, by `release`: the file behind the arrays */
     void (*release)(void *owner);
@@ -168,22 +155,6 @@ void data_set_order(const attsvm_data *data, data_order order);
 void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi);
 /* The same where one sequence was read among others that were not: what came with it, too. */
 void data_give_back_around(const attsvm_data *data, int64_t i);
-
-/* Room for so many bytes of copies; close it also where it failed, or was never opened. */
-attsvm_status data_kept_open(data_kept *kept, const attsvm_data *data, int64_t bytes,
-                             attsvm_error *err);
-void data_kept_close(data_kept *kept);
-/* Copies sequence i while there is room; several threads may keep sequences, each its own. */
-void data_keep(data_kept *kept, int64_t i);
-/* Makes room: only the copies of sequences for which `stays` stay. */
-typedef bool data_keep_test(const void *context, int64_t i);
-void data_keep_only(data_kept *kept, data_keep_test *stays, const void *context);
-static inline bool data_is_kept(const attsvm_data *data, int64_t i)
-{
-    return data->kept && data->kept->place[i] > 0;
-}
-/* The copy of a sequence that is kept. */
-const void *data_kept_tokens(const data_kept *kept, int64_t i);
 
 /* ------------------------------------------------------------------------- terms */
 

@@ -235,7 +235,7 @@ void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t 
 
 void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t)
 {
-    if (data->streams && !data_is_kept(data, i))
+    if (data->streams)
         advise(data, data_first(data, i) + t, 1, false, MADV_WILLNEED);
 }
 

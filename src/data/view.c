@@ -11,8 +11,6 @@ la_rows data_sequence(const attsvm_data *data, int64_t i)
     la_rows rows = { data->X, NULL, data_first(data, i + 1) - first, data->d, data->dtype };
     if (data->index)
         rows.index = data->index + first;
-    else if (data_is_kept(data, i))
-        rows.base = data_kept_tokens(data->kept, i);
     else
         rows.base = (const char *)data->X + (size_t)(first * data_row_bytes(data));
     return rows;

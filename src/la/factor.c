@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static attsvm_status failure(int info)
+{
+    return info == LAPACK_WORK_MEMORY_ERROR ? ATTSVM_E_MEMORY : ATTSVM_E_NUMERIC;
+}
+
 int64_t la_cholesky_invert(int64_t n, double *L, int64_t ldl)
 {
     if (n > INT_MAX || ldl > INT_MAX)
@@ -56,7 +61,7 @@ attsvm_status la_cholesky_pivoted(int64_t n, double *A, int64_t lda, double tol,
         order[i] = pivot[i] - 1;
     free(pivot);
     if (info < 0)
-        return fail(err, ATTSVM_E_MEMORY, "Cholesky of %" PRId64 " rows: LAPACK returned %d", n,
+        return fail(err, failure(info), "Cholesky of %" PRId64 " rows: LAPACK returned %d", n,
                     info);
     *rank = found;
     return ATTSVM_OK;
@@ -89,7 +94,7 @@ attsvm_status la_row_space(int64_t m, int64_t n, double *A, int64_t lda, double 
     if (info == 0 && r > 0)
         info = LAPACKE_dorgqr(LAPACK_COL_MAJOR, (int)n, (int)r, (int)r, Q, (int)n, tau);
     if (info != 0)
-        status = fail(err, ATTSVM_E_MEMORY, "row space: LAPACK returned %d", info);
+        status = fail(err, failure(info), "row space: LAPACK returned %d", info);
     *rank = r;
 done:
     free(tau);

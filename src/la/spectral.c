@@ -16,8 +16,9 @@ static attsvm_status check(const char *what, int64_t m, int64_t n, const double 
     for (int64_t i = 0; i < m; i++) {
         int64_t j = la_active()->first_nonfinite(ATTSVM_F64, A + i * lda, lower ? i + 1 : n);
         if (j >= 0)
-            return fail(err, ATTSVM_E_ARG, "%s: entry (%" PRId64 ",%" PRId64 ") = %g is not finite",
-                        what, i, j, A[i * lda + j]);
+            return fail(err, ATTSVM_E_NUMERIC,
+                        "%s: entry (%" PRId64 ",%" PRId64 ") = %g is not finite", what, i, j,
+                        A[i * lda + j]);
     }
     return ATTSVM_OK;
 }
@@ -28,8 +29,8 @@ static attsvm_status report(const char *what, int info, int64_t m, int64_t n, at
         return ATTSVM_OK;
     if (info == LAPACK_WORK_MEMORY_ERROR)
         return fail(err, ATTSVM_E_MEMORY, "%s of %" PRId64 " x %" PRId64 ": no memory", what, m, n);
-    return fail(err, ATTSVM_E_ARG, "%s of %" PRId64 " x %" PRId64 ": LAPACK returned %d", what, m,
-                n, info);
+    return fail(err, ATTSVM_E_NUMERIC, "%s of %" PRId64 " x %" PRId64 ": LAPACK returned %d", what,
+                m, n, info);
 }
 
 /* The lower triangle by rows is the upper one by columns; the vectors then come out by rows. */

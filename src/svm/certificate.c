@@ -318,7 +318,7 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     info->floor_decided = *proved && info->gap > run->tol;
     info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = run->pass.tight;
-    if (run->stopped && !holds) /* the best so far is not feasible */
+    if (!holds) /* the gap of a point that is not feasible proves nothing */
         info->gap = NAN;
     if (!*proved && !run->stopped)
         return ATTSVM_OK;

@@ -5,8 +5,8 @@
  *   linf   max m                   A y - m b/unit >= 0,    -1 <= y <= 1   W = unit y/m
  *
  * with equalities where the row is one, and a unit that brings the unknowns near 1.  The prices of
- * the rows are the multipliers.  What Clp returns is only a proposal: the caller recomputes the gap
- * from W and lambda.
+ * the rows are the multipliers.  Rows are scaled by powers of two to a length from 1/2 to 1.  What
+ * Clp returns is only a proposal: the caller recomputes the gap from W and lambda.
  *
  * Large programs start with few columns, those that the l_q solution of a q near 1, or a large q,
  * suggests: x+ or x- at 0 elsewhere, y at its bound.  Columns whose price is wrong join, and Clp
@@ -71,12 +71,6 @@ static void program_free(program *lp)
         free(owned[k]);
 }
 
-/* Entry (i, j) of A_r. */
-static double entry(const svm_part *part, int64_t r, int64_t i, int64_t j)
-{
-    return part->u[r * part->p + i] * part->v[part->term[r] * part->q + j];
-}
-
 /* Column c: entry c of the rows; for l1, entry c - size with the sign turned from there on. */
 typedef struct columns {
     const svm_part *part;
@@ -88,6 +82,7 @@ typedef struct columns {
     double *S;      /* (size)                                             */
     double *fixed;  /* (rows) what those columns add to the rows          */
     double *lambda; /* (rows)                                             */
+    double *sigma;  /* (rows) scale of the row                            */
     double *sums;   /* (terms x p)                                        */
     unsigned char *column_status, *row_status; /* Clp's, (total + 1), (rows) */
     unsigned char *status;                     /* both, as Clp wants them    */
@@ -101,11 +96,30 @@ static void columns_layout(columns *c, arena *a)
     c->S = take(a, size);
     c->fixed = take(a, rows);
     c->lambda = take(a, rows);
+    c->sigma = take(a, rows);
     c->sums = take(a, (size_t)(c->part->terms * c->part->p));
     c->in = base_take(a, total, 1);
     c->column_status = base_take(a, total + 1, 1);
     c->row_status = base_take(a, rows, 1);
     c->status = base_take(a, total + 1 + rows, 1);
+}
+
+static void scale_rows(columns *c)
+{
+    const svm_part *part = c->part;
+    for (int64_t r = 0; r < part->rows; r++) {
+        const double *v = part->v + part->term[r] * part->q;
+        int exponent;
+        frexp(la_norm(part->u + r * part->p, part->p) * la_norm(v, part->q), &exponent);
+        c->sigma[r] = ldexp(1, -exponent);
+    }
+}
+
+/* Entry (i, j) of sigma A_r. */
+static double entry(const columns *c, int64_t r, int64_t i, int64_t j)
+{
+    const svm_part *part = c->part;
+    return c->sigma[r] * part->u[r * part->p + i] * part->v[part->term[r] * part->q + j];
 }
 
 static int64_t count_in(const columns *c)
@@ -204,17 +218,17 @@ static attsvm_status program_build(program *lp, columns *c, attsvm_error *err)
         int64_t e = k % c->size;
         for (int64_t r = 0; r < rows; r++)
             lp->value[at * rows + r] =
-                (k < c->size ? 1 : -1) * entry(part, r, e / part->q, e % part->q);
+                (k < c->size ? 1 : -1) * entry(c, r, e / part->q, e % part->q);
         lp->low[at] = c->l1 ? 0 : -1;
         lp->high[at] = c->l1 ? INFINITY : 1;
         lp->cost[at++] = c->l1 ? 1 : 0;
     }
     for (int64_t r = 0; r < rows; r++) {
-        double low = c->l1 ? part->b[r] / c->unit : -c->fixed[r];
+        double low = c->sigma[r] * (c->l1 ? part->b[r] / c->unit : -c->fixed[r]);
         lp->row_low[r] = low;
         lp->row_high[r] = part->equal[r] ? low : INFINITY;
         if (!c->l1)
-            lp->value[at * rows + r] = -part->b[r] / c->unit;
+            lp->value[at * rows + r] = -c->sigma[r] * part->b[r] / c->unit;
     }
     if (!c->l1) {
         lp->low[at] = count_in(c) == c->total ? 0 : -INFINITY; /* few columns may not reach 0 */
@@ -262,7 +276,7 @@ static bool take_solution(Clp_Simplex *model, columns *c, double *W)
         if (c->in[k])
             W[k % c->size] += (k < c->size ? 1 : -1) * c->unit * x[at++] / scale;
     for (int64_t r = 0; r < part->rows; r++)
-        c->lambda[r] = part->equal[r] ? price[r] : fmax(price[r], 0);
+        c->lambda[r] = c->sigma[r] * (part->equal[r] ? price[r] : fmax(price[r], 0));
     return true;
 }
 
@@ -341,6 +355,7 @@ attsvm_status svm_lp_core(const svm_part *part, bool l1, const double *W0, doubl
     TRY(base_arena_allocate(&a, "columns", err));
     c.memory = a.base;
     columns_layout(&c, &a);
+    scale_rows(&c);
     attsvm_status status = guess(&c, W0, W, iterations, err);
     bool warm = false;
     for (int64_t round = 0; status == ATTSVM_OK && round < LP_ROUNDS && !svm_part_stopped(part);

@@ -17,7 +17,7 @@ static const double CORE_TOL = 0.05;   /* of the tolerance: the gap that the cor
 static const double LOOSE = 2e-3;      /* gap of a round that only looks for rows               */
 static const double NEARLY = 0.02;     /* excess of rows that join then                         */
 static const double CONTINUED = 1e-12; /* gap at which Newton alone has solved a round          */
-static const double TRACE = 1e-11;     /* multiplier over the largest that counts as zero ...     */
+static const double TRACE = 1e-11; /* |lambda A| over the largest that counts as zero ...       */
 static const double TRACE_NUC = 1e-14; /* ... for the nuclear norm, whose gap is smaller         */
 static const double WORTH = 1e-12;     /* the gap that is asked for where it costs little      */
 
@@ -148,12 +148,16 @@ static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
         svm_norm_expand(run, W, run->theta, scratch);
         for (int64_t k = 0; k < run->count; k++)
             run->list[k].lambda = 0;
-        double largest = 0,
-               trace = run->problem->settings.norm == ATTSVM_NORM_NUC ? TRACE_NUC : TRACE;
-        for (int64_t r = 0; r < part->rows; r++)
-            largest = fmax(largest, fabs(lambda[r]));
+        double largest = 0, *size = margin; /* |lambda A|: lengths of rows may differ by 1e18 */
+        double trace = run->problem->settings.norm == ATTSVM_NORM_NUC ? TRACE_NUC : TRACE;
+        for (int64_t r = 0; r < part->rows; r++) {
+            const double *v = part->v + part->term[r] * part->q;
+            size[r] =
+                fabs(lambda[r]) * la_norm(part->u + r * part->p, part->p) * la_norm(v, part->q);
+            largest = fmax(largest, size[r]);
+        }
         for (int64_t r = 0; r < part->rows; r++) /* interior points leave a trace in every row */
-            if (part->equal[r] || lambda[r] > trace * largest)
+            if (part->equal[r] || size[r] > trace * largest)
                 run->list[run->at[r]].lambda = lambda[r];
     }
     free(a.base);
@@ -210,7 +214,7 @@ static attsvm_status solve_feasible(svm_norm_run *run, attsvm_solution *solution
     return rows->matrix ? attsvm_solution_rank(solution, err) : ATTSVM_OK;
 }
 
-attsvm_status svm_norm_solve(attsvm_problem *problem, const attsvm_claim *warm,
+attsvm_status svm_norm_solve(const attsvm_problem *problem, const attsvm_claim *warm,
                              attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                              attsvm_error *err)
 {

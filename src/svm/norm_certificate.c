@@ -129,8 +129,7 @@ static bool has_target(const svm_norm_run *run)
 }
 
 /*
- * Scales theta until its least margin, in exact evaluation, is at least 1: rounding the product
- * moves a row by up to 2^-53 |A| |theta|, so the factor is made larger by as much.
+ * Scales theta until its least margin, in exact evaluation, is at least 1.
  */
 static attsvm_status scale_theta(svm_norm_run *run, double *theta, svm_pass *pass, int64_t *merged,
                                  attsvm_error *err)
@@ -139,9 +138,11 @@ static attsvm_status scale_theta(svm_norm_run *run, double *theta, svm_pass *pas
     svm_pricing pricing;
     double *zero = NULL;
     bool fixed = has_target(run);
-    svm_pass_settings settings = {
-        .share = UINT64_MAX, .exact = true, .all = true, .floor = 0x1p-53
-    };
+    svm_pass_settings settings = { .share = UINT64_MAX,
+                                   .near = INFINITY, /* tight rows are counted in every term */
+                                   .exact = true,
+                                   .all = true,
+                                   .floor = 0x1p-53 };
     attsvm_status status =
         svm_pricing_create(&pricing, rows, NULL, base_threads(run->problem->settings.threads), err);
     if (status == ATTSVM_OK)
@@ -152,10 +153,8 @@ static attsvm_status scale_theta(svm_norm_run *run, double *theta, svm_pass *pas
         bool enough = pass->least >= 1 && pass->least < 1 + 1e-9;
         if (fixed || !isfinite(pass->least) || !(pass->least > 0) || (tries > 0 && enough))
             break;
-        double room = 0x1p-52 * (2 + pass->largest * la_norm(theta, rows->size) / pass->least);
-        double factor = (1 + room) / pass->least;
         for (int64_t k = 0; k < rows->size; k++)
-            theta[k] *= factor;
+            theta[k] *= pass->scale;
     }
     *merged = pricing.merged;
     run->pass_seconds += pricing.seconds;
@@ -203,10 +202,8 @@ static attsvm_status evaluate(svm_norm_run *run, attsvm_solution *solution, svm_
     attsvm_svm_info *info = &solution->info;
     int64_t d = run->rows->d, lines = run->rows->matrix ? d : 1;
     double *theta = solution->theta;
-    bool singular = settings->norm == ATTSVM_NORM_NUC || settings->norm == ATTSVM_NORM_SPECTRAL;
     bool linear = settings->norm == ATTSVM_NORM_L1 || settings->norm == ATTSVM_NORM_LINF;
-    if ((singular || linear) &&
-        settings->rank == 0) /* Clp leaves rows as far off as it tolerates */
+    if (settings->rank == 0) /* Clp leaves rows as far off as it tolerates */
         TRY(svm_norm_settle(run, linear, theta, err));
     for (int tries = 0;; tries++) {
         TRY(scale_theta(run, theta, pass, &info->merged, err));
@@ -264,7 +261,7 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     info->objective = info->norm;
     info->dual = info->norm > 0 || !hold ? value / ball : 0;
     info->gap = info->norm > 0 ? (info->norm - info->dual) / info->norm : 0;
-    if (!hold && (run->stopped || info->norm == 0)) /* no feasible point */
+    if (!hold) /* the gap of a point that is not feasible proves nothing */
         info->gap = NAN;
     if (isfinite(pass.least))
         info->violation = fmax(info->violation, 1 - pass.least);

@@ -17,6 +17,7 @@ static const double ZERO_ROW = 1e-13;      /* of |A| |theta|: a row with b = 0 h
 static const double SETTLE_NEAR = 0x1p-47; /* of |A| |theta|: a row that misses b by rounding */
 static const double MEND_NEAR = 1e-9;      /* ... or by what a core leaves                   */
 static const double SETTLE_FROM = 1e-14;   /* rounding of a row, |A| |theta| 2^-53, that matters */
+static const double ROOM_FROM = 1e-11;     /* ... that scaling had better not pay for        */
 static const double SETTLE_PIVOT = 1e-13;  /* relative pivot below which rows are dependent  */
 
 /* One row: A = delta z' or delta, and its value at theta. */
@@ -89,7 +90,8 @@ attsvm_status svm_norm_rows_hold(const svm_norm_run *run, const double *theta, d
 typedef struct settling {
     int64_t count, d;
     int64_t *order;    /* pivots                                         */
-    double *delta, *z; /* count x d: the rows in play                    */
+    double *delta, *z; /* count x d: the rows in play, of length 1       */
+    double *length;    /* count: what they were divided by               */
     double *rest;      /* count: b - <A, theta>                          */
     double *G, *x;     /* count^2, count                                 */
     const svm_gathered **g;
@@ -97,25 +99,35 @@ typedef struct settling {
 
 static attsvm_status gram(settling *s, int64_t *rank, attsvm_error *err)
 {
-    double largest = 0;
     for (int64_t i = 0; i < s->count; i++)
         for (int64_t j = 0; j <= i; j++)
             s->G[i * s->count + j] = la_dot(s->delta + i * s->d, s->delta + j * s->d, s->d) *
                                      la_dot(s->z + i * s->d, s->z + j * s->d, s->d);
-    for (int64_t i = 0; i < s->count; i++)
-        largest = fmax(largest, s->G[i * s->count + i]);
-    return la_cholesky_pivoted(s->count, s->G, s->count, SETTLE_PIVOT * largest, s->order, rank,
-                               err);
+    return la_cholesky_pivoted(s->count, s->G, s->count, SETTLE_PIVOT, s->order, rank, err);
 }
 
-/* theta += sum x A with G x = b - <A, theta> on the independent rows. */
+/*
+ * What theta aims at beyond b: rounding theta to doubles moves the row by up to 2^-53 |A| |theta|.
+ * Where that is much, theta is moved off the row instead of being scaled: rows of tokens that are
+ * 1e18 times longer than others cost a factor of hundreds then, and 1e-16 here.
+ */
+static double room(const svm_gathered *g, double size, const double *delta, const double *z,
+                   int64_t d)
+{
+    double rounding = 0x1p-52 * size * la_norm(delta, d) * la_norm(z, d);
+    return g->equal || g->b == 0 || rounding < ROOM_FROM ? 0 : 2 * rounding;
+}
+
+/* theta += sum x A with G x = b + room - <A, theta> on the independent rows. */
 static void correct(settling *s, const svm_rows *rows, int64_t rank, row_work *w, double *theta)
 {
     int64_t d = s->d;
+    double size = la_norm(theta, rows->size);
     for (int64_t i = 0; i < rank; i++) {
         const svm_gathered *g = s->g[s->order[i]];
         row_load(w, rows, g);
-        s->x[i] = g->b - row_value(w, rows, theta);
+        s->x[i] = (g->b + room(g, size, w->delta, w->z, d) - row_value(w, rows, theta)) /
+                  s->length[s->order[i]];
     }
     la_trsv(false, rank, s->G, s->count, s->x);
     la_trsv(true, rank, s->G, s->count, s->x);
@@ -144,10 +156,13 @@ static void choose(settling *s, const svm_norm_run *run, row_work *w, const doub
         if (g->dependent || (!g->equal && g->lambda <= 0 && !(zero && g->b == 0)))
             continue;
         row_load(w, run->rows, g);
-        double near = within * size * la_norm(w->delta, d) * la_norm(w->z, d);
-        if (!g->equal && fabs(row_value(w, run->rows, theta) - g->b) > near)
+        double length = la_norm(w->delta, d) * la_norm(w->z, d);
+        bool far = fabs(row_value(w, run->rows, theta) - g->b) > within * size * length;
+        if (length == 0 || (!g->equal && far))
             continue;
-        memcpy(s->delta + s->count * d, w->delta, (size_t)d * sizeof *w->delta);
+        s->length[s->count] = length;
+        for (int64_t j = 0; j < d; j++)
+            s->delta[s->count * d + j] = w->delta[j] / length;
         memcpy(s->z + s->count * d, w->z, (size_t)d * sizeof *w->z);
         s->g[s->count++] = g;
     }
@@ -158,6 +173,7 @@ static void layout(settling *s, arena *a, int64_t most, int64_t size)
     size_t m = (size_t)most, d = (size_t)s->d;
     s->delta = take(a, m * d);
     s->z = take(a, m * d);
+    s->length = take(a, m);
     s->G = take(a, m * m);
     s->x = take(a, m);
     s->rest = take(a, (size_t)size);

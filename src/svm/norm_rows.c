@@ -77,8 +77,10 @@ static attsvm_status mark_dependent(svm_norm_run *run, attsvm_error *err)
                 la_dot(part->u + row[i] * p, part->u + row[j] * p, p) *
                 la_dot(part->v + part->term[row[i]] * q, part->v + part->term[row[j]] * q, q);
     for (int64_t i = equals - 1; i >= 0; i--)
-        for (int64_t j = 0; j <= i; j++)
-            G[i * equals + j] /= sqrt(G[i * equals + i]) * sqrt(G[j * equals + j]);
+        for (int64_t j = 0; j <= i; j++) { /* a row of a zero query depends on nothing at all */
+            double length = sqrt(G[i * equals + i]) * sqrt(G[j * equals + j]);
+            G[i * equals + j] = length > 0 ? G[i * equals + j] / length : 0;
+        }
     attsvm_status status = la_cholesky_pivoted(equals, G, equals, SAME_ROW, order, &rank, err);
     for (int64_t e = rank; e < equals && status == ATTSVM_OK; e++)
         run->list[run->at[row[order[e]]]].dependent = true;

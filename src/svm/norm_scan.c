@@ -21,8 +21,8 @@ typedef struct findings {
     int64_t equals;     /* of them                                           */
     svm_candidate last; /* what comes after it is not among the first `most` */
     bool full;
-    int64_t visited; /* terms */
-    double *scratch; /* 2 d + T_max */
+    double tokens;   /* that were read */
+    double *scratch; /* 4 d + T_max */
     attsvm_status status;
     attsvm_error err;
 } findings;
@@ -86,25 +86,25 @@ static bool is_gathered(const svm_norm_run *run, int64_t term, int64_t token)
            bsearch(&key, run->list, (size_t)run->count, sizeof key, by_row) != NULL;
 }
 
-/* Notes the rows of one term that are not gathered, and all equalities that are not. */
-static attsvm_status scan_term(const scan_job *job, const svm_term *term, const double *y,
-                               findings *f, attsvm_error *err)
+/* Notes the rows of one term that are not gathered, and all equalities that are not; y: logits. */
+static attsvm_status scan_term(const scan_job *job, const svm_term *term, int64_t first,
+                               int64_t count, const double *y, findings *f, attsvm_error *err)
 {
     const svm_rows *rows = job->run->rows;
     bool vector = rows->problem == ATTSVM_PROBLEM_V;
-    int64_t first = vector ? term->base : 0, end = vector ? term->base + 1 : term->visible;
-    for (int64_t t = first; t < end; t++) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t t = first + k;
         svm_row_kind kind = svm_rows_kind(rows, term, t);
         if (kind != SVM_AT_LEAST && kind != SVM_EQUAL)
             continue;
         double margin =
-            vector ? data_terms_label(&rows->terms, term->i, 0) * y[t] : y[term->base] - y[t];
+            vector ? data_terms_label(&rows->terms, term->i, 0) * y[k] : y[term->base] - y[k];
         double b = svm_rows_rhs(rows, term, t), slack = kind == SVM_EQUAL ? -INFINITY : margin - b;
         /* a row with b = 0 has no scale that would make a small violation harmless */
         if (!(slack < (b == 0 ? fmax(job->limit, 0) : job->limit)) ||
             is_gathered(job->run, term->term, t))
             continue;
-        kind = svm_rows_resolve(rows, term, t);
+        kind = svm_rows_resolve(rows, term, t, f->scratch + 2 * rows->d);
         if (kind == SVM_AT_LEAST || kind == SVM_EQUAL)
             TRY(note(f, job->most, (svm_candidate){ slack, term->term, (int32_t)t, 0 }, err));
     }
@@ -125,21 +125,22 @@ static void scan_block(void *context, int64_t b, int worker)
     scan_job *job = context;
     const svm_rows *rows = job->run->rows;
     findings *f = &job->found[worker];
-    double *u = rows->matrix ? f->scratch : job->u, *z = f->scratch + rows->d, *y = z + rows->d;
+    double *u = rows->matrix ? f->scratch : job->u, *z = f->scratch + rows->d, *y = z + 3 * rows->d;
     int64_t g, end;
     base_block(job->end - job->first, job->blocks, b, &g, &end);
     g += job->first;
     end += job->first;
     int64_t passed = svm_rows_term(rows, g).i;
-    for (; g < end && f->status == ATTSVM_OK && !is_stopped(job, g, worker); g++, f->visited++) {
+    for (; g < end && f->status == ATTSVM_OK && !is_stopped(job, g, worker); g++) {
         svm_term term = svm_rows_term(rows, g);
+        int64_t first;
         data_passed(rows->data, term.i, &passed);
-        la_rows tokens = data_sequence(rows->data, term.i);
-        tokens.count = term.visible;
+        la_rows tokens = svm_rows_tokens(rows, &term, &first);
         if (rows->matrix)
             svm_rows_direction(rows, &term, job->theta, z, u);
         la_rows_dot(&tokens, u, y);
-        f->status = scan_term(job, &term, y, f, &f->err);
+        f->status = scan_term(job, &term, first, tokens.count, y, f, &f->err);
+        f->tokens += (double)tokens.count;
     }
     data_give_back(rows->data, passed, svm_rows_term(rows, end - 1).i + 1);
 }
@@ -168,7 +169,7 @@ static attsvm_status scan(scan_job *job, int threads, svm_candidate **list, int6
 {
     svm_norm_run *run = job->run;
     const svm_rows *rows = run->rows;
-    const size_t each = (size_t)(2 * rows->d + rows->data->T_max), d = (size_t)rows->d;
+    const size_t each = (size_t)(4 * rows->d + rows->data->T_max), d = (size_t)rows->d;
     const int64_t terms = job->end - job->first;
     svm_term none = { 0 };
     arena a = { 0 };
@@ -190,15 +191,17 @@ static attsvm_status scan(scan_job *job, int threads, svm_candidate **list, int6
         base_parallel(threads, job->blocks, scan_block, job);
     run->pass_seconds += base_seconds() - start;
     attsvm_status status = ATTSVM_OK;
-    int64_t visited = 0;
+    double tokens = 0;
     for (int k = 0; k < threads; k++) {
-        visited += job->found[k].visited;
+        tokens += job->found[k].tokens;
         if (status == ATTSVM_OK && job->found[k].status != ATTSVM_OK) {
             status = job->found[k].status;
-            *err = job->found[k].err;
+            if (err)
+                *err = job->found[k].err;
         }
     }
-    run->passes += terms > 0 ? (double)visited / (double)terms : 1;
+    dist_sum(rows->data->comm, &tokens, 1);
+    run->passes += tokens / (double)rows->data->tokens;
     if (status == ATTSVM_OK)
         status = join(job->found, threads, list, count, equals, err);
     for (int k = 0; k < threads; k++)

@@ -177,7 +177,8 @@ static attsvm_status start(interior *s, const double *W, attsvm_error *err)
     dual_matrix(s, s->lambda, 0, s->Z);
     memcpy(s->T2, s->Z, (size_t)(N * N) * sizeof *s->Z);
     if (la_eigenvalues_in(N, s->T2, N, NULL, N, s->eig) != 0)
-        return fail(err, ATTSVM_E_ARG, "eigenvalues of the first dual matrix");
+        return fail(err, ATTSVM_E_NUMERIC,
+                    "nuclear norm: the eigenvalues of the first dual matrix do not converge");
     double largest = fmax(s->eig[N - 1], -s->eig[0]);
     for (int64_t k = 0; k < part->rows; k++)
         s->lambda[k] *= largest > 0 ? START_DUAL / largest : 1;

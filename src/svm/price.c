@@ -56,8 +56,6 @@ static void layout(svm_pricing *pricing, arena *a)
     pricing->when = take_own(pricing, a, sizeof *pricing->when);
     pricing->bound = take_own(pricing, a, sizeof *pricing->bound);
     pricing->worst = take_own(pricing, a, sizeof *pricing->worst);
-    pricing->rest = take_own(pricing, a, sizeof *pricing->rest);
-    pricing->rest_when = take_own(pricing, a, sizeof *pricing->rest_when);
     pricing->previous = take(a, (size_t)pricing->rows->size);
     pricing->scratch = take(a, (size_t)(pricing->threads * pricing->scratch_each) + 3 * d);
     pricing->results = base_take(a, (size_t)pricing->blocks, sizeof *pricing->results);
@@ -91,21 +89,31 @@ void svm_pricing_free(svm_pricing *pricing)
     svm_space_release(pricing->space, pricing->memory);
 }
 
+/* A term while it is read. */
+typedef struct view {
+    svm_term term;
+    la_rows tokens; /* from number `from` on                                    */
+    int64_t from;
+    bool first, ready; /* never read before; directions in double-double are there */
+    dd base;           /* logit of the base token                                  */
+    double b, bound, noise;
+    double query_norm; /* negative: not computed yet */
+} view;
+
 /* A bound of |A| over all rows of the term: (|x_base| + max |x_t|) |z|, or |Wx| for keys. */
-static double bound_rows(const job *j, const svm_term *term, const la_rows *tokens, scratch s,
-                         const double *z)
+static double bound_rows(const job *j, const view *v, scratch s)
 {
     const svm_rows *rows = j->pricing->rows;
     double largest = 0;
-    la_active()->rows_square(tokens, s.squares);
-    for (int64_t t = 0; t < tokens->count; t++)
-        largest = s.squares[t] > largest ? s.squares[t] : largest;
+    la_active()->rows_square(&v->tokens, s.squares);
+    for (int64_t k = 0; k < v->tokens.count; k++)
+        largest = s.squares[k] > largest ? s.squares[k] : largest;
     largest = sqrt(largest);
-    double base = sqrt(s.squares[term->base]);
+    double base = sqrt(s.squares[v->term.base - v->from]);
     if (!(largest > 0x1p-450 && largest < 0x1p450)) { /* squares out of range: norm by norm */
         largest = 0;
-        for (int64_t t = 0; t < tokens->count; t++) {
-            la_row(tokens, t, s.x);
+        for (int64_t k = 0; k < v->tokens.count; k++) {
+            la_row(&v->tokens, k, s.x);
             largest = fmax(largest, la_norm(s.x, rows->d));
         }
         base = largest;
@@ -113,38 +121,27 @@ static double bound_rows(const job *j, const svm_term *term, const la_rows *toke
     double bound = rows->problem == ATTSVM_PROBLEM_V ? base : base + largest;
     if (rows->keymap)
         bound *= la_norm(rows->keymap, rows->d * rows->d);
-    return (rows->matrix ? bound * la_norm(z, rows->d) : bound) * (1 + 1e-6);
+    return (rows->matrix ? bound * la_norm(s.z, rows->d) : bound) * (1 + 1e-6);
 }
 
 /* <A, theta> of one row, from logits in double-double. */
-static double exact_margin(const job *j, const svm_term *term, const la_rows *tokens, int64_t t,
-                           scratch s, bool *ready, dd *base)
+static double exact_margin(const job *j, view *v, int64_t t, scratch s)
 {
     const svm_rows *rows = j->pricing->rows;
     const la_exact *exact = la_exact_active();
     const double *u_hi = rows->matrix ? s.u_hi : j->u_hi, *u_lo = rows->matrix ? s.u_lo : j->u_lo;
-    if (!*ready) {
+    if (!v->ready) {
         if (rows->matrix)
-            svm_rows_direction_exact(rows, term, j->hi, j->lo, s.z, s.u_hi, s.u_lo);
-        la_row(tokens, term->base, s.x);
-        *base = exact->dot(s.x, u_hi, u_lo, rows->d);
-        *ready = true;
+            svm_rows_direction_exact(rows, &v->term, j->hi, j->lo, s.z, s.u_hi, s.u_lo);
+        la_row(&v->tokens, v->term.base - v->from, s.x);
+        v->base = exact->dot(s.x, u_hi, u_lo, rows->d);
+        v->ready = true;
     }
     if (rows->problem == ATTSVM_PROBLEM_V)
-        return data_terms_label(&rows->terms, term->i, 0) * base_dd_value(*base);
-    la_row(tokens, t, s.x);
-    return base_dd_value(base_dd_sub(*base, exact->dot(s.x, u_hi, u_lo, rows->d)));
+        return data_terms_label(&rows->terms, v->term.i, 0) * base_dd_value(v->base);
+    la_row(&v->tokens, t - v->from, s.x);
+    return base_dd_value(base_dd_sub(v->base, exact->dot(s.x, u_hi, u_lo, rows->d)));
 }
-
-/* A term while it is read. */
-typedef struct view {
-    svm_term term;
-    la_rows tokens;
-    bool first, ready; /* never read before; directions in double-double are there */
-    dd base;           /* logit of the base token                                  */
-    double b, bound, noise;
-    double query_norm; /* negative: not computed yet */
-} view;
 
 /* |A| of one row; u_hi and u_lo of the scratch stay as they are. */
 static double row_norm(const job *j, view *v, int64_t t, scratch s)
@@ -156,15 +153,17 @@ static double row_norm(const job *j, view *v, int64_t t, scratch s)
     return la_norm(s.x, rows->d) * v->query_norm;
 }
 
-/* Adds a row near its b, or below it, to the report. */
-static void report_near(svm_pass *pass, double margin, double b, double size)
+/* Adds a row near its b, or below it, to the report; `rounding`: of theta, in <A, theta>. */
+static void report_near(svm_pass *pass, double margin, double b, double size, double rounding)
 {
     pass->largest = fmax(pass->largest, size);
     pass->tight += margin <= b + TIGHT;
-    if (b == 1)
+    if (b == 1) {
         pass->least = fmin(pass->least, margin);
-    else
+        pass->scale = margin > 0 ? fmax(pass->scale, (1 + rounding) / margin) : INFINITY;
+    } else {
         pass->least_zero = fmin(pass->least_zero, margin);
+    }
 }
 
 /* A soft row at its bound may be violated: it has its slack already. */
@@ -180,9 +179,9 @@ static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int
  * Merged tokens are no rows, and tokens with the key of the base token cannot be separated.  An
  * empty row is tight whatever theta is.
  */
-static svm_row_kind resolve(const job *j, const view *v, int64_t t, svm_pass *pass)
+static svm_row_kind resolve(const job *j, const view *v, int64_t t, scratch s, svm_pass *pass)
 {
-    svm_row_kind kind = svm_rows_resolve(j->pricing->rows, &v->term, t);
+    svm_row_kind kind = svm_rows_resolve(j->pricing->rows, &v->term, t, s.more);
     bool impossible = kind == SVM_IMPOSSIBLE && !j->settings->soft;
     pass->merged += v->first && kind == SVM_NO_ROW;
     pass->tight += kind == SVM_EMPTY;
@@ -201,16 +200,16 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
     double b = v->b, size = v->bound;
     bool copy = rows->sets && margin < b; /* it may be one of a member of the set */
     if (copy || fabs(margin) <= 2 * v->noise + 1e-9 * v->bound * j->norm) {
-        svm_row_kind kind = resolve(j, v, t, pass);
+        svm_row_kind kind = resolve(j, v, t, s, pass);
         if (kind == SVM_NO_ROW || kind == SVM_EMPTY)
             return kind == SVM_EMPTY ? 0 : INFINITY;
     }
     if (settings->exact && fabs(margin - b) <= SVM_NEAR + v->noise) {
-        margin = exact_margin(j, &v->term, &v->tokens, t, s, &v->ready, &v->base);
+        margin = exact_margin(j, v, t, s);
         size = row_norm(j, v, t, s);
-        report_near(pass, margin, b, size);
+        report_near(pass, margin, b, size, 0x1p-52 * (2 + size * j->norm));
     } else if (margin < b) {
-        report_near(pass, margin, b, 0);
+        report_near(pass, margin, b, 0, 0x1p-52);
     }
     double miss = margin - b;
     if (miss >= 0)
@@ -223,8 +222,8 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
     return is_paid(settings, &v->term, t) || miss >= -allowed ? 0 : miss;
 }
 
-/* The logits of a term: of all its tokens, or at a glance of the base token and token t. */
-static void read_logits(const job *j, const view *v, bool glance, int64_t t, scratch s)
+/* y[k] = <A, theta> of token from + k, as near as doubles get. */
+static void read_margins(const job *j, const view *v, scratch s)
 {
     const svm_rows *rows = j->pricing->rows;
     const double *u = j->u;
@@ -232,21 +231,14 @@ static void read_logits(const job *j, const view *v, bool glance, int64_t t, scr
         svm_rows_direction(rows, &v->term, j->hi, s.z, s.u);
         u = s.u;
     }
-    if (!glance) {
-        la_rows_dot(&v->tokens, u, s.y);
+    la_rows_dot(&v->tokens, u, s.y);
+    if (rows->problem == ATTSVM_PROBLEM_V) {
+        s.y[0] *= data_terms_label(&rows->terms, v->term.i, 0);
         return;
     }
-    const int32_t *index = v->tokens.index;
-    int32_t pair[] = { (int32_t)v->term.base, (int32_t)t };
-    for (int k = 0; k < 2 && index; k++)
-        pair[k] = index[pair[k]];
-    la_rows two = v->tokens;
-    double y[2];
-    two.index = pair;
-    two.count = 2;
-    la_rows_dot(&two, u, y);
-    s.y[v->term.base] = y[0];
-    s.y[t] = y[1];
+    double base = s.y[v->term.base];
+    for (int64_t k = 0; k < v->tokens.count; k++)
+        s.y[k] = base - s.y[k];
 }
 
 /* Reads one term. */
@@ -255,33 +247,27 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     svm_pricing *pricing = j->pricing;
     const svm_rows *rows = pricing->rows;
     view v = { .term = svm_rows_term(rows, g), .first = pricing->when[g] < 0, .query_norm = -1 };
-    bool vector = rows->problem == ATTSVM_PROBLEM_V;
-    bool glance = svm_pricing_glances(pricing, j->settings, &v.term);
-    int64_t at = vector ? v.term.base : glance ? pricing->worst[g] : 0;
-    int64_t end = vector || glance ? at + 1 : v.term.visible;
-    v.tokens = data_sequence(rows->data, v.term.i);
-    v.tokens.count = v.term.visible;
-    read_logits(j, &v, glance, at, s);
+    v.tokens = svm_rows_tokens(rows, &v.term, &v.from);
+    read_margins(j, &v, s);
     if (v.first)
-        pricing->bound[g] = bound_rows(j, &v.term, &v.tokens, s, s.z);
+        pricing->bound[g] = bound_rows(j, &v, s);
     v.bound = pricing->bound[g];
     v.b = v.term.slack ? 0 : 1;
     /* logits: d products for u and d for X u, each rounded, of size |x| |theta| |z| */
     v.noise = 2 * (double)(2 * rows->d + 8) * UNIT * v.bound * j->norm;
     double clear = fmax(v.b + SVM_NEAR + v.noise, 2 * v.noise + 1e-9 * v.bound * j->norm);
-    double slack = INFINITY, rest = INFINITY;
+    double slack = INFINITY;
     int64_t worst = -1;
-    for (int64_t t = at; t < end; t++) {
-        double margin = vector ? data_terms_label(&rows->terms, v.term.i, 0) * s.y[t]
-                               : s.y[v.term.base] - s.y[t];
-        double miss = margin - v.b;
+    for (int64_t k = 0; k < v.tokens.count; k++) {
+        const int64_t t = v.from + k;
+        double margin = s.y[k], miss = margin - v.b;
         /* most tokens: clearly met, and not the closest of the term */
-        bool far = margin > clear && miss >= slack;
-        if (!far && svm_rows_kind(rows, &v.term, t) != SVM_AT_LEAST)
+        if (margin > clear && miss >= slack)
+            continue;
+        if (svm_rows_kind(rows, &v.term, t) != SVM_AT_LEAST)
             continue;
         if (margin <= clear)
             miss = judge(j, &v, t, margin, s, &block->pass);
-        rest = fmin(rest, fmax(miss, slack));
         if (miss < slack) {
             slack = miss;
             worst = t;
@@ -289,16 +275,10 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     }
     pricing->slack[g] = slack;
     pricing->when[g] = pricing->travelled;
-    if (!glance) {
-        pricing->worst[g] = (int32_t)worst;
-        pricing->rest[g] = nextafterf((float)rest, -INFINITY);
-        pricing->rest_when[g] = pricing->travelled;
-        if (rows->data->kept && slack <= pricing->keep)
-            data_keep(rows->data->kept, v.term.i);
-    }
+    pricing->worst[g] = (int32_t)worst;
     block->pass.violated += slack < 0;
     block->pass.noise = fmax(block->pass.noise, v.noise);
-    block->tokens += glance ? 2 : (double)v.term.visible;
+    block->tokens += (double)v.tokens.count;
 }
 
 /* One thread asks whether to go on, now and then; all see the answer. */
@@ -339,6 +319,7 @@ static void add_block(svm_pass *sum, const svm_pass *part)
     sum->least = fmin(sum->least, part->least);
     sum->least_zero = fmin(sum->least_zero, part->least_zero);
     sum->largest = fmax(sum->largest, part->largest);
+    sum->scale = fmax(sum->scale, part->scale);
     sum->noise = fmax(sum->noise, part->noise);
     sum->cut |= part->cut;
     sum->slacks += part->slacks;
@@ -355,27 +336,36 @@ static void add_block(svm_pass *sum, const svm_pass *part)
 /* The reports of all ranks as one. */
 static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
 {
-    double largest[] = { -pass->least, -pass->least_zero, pass->largest,
-                         pass->conflict_term < 0 ? -INFINITY : -(double)pass->conflict_term, -1 };
-    double sums[] = { pass->slacks, (double)pass->violated, (double)pass->tight,
-                      (double)pass->merged, *tokens };
-    dist_max(comm, largest, 4);
-    if (largest[3] > -INFINITY) { /* the first conflict in the order of terms */
-        if (pass->conflict_term == -(int64_t)largest[3])
-            largest[4] = (double)pass->conflict_token;
-        dist_max(comm, &largest[4], 1);
-        pass->conflict_term = -(int64_t)largest[3];
-        pass->conflict_token = (int64_t)largest[4];
+    double largest[] = {
+        -pass->least,  -pass->least_zero,
+        pass->largest, pass->noise,
+        pass->cut,     pass->conflict_term < 0 ? -INFINITY : -(double)pass->conflict_term,
+        pass->scale
+    };
+    double sums[] = { pass->slacks,         (double)pass->violated, (double)pass->tight,
+                      (double)pass->merged, (double)pass->broken,   *tokens };
+    double token = -1;
+    dist_max(comm, largest, 7);
+    if (largest[5] > -INFINITY) { /* the first conflict in the order of terms */
+        if (pass->conflict_term == -(int64_t)largest[5])
+            token = (double)pass->conflict_token;
+        dist_max(comm, &token, 1);
+        pass->conflict_term = -(int64_t)largest[5];
+        pass->conflict_token = (int64_t)token;
     }
-    dist_sum(comm, sums, 5);
+    dist_sum(comm, sums, 6);
     pass->least = -largest[0];
     pass->least_zero = -largest[1];
     pass->largest = largest[2];
+    pass->noise = largest[3];
+    pass->cut = largest[4] > 0;
+    pass->scale = largest[6];
     pass->slacks = sums[0];
     pass->violated = (int64_t)sums[1];
     pass->tight = (int64_t)sums[2];
     pass->merged = (int64_t)sums[3];
-    *tokens = sums[4];
+    pass->broken = (int64_t)sums[4];
+    *tokens = sums[5];
 }
 
 svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,

@@ -37,35 +37,70 @@ void attsvm_problem_free(attsvm_problem *problem)
 }
 
 /* slack[i] = 1 where the v-SVM is not tight at sequence i. */
-static attsvm_status mark_slack(attsvm_problem *problem, const attsvm_solution *head,
-                                attsvm_error *err)
+static attsvm_status mark_slack(const attsvm_problem *problem, const attsvm_solution *head,
+                                uint8_t *slack, attsvm_error *err)
 {
     const attsvm_data *data = problem->data;
     const double *v = head->theta;
     double *x;
     TRY(base_allocate(&x, (size_t)data->d, sizeof *x, "token", err));
-    if (!problem->rows.slack) {
-        attsvm_status status = base_allocate(&problem->rows.slack, (size_t)data->n, 1, "b", err);
-        if (status != ATTSVM_OK) {
-            free(x);
-            return status;
-        }
-    }
     int64_t lo, hi;
     data_own(data, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
         attsvm_data_token(data, i, problem->rows.base[i], x);
         double margin = attsvm_data_label(data, i) * base_dd_value(base_dd_dot(x, v, data->d));
-        problem->rows.slack[i] = margin > 1 + 1e-7;
+        slack[i] = margin > 1 + 1e-7;
     }
     free(x);
     if (data->comm)
-        dist_gather(data->comm, problem->rows.slack, 1, data->share);
+        dist_gather(data->comm, slack, 1, data->share);
+    return ATTSVM_OK;
+}
+
+/* What the head has left of the limits, which hold for both solves together. */
+static void take_off(attsvm_svm_settings *settings, double seconds, int64_t iterations)
+{
+    const double least = 1e-9; /* 0 would be no limit */
+    if (settings->time_limit > 0)
+        settings->time_limit = fmax(settings->time_limit - seconds, least);
+    settings->max_iter = settings->max_iter > iterations ? settings->max_iter - iterations : 1;
+}
+
+/* The p-SVM whose right-hand sides the head decides. */
+static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_solution *head,
+                                  double seconds, const attsvm_claim *warm,
+                                  attsvm_svm_observer *observer, void *context,
+                                  attsvm_solution **out, attsvm_error *err)
+{
+    attsvm_problem own = *problem; /* the caller's may be solved by others at the same time */
+    TRY(base_allocate(&own.rows.slack, (size_t)problem->data->n, 1, "b", err));
+    take_off(&own.settings, seconds, head->info.iterations);
+    attsvm_status status = mark_slack(problem, head, own.rows.slack, err);
+    if (status == ATTSVM_OK)
+        status = svm_norm_solve(&own, warm, observer, context, out, err);
+    if (status == ATTSVM_OK)
+        (*out)->claim.settings = problem->settings;
+    free(own.rows.slack);
+    return status;
+}
+
+/* Without a head there is no joint problem; its outcome, and the figures of its proof, are shown.
+ */
+static attsvm_status take_over(const attsvm_problem *problem, const attsvm_solution *head,
+                               attsvm_solution **out, attsvm_error *err)
+{
+    TRY(svm_solution_without(problem, head->info.outcome, out, err));
+    attsvm_svm_info *info = &(*out)->info;
+    info->residual = head->info.residual;
+    info->active = head->info.active;
+    info->conflict = head->info.conflict;
+    info->pair = head->info.pair;
+    info->pair_selected = head->info.pair_selected;
     return ATTSVM_OK;
 }
 
 /* The v-SVM first; its tight rows decide the right-hand sides of the p-SVM. */
-static attsvm_status solve_joint(attsvm_problem *problem, const attsvm_claim *warm,
+static attsvm_status solve_joint(const attsvm_problem *problem, const attsvm_claim *warm,
                                  attsvm_svm_observer *observer, void *context,
                                  attsvm_solution **out, attsvm_error *err)
 {
@@ -80,13 +115,11 @@ static attsvm_status solve_joint(attsvm_problem *problem, const attsvm_claim *wa
         attsvm_problem_create(&head_problem, problem->data, &selection, &settings, err);
     if (status == ATTSVM_OK)
         status = svm_norm_solve(head_problem, NULL, observer, context, &head, err);
-    bool found = status == ATTSVM_OK && head->info.outcome == ATTSVM_OPTIMAL;
-    if (found)
-        status = mark_slack(problem, head, err);
-    if (status == ATTSVM_OK && found)
-        status = svm_norm_solve(problem, warm, observer, context, out, err);
+    if (status == ATTSVM_OK && head->info.outcome == ATTSVM_OPTIMAL)
+        status =
+            solve_prompt(problem, head, base_seconds() - start, warm, observer, context, out, err);
     else if (status == ATTSVM_OK)
-        status = svm_solution_without(problem, head->info.outcome, out, err);
+        status = take_over(problem, head, out, err);
     attsvm_problem_free(head_problem);
     if (status != ATTSVM_OK) {
         attsvm_solution_free(head);
@@ -94,13 +127,14 @@ static attsvm_status solve_joint(attsvm_problem *problem, const attsvm_claim *wa
     }
     (*out)->info.passes += head->info.passes;
     (*out)->info.pass_seconds += head->info.pass_seconds;
+    (*out)->info.iterations += head->info.iterations;
     (*out)->info.seconds = base_seconds() - start;
     (*out)->head = head;
     (*out)->claim.head = &head->claim;
     return ATTSVM_OK;
 }
 
-attsvm_status attsvm_problem_solve(attsvm_problem *problem, const attsvm_claim *warm,
+attsvm_status attsvm_problem_solve(const attsvm_problem *problem, const attsvm_claim *warm,
                                    attsvm_svm_observer *observer, void *context,
                                    attsvm_solution **out, attsvm_error *err)
 {
@@ -126,15 +160,12 @@ static void solve_block(void *context, int64_t block, int worker)
     int64_t lo, hi;
     base_block(b->count, b->blocks, block, &lo, &hi);
     for (int64_t k = lo; k < hi && b->errors[block].status == ATTSVM_OK; k++) {
-        attsvm_problem *problem = b->problems[k];
-        int64_t threads = problem->settings.threads;
-        problem->settings.threads = 1;
-        problem->space = &b->spaces[worker];
-        attsvm_problem_solve(problem, NULL, NULL, NULL, &b->out[k], &b->errors[block]);
-        problem->settings.threads = threads;
-        problem->space = NULL;
+        attsvm_problem own = *b->problems[k]; /* it may be in the list twice */
+        own.settings.threads = 1;
+        own.space = &b->spaces[worker];
+        attsvm_problem_solve(&own, NULL, NULL, NULL, &b->out[k], &b->errors[block]);
         if (b->out[k])
-            b->out[k]->claim.settings.threads = threads;
+            b->out[k]->claim.settings.threads = b->problems[k]->settings.threads;
     }
 }
 

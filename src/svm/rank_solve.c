@@ -84,7 +84,7 @@ static attsvm_status generate(svm_norm_run *run, const attsvm_solution *convex, 
     return status;
 }
 
-static attsvm_status solve_limited(attsvm_problem *problem, attsvm_solution *convex,
+static attsvm_status solve_limited(const attsvm_problem *problem, attsvm_solution *convex,
                                    attsvm_svm_observer *observer, void *context,
                                    attsvm_solution *solution, attsvm_error *err)
 {
@@ -119,7 +119,7 @@ static attsvm_status solve_limited(attsvm_problem *problem, attsvm_solution *con
     return status;
 }
 
-attsvm_status svm_rank_solve(attsvm_problem *problem, const attsvm_claim *warm,
+attsvm_status svm_rank_solve(const attsvm_problem *problem, const attsvm_claim *warm,
                              attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                              attsvm_error *err)
 {

@@ -75,11 +75,18 @@ static attsvm_status copy_sets(svm_rows *rows, const attsvm_selection *selection
     return ATTSVM_OK;
 }
 
+/* A row of the v-SVM is a sequence, so labels of single queries or tokens do not tell its side. */
 static attsvm_status need_labels(const svm_rows *rows, attsvm_error *err)
 {
-    if (rows->data->Y)
+    const attsvm_data *data = rows->data;
+    if (!data->Y)
+        return fail(err, ATTSVM_E_DATA, "the v-SVM needs labels Y, and the data set has none");
+    if (data->labels == data->n)
         return ATTSVM_OK;
-    return fail(err, ATTSVM_E_DATA, "the v-SVM needs labels Y, and the data set has none");
+    return fail(err, ATTSVM_E_DATA,
+                "Y has %" PRId64 " labels for %" PRId64
+                " sequences; the v-SVM needs one label for each sequence",
+                data->labels, data->n);
 }
 
 attsvm_status svm_rows_create(svm_rows *rows, const attsvm_data *data,
@@ -154,22 +161,18 @@ svm_row_kind svm_rows_kind(const svm_rows *rows, const svm_term *term, int64_t t
 }
 
 /* Token t is a copy of token a: the same key, and the same score or (without scores) token. */
-static bool is_copy(const svm_rows *rows, const svm_term *term, int64_t a, int64_t t)
+static bool is_copy(const svm_rows *rows, const svm_term *term, int64_t a, int64_t t, double *x)
 {
     if (rows->scored) {
-        double *x = malloc(2 * (size_t)rows->d * sizeof *x);
-        if (!x)
-            return false;
         attsvm_data_token(rows->data, term->i, a, x);
         attsvm_data_token(rows->data, term->i, t, x + rows->d);
-        bool same = data_head_value(&rows->head, x) == data_head_value(&rows->head, x + rows->d);
-        free(x);
-        return same;
+        return data_head_value(&rows->head, x) == data_head_value(&rows->head, x + rows->d);
     }
     return !rows->keymap || data_same_key(rows->data, NULL, term->i, a, t);
 }
 
-svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_t t)
+svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_t t,
+                              double *scratch)
 {
     svm_row_kind kind = svm_rows_kind(rows, term, t);
     if (kind == SVM_NO_ROW || rows->problem == ATTSVM_PROBLEM_V)
@@ -178,7 +181,7 @@ svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_
     if (kind == SVM_EQUAL) /* 0 = e */
         return !same ? kind : svm_rows_rhs(rows, term, t) == 0 ? SVM_NO_ROW : SVM_IMPOSSIBLE;
     if (same) {
-        bool merged = !rows->strict && is_copy(rows, term, term->base, t);
+        bool merged = !rows->strict && is_copy(rows, term, term->base, t, scratch);
         return merged ? SVM_NO_ROW : term->slack ? SVM_EMPTY : SVM_IMPOSSIBLE;
     }
     if (rows->sets && !rows->strict)
@@ -296,6 +299,22 @@ void svm_rows_direction_exact(const svm_rows *rows, const svm_term *term, const 
         memcpy(u_hi, hi, (size_t)d * sizeof *u_hi);
         memcpy(u_lo, lo, (size_t)d * sizeof *u_lo);
     }
+}
+
+la_rows svm_rows_tokens(const svm_rows *rows, const svm_term *term, int64_t *first)
+{
+    la_rows tokens = data_sequence(rows->data, term->i);
+    *first = 0;
+    tokens.count = term->visible;
+    if (rows->problem != ATTSVM_PROBLEM_V)
+        return tokens;
+    *first = term->base;
+    tokens.count = 1;
+    if (tokens.index)
+        tokens.index += term->base;
+    else
+        tokens.base = (const char *)tokens.base + (size_t)(term->base * data_row_bytes(rows->data));
+    return tokens;
 }
 
 int64_t svm_rows_count(const svm_rows *rows)

@@ -16,7 +16,7 @@ static const double SHORT = 1e-6;
 static attsvm_status add_row(svm_run *run, const svm_term *term, int64_t t, bool *conflict,
                              attsvm_error *err)
 {
-    svm_row_kind kind = svm_rows_resolve(run->rows, term, t);
+    svm_row_kind kind = svm_rows_resolve(run->rows, term, t, run->pool.scratch);
     bool slack = run->pool.soft > 0 && svm_rows_kind(run->rows, term, t) == SVM_AT_LEAST;
     *conflict = kind == SVM_IMPOSSIBLE && !slack;
     if (kind == SVM_NO_ROW || kind == SVM_EMPTY || *conflict ||
@@ -61,17 +61,17 @@ static attsvm_status add_warm(svm_run *run, const attsvm_claim *warm, attsvm_err
     return ATTSVM_OK;
 }
 
-/* Adds the mean of A over the rows of one term; scratch (8d + T). */
-static void guess_term(const svm_rows *rows, const svm_term *term, double *scratch, double *theta)
+/* Adds the mean of A over the rows of one term; scratch (8d + T).  Returns the tokens it read. */
+static int64_t guess_term(const svm_rows *rows, const svm_term *term, double *scratch,
+                          double *theta)
 {
-    int64_t d = rows->d;
+    int64_t d = rows->d, first;
     double *sum = scratch, *z = sum + d, *weight = scratch + 8 * d;
-    la_rows tokens = data_sequence(rows->data, term->i);
-    tokens.count = term->visible;
+    la_rows tokens = svm_rows_tokens(rows, term, &first);
     bool vector = rows->problem == ATTSVM_PROBLEM_V;
-    for (int64_t t = 0; t < term->visible; t++)
-        weight[t] = vector ? 0 : -1 / (double)term->visible;
-    weight[term->base] += vector ? data_terms_label(&rows->terms, term->i, 0) : 1;
+    for (int64_t k = 0; k < tokens.count; k++)
+        weight[k] = vector ? 0 : -1 / (double)tokens.count;
+    weight[term->base - first] += vector ? data_terms_label(&rows->terms, term->i, 0) : 1;
     memset(sum, 0, (size_t)d * sizeof *sum);
     la_rows_sum(&tokens, weight, sum);
     if (rows->matrix) {
@@ -81,6 +81,7 @@ static void guess_term(const svm_rows *rows, const svm_term *term, double *scrat
     } else {
         la_axpy(1, sum, theta, d);
     }
+    return tokens.count;
 }
 
 typedef struct guess_job {
@@ -105,8 +106,7 @@ static void guess_block(void *context, int64_t b, int worker)
             if (!svm_pricing_wants(pricing, walk.settings, g))
                 continue;
             svm_term term = svm_rows_term(rows, g);
-            guess_term(rows, &term, scratch, job->sums + b * rows->size);
-            job->tokens[b] += (double)term.visible;
+            job->tokens[b] += (double)guess_term(rows, &term, scratch, job->sums + b * rows->size);
         }
     }
 }
@@ -143,10 +143,15 @@ static attsvm_status guess(svm_run *run, double *theta, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+bool svm_seed_is_small(const svm_rows *rows)
+{
+    return svm_rows_count(rows) <= SMALL_ROWS;
+}
+
 attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err)
 {
     const svm_rows *rows = run->rows;
-    *whole = svm_rows_count(rows) <= SMALL_ROWS;
+    *whole = svm_seed_is_small(rows);
     run->pass.conflict_term = -1;
     if (*whole)
         return add_all(run, false, err);

@@ -70,7 +70,9 @@ attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char 
 {
     const field *f = attsvm_settings_find(&attsvm_svm_table, name);
     if (!f)
-        return fail(err, ATTSVM_E_ARG, "there is no SVM setting %s", name);
+        return fail(err, ATTSVM_E_ARG, "there is no SVM setting %s", name ? name : "(no name)");
+    if (!value)
+        return base_settings_set(f, settings, value, err);
     bool pair = strchr(value, ':') != NULL;
     if (strcmp(f->name, "norm") == 0 && pair && strncmp(value, "lq:", 3) == 0)
         return set_pair(settings, "norm", "q", value, err);

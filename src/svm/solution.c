@@ -19,6 +19,18 @@ static const attsvm_svm_info nothing_computed = {
     .pair_selected = -1,
 };
 
+/* Strictly convex balls have one nearest point; the others may have a face of them. */
+static bool is_unique(const attsvm_problem *problem)
+{
+    switch (problem->settings.norm) {
+    case ATTSVM_NORM_NUC:
+    case ATTSVM_NORM_SPECTRAL: return !problem->rows.matrix; /* of a vector they are l2 */
+    case ATTSVM_NORM_L1:
+    case ATTSVM_NORM_LINF: return false;
+    default: return problem->settings.rank == 0;
+    }
+}
+
 attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *problem,
                                 attsvm_error *err)
 {
@@ -28,6 +40,7 @@ attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *pro
     TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
     *out = s;
     s->info = nothing_computed;
+    s->info.unique = is_unique(problem);
     TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
     size_t terms = (size_t)rows->terms.count, cells = (size_t)rows->cells;
     if (rows->sets) {
@@ -70,24 +83,57 @@ attsvm_claim attsvm_solution_claim(const attsvm_solution *solution)
     return solution->claim;
 }
 
-void svm_solution_close(attsvm_solution *s, const svm_run *run)
+/* What the solution shows: all of it borrowed from itself. */
+static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
 {
     attsvm_claim *claim = &s->claim;
-    s->info.merged = run->pricing.merged;
+    claim->settings = problem->settings;
+    claim->selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
+    claim->outcome = s->info.outcome;
+    claim->theta = s->theta;
+    claim->theta_count = problem->rows.size;
+    claim->active = s->active;
+    claim->lambda = s->lambda;
+    claim->equal = s->equal;
+    claim->mu = s->mu;
+}
+
+/*
+ * Merged tokens are counted when a term is first read.  An infeasible problem may end before: a
+ * small one is counted here, of a large one that was not read to its end nothing is known (-1).
+ */
+static int64_t count_merged(const svm_run *run)
+{
+    const svm_rows *rows = run->rows;
+    const svm_pricing *pricing = &run->pricing;
+    bool whole = true;
+    for (int64_t g = pricing->lo; g < pricing->hi; g++)
+        whole = whole && pricing->when[g] >= 0;
+    if (rows->data->comm)
+        whole = !dist_any(rows->data->comm, !whole);
+    if (whole)
+        return pricing->merged;
+    if (!svm_seed_is_small(rows))
+        return -1;
+    int64_t merged = 0;
+    for (int64_t g = 0; g < rows->terms.count; g++) {
+        svm_term term = svm_rows_term(rows, g);
+        for (int64_t t = 0; t < term.visible; t++)
+            merged += svm_rows_kind(rows, &term, t) == SVM_AT_LEAST &&
+                      svm_rows_resolve(rows, &term, t, run->pool.scratch) == SVM_NO_ROW;
+    }
+    return merged;
+}
+
+void svm_solution_close(attsvm_solution *s, const svm_run *run)
+{
+    s->info.merged = s->info.outcome == ATTSVM_INFEASIBLE ? count_merged(run) : run->pricing.merged;
     s->info.rounds = run->rounds;
     s->info.iterations = run->engine.iterations;
     s->info.passes = run->passes;
     s->info.pass_seconds = run->pricing.seconds;
     s->info.seconds = base_seconds() - run->start;
-    claim->settings = run->problem->settings;
-    claim->selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
-    claim->outcome = s->info.outcome;
-    claim->theta = s->theta;
-    claim->theta_count = run->rows->size;
-    claim->active = s->active;
-    claim->lambda = s->lambda;
-    claim->equal = s->equal;
-    claim->mu = s->mu;
+    make_claim(s, run->problem);
 }
 
 attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome outcome,
@@ -99,13 +145,12 @@ attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome
         *out = NULL;
         return status;
     }
-    svm_run run = { .problem = (attsvm_problem *)problem,
-                    .rows = &problem->rows,
-                    .start = base_seconds() };
-    (*out)->info.outcome = outcome;
+    attsvm_solution *s = *out;
+    s->info.outcome = outcome;
+    s->info.merged = -1;
     for (int64_t k = 0; k < problem->rows.size; k++)
-        (*out)->theta[k] = NAN;
-    svm_solution_close(*out, &run);
+        s->theta[k] = NAN;
+    make_claim(s, problem);
     return ATTSVM_OK;
 }
 

@@ -14,7 +14,7 @@ enum { MOST_ROUNDS = 10000, MOST_FORCED = 40 };
 
 /* ------------------------------------------------------------------------ memory */
 
-static attsvm_status open_run(svm_run *run, attsvm_problem *problem, attsvm_error *err)
+static attsvm_status open_run(svm_run *run, const attsvm_problem *problem, attsvm_error *err)
 {
     const svm_rows *rows = &problem->rows;
     const attsvm_svm_settings *settings = &problem->settings;
@@ -43,7 +43,6 @@ static void close_run(svm_run *run)
     svm_pool_free(&run->pool);
     svm_engine_free(&run->engine);
     svm_pricing_free(&run->pricing);
-    svm_kept_close(run);
     svm_space_release(run->problem->space, run->zero);
     svm_space_release(run->problem->space, run->coef);
     free(run->earlier);
@@ -358,9 +357,7 @@ static void set_share(svm_run *run, double share)
 /* From now on, passes look at terms close to their margin: about a tenth of them. */
 static void look_near(svm_run *run)
 {
-    run->pass_settings.near = svm_pricing_quantile(&run->pricing, 0.1, true, run->rows->data->comm);
-    svm_kept_choose(run);
-    run->pricing.keep = INFINITY; /* what is read now is wanted again, as far as there is room */
+    run->pass_settings.near = svm_pricing_quantile(&run->pricing, 0.1);
 }
 
 /*
@@ -377,7 +374,6 @@ static void grow_sample(svm_run *run)
         return;
     }
     settings->fresh = run->pool.soft == 0;
-    svm_kept_choose(run);
     set_share(run, (double)settings->share * 0x1p-64 * (settings->fresh ? 4 : 8));
 }
 
@@ -447,7 +443,7 @@ static void choose_sample(svm_run *run)
     set_share(run, run->sampling ? share : 1);
 }
 
-attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
+attsvm_status svm_solve(const attsvm_problem *problem, const attsvm_claim *warm,
                         attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                         attsvm_error *err)
 {
@@ -460,9 +456,6 @@ attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
         run.best = (*out)->theta; /* until the end, when it is scaled */
         watch(&run, observer, context);
         choose_sample(&run);
-        status = svm_kept_open(&run, err);
-    }
-    if (status == ATTSVM_OK) {
         status = svm_seed(&run, warm, &whole, err);
         if (whole)
             run.pass_settings.share = UINT64_MAX;

@@ -193,7 +193,7 @@ static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
     prepare_units(s);
     scale_problem(s, W0);
     if (!prepare_equalities(s))
-        return fail(err, ATTSVM_E_ARG, "spectral norm: the equalities depend on each other");
+        return fail(err, ATTSVM_E_NUMERIC, "spectral norm: the equalities depend on each other");
     /* inside: W pushed out where scaling keeps the equalities, t above its norm, X = I/N, and
        w lambda = t/N, the product of X and Z */
     bool homogeneous = true;

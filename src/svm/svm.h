@@ -92,8 +92,9 @@ svm_term svm_rows_term(const svm_rows *rows, int64_t term);
 /* What token t of the term is, without looking for duplicates. */
 svm_row_kind svm_rows_kind(const svm_rows *rows, const svm_term *term, int64_t t);
 /* The same after comparing keys: SVM_NO_ROW where merged (or 0 = 0 is asked for), otherwise
-   SVM_EMPTY or SVM_IMPOSSIBLE where A = 0. */
-svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_t t);
+   SVM_EMPTY or SVM_IMPOSSIBLE where A = 0; scratch (2d). */
+svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_t t,
+                              double *scratch);
 double svm_rows_rhs(const svm_rows *rows, const svm_term *term, int64_t t);
 /* delta of the row (d) in double-double: A, or A = delta z'; scratch (2d). */
 void svm_rows_delta(const svm_rows *rows, const svm_term *term, int64_t t, double *hi, double *lo,
@@ -106,6 +107,11 @@ void svm_rows_direction(const svm_rows *rows, const svm_term *term, const double
 /* The same in double-double. */
 void svm_rows_direction_exact(const svm_rows *rows, const svm_term *term, const double *hi,
                               const double *lo, double *z, double *u_hi, double *u_lo);
+/*
+ * The tokens that the rows of a term are made of, from number *first on: those that its query sees;
+ * of v problems the selected one alone.
+ */
+la_rows svm_rows_tokens(const svm_rows *rows, const svm_term *term, int64_t *first);
 /* Equalities included, duplicates not looked for. */
 int64_t svm_rows_count(const svm_rows *rows);
 
@@ -286,10 +292,12 @@ void svm_engine_solve_double(svm_engine *engine, const double *rhs, double *x);
 typedef struct svm_pass {
     double visited;    /* share of the tokens that was read                            */
     double least;      /* smallest <A, theta> over rows with b = 1 (infinite: none)     */
-    double least_zero; /* smallest <A, theta> / |A| over rows with b = 0                */
-    double largest;    /* largest |A| among rows near their b                           */
-    double slacks;     /* sum of max(0, b - <A, theta>), of a soft problem              */
-    int64_t violated;  /* terms with a violated row                                     */
+    double least_zero; /* smallest <A, theta> over rows with b = 0                      */
+    double scale;   /* times this, rounded, theta meets all rows with b = 1; 0: none near, infinite:
+                       none does */
+    double largest; /* largest |A| among rows near their b                           */
+    double slacks;  /* sum of max(0, b - <A, theta>), of a soft problem              */
+    int64_t violated; /* terms with a violated row                                     */
     int64_t tight, merged;
     int64_t broken; /* rows with b = 0 that do not hold                              */
     double noise;   /* largest error that rounding makes in <A, theta>, where not exact */
@@ -299,25 +307,20 @@ typedef struct svm_pass {
 
 /*
  * Terms between passes.  One whose smallest <A, theta> - b was m when last read is not read again
- * while m - bound |theta - theta then| shows that it can be neither violated nor tight.  The same
- * for all rows of a term but the closest: where these need not be read, a pass glances at the term,
- * and reads the closest row alone.
+ * while m - bound |theta - theta then| shows that it can be neither violated nor tight.
  */
 typedef struct svm_pricing {
     const svm_rows *rows;
     svm_space *space;
     int threads;
     int64_t terms, blocks;
-    int64_t lo, hi; /* terms of this rank; the arrays below hold those alone */
-    double *slack;  /* smallest <A, theta> - b when last read               */
-    double *when;   /* length of theta's path at that time; negative: never */
-    double *bound;  /* |A| <= bound for all rows of the term                */
-    int32_t *worst; /* token of the smallest slack, -1: no row              */
-    float *rest;    /* smallest slack, or less, of its other rows           */
-    double *rest_when;
+    int64_t lo, hi;   /* terms of this rank; the arrays below hold those alone */
+    double *slack;    /* smallest <A, theta> - b when last read               */
+    double *when;     /* length of theta's path at that time; negative: never */
+    double *bound;    /* |A| <= bound for all rows of the term                */
+    int32_t *worst;   /* token of the smallest slack, -1: no row              */
     double travelled; /* length of theta's path so far                        */
     double spread;    /* 1 / sqrt(size)                                       */
-    double keep;      /* sequences that stream and have at most this slack are kept in memory */
     double *previous; /* theta of the last pass                               */
     int64_t merged;   /* counted when a term is first read                    */
     double *scratch;  /* (threads, ...)                                       */
@@ -349,16 +352,11 @@ typedef struct svm_pass_settings {
 /* Reads the terms that may be violated at theta = hi + lo. */
 svm_pass svm_pricing_pass(svm_pricing *pricing, const double *hi, const double *lo,
                           const svm_pass_settings *settings);
-/*
- * A slack that about so many of the terms had when they were last read; `likely`: that it may have
- * become since.  Of the terms of all ranks of comm, or (NULL) of this one.
- */
-double svm_pricing_quantile(const svm_pricing *pricing, double share, bool likely, dist_comm *comm);
+/* The `share`-quantile of what the slacks of the terms that were read may have become since. */
+double svm_pricing_quantile(const svm_pricing *pricing, double share);
 bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
-/* Whether a pass reads the term; of one that it reads, whether a glance is enough. */
+/* Whether a pass reads the term. */
 bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t term);
-bool svm_pricing_glances(const svm_pricing *pricing, const svm_pass_settings *settings,
-                         const svm_term *term);
 
 /*
  * Terms in the order in which a pass reads them: lo..hi-1 next, until all up to `end` had their
@@ -412,7 +410,7 @@ attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_
 
 /* A running solve. */
 typedef struct svm_run {
-    attsvm_problem *problem;
+    const attsvm_problem *problem;
     const svm_rows *rows;
     svm_pool pool;
     svm_engine engine;
@@ -442,12 +440,10 @@ typedef struct svm_run {
     bool stopped, stored; /* `pass` is at the rounded theta of the solution    */
     bool cut;             /* stopped inside a pass: there is no time for another one */
     double pass_seconds;  /* that reading all tokens takes, about                    */
-    data_kept kept;       /* where tokens stream: those close to their margin,       */
-    attsvm_data view;     /* and the data set with them                              */
 } svm_run;
 
 /* As attsvm_problem_solve, except that joint problems must have their `slack` rows set. */
-attsvm_status svm_solve(attsvm_problem *problem, const attsvm_claim *warm,
+attsvm_status svm_solve(const attsvm_problem *problem, const attsvm_claim *warm,
                         attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                         attsvm_error *err);
 /* A solution with a copy of the selection, and what it gets from the run at the end. */
@@ -463,19 +459,12 @@ attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome
 
 /* Rows to start with: all of a small problem, otherwise some from a sample (theta still 0). */
 attsvm_status svm_seed(svm_run *run, const attsvm_claim *warm, bool *whole, attsvm_error *err);
+/* Whether all rows of the problem are gathered at the start. */
+bool svm_seed_is_small(const svm_rows *rows);
 int64_t svm_most_rows(const svm_rows *rows);
 /* Adds the worst rows of the last pass; *forced: the worst one that the pool had, or -1. */
 attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *forced,
                           attsvm_error *err);
-
-/*
- * Where tokens stream, sequences close to their margin are kept in memory, and passes that want
- * them again need not wait for the disk.  What is kept changes no result.
- */
-attsvm_status svm_kept_open(svm_run *run, attsvm_error *err);
-void svm_kept_close(svm_run *run);
-/* Chooses anew what is close, from what was read so far, and forgets the rest. */
-void svm_kept_choose(svm_run *run);
 
 /* The multipliers at hand or those before the change to double-double: the better lower bound. */
 void svm_choose_bound(svm_run *run);

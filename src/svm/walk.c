@@ -1,7 +1,8 @@
 /*
  * Passes over tokens that come from a disk.  A stretch of which half is wanted is walked through:
- * the system reads all of it ahead, in large pieces.  Of another the terms that are wanted, or two
- * rows of each, are asked for together, one stretch before they are needed.
+ * the system reads all of it ahead, in large pieces.  Of another the terms that are wanted are
+ * asked for together, one stretch before they are needed; of a v problem with long sequences single
+ * tokens.
  */
 #include "svm/svm.h"
 
@@ -26,16 +27,11 @@ static int64_t stretch_end(const svm_walk *walk, int64_t lo)
     return term > lo && term < walk->end ? term : walk->end;
 }
 
-/* What of a term has to come from the disk. */
-typedef enum need { NOTHING, TWO_ROWS, SEQUENCE } need;
-
-static need need_of(const svm_walk *walk, const svm_term *term)
+/* Whether a term of a v problem is one token among many that nobody reads. */
+static bool is_token(const svm_rows *rows, const svm_term *term)
 {
-    const svm_pricing *pricing = walk->pricing;
-    if (!svm_pricing_wants(pricing, walk->settings, term->term) ||
-        data_is_kept(pricing->rows->data, term->i))
-        return NOTHING;
-    return svm_pricing_glances(pricing, walk->settings, term) ? TWO_ROWS : SEQUENCE;
+    const int64_t few = 1 << 14; /* bytes that are read as fast as one row of them */
+    return rows->problem == ATTSVM_PROBLEM_V && term->visible * data_row_bytes(rows->data) > few;
 }
 
 /* Asks for the stretch that begins with term lo. */
@@ -48,19 +44,18 @@ static void ask(const svm_walk *walk, int64_t lo)
     int64_t hi = stretch_end(walk, lo), from = sequence_of(pricing, lo), to = from, wanted = 0;
     for (int64_t g = lo; g < hi; g++) {
         svm_term term = svm_rows_term(rows, g);
-        wanted += need_of(walk, &term) == SEQUENCE;
+        wanted += svm_pricing_wants(pricing, walk->settings, g) && !is_token(rows, &term);
     }
     if (2 * wanted >= hi - lo)
         return;
     for (int64_t g = lo; g < hi; g++) {
         svm_term term = svm_rows_term(rows, g);
-        need needed = need_of(walk, &term);
-        if (needed == TWO_ROWS) {
-            data_row_ahead(rows->data, term.i, term.base);
-            data_row_ahead(rows->data, term.i, pricing->worst[g]);
-        }
-        if (needed != SEQUENCE)
+        if (!svm_pricing_wants(pricing, walk->settings, g))
             continue;
+        if (is_token(rows, &term)) {
+            data_row_ahead(rows->data, term.i, term.base);
+            continue;
+        }
         if (term.i > to) { /* the sequences from..to-1 are a run */
             data_ahead(rows->data, from, to);
             from = term.i;

@@ -18,20 +18,13 @@ bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term)
  * What the slack of a term may have become: a step of theta moves a row by its length times that of
  * the step at most (rate 1), and by that over sqrt(size) as a rule (`spread`).
  */
-static double rest_now(const svm_pricing *pricing, int64_t g, double rate)
-{
-    double moved = pricing->travelled - pricing->rest_when[g];
-    return (double)pricing->rest[g] - rate * pricing->bound[g] * moved;
-}
-
 static double slack_now(const svm_pricing *pricing, int64_t g, double rate)
 {
     double moved = pricing->travelled - pricing->when[g];
-    double closest = pricing->slack[g] - rate * pricing->bound[g] * moved;
-    return fmin(closest, rest_now(pricing, g, rate));
+    return pricing->slack[g] - rate * pricing->bound[g] * moved;
 }
 
-double svm_pricing_quantile(const svm_pricing *pricing, double share, bool likely, dist_comm *comm)
+double svm_pricing_quantile(const svm_pricing *pricing, double share)
 {
     /* counted by halves of powers of two: slack below 2^-12, 2^-11.5, ... */
     enum { BINS = 48, LOWEST = -24 };
@@ -40,14 +33,13 @@ double svm_pricing_quantile(const svm_pricing *pricing, double share, bool likel
         int exponent, half = LOWEST;
         if (pricing->when[g] < 0)
             continue;
-        double slack = likely ? slack_now(pricing, g, pricing->spread) : pricing->slack[g];
+        double slack = slack_now(pricing, g, pricing->spread);
         if (slack > 0)
             half = (frexp(slack, &exponent) > M_SQRT1_2) + 2 * exponent - 1;
         int bin = half - LOWEST;
         counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
     }
-    if (comm)
-        dist_sum(comm, counts, BINS);
+    dist_sum(pricing->rows->data->comm, counts, BINS);
     for (int bin = 0; bin < BINS; bin++)
         all += counts[bin];
     int bin = 0;
@@ -67,16 +59,4 @@ bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *sett
         return false;
     /* certainly neither violated nor tight at the present theta: nothing to see */
     return settings->all || fresh || slack_now(pricing, g, 1) <= 2 * SVM_NEAR;
-}
-
-bool svm_pricing_glances(const svm_pricing *pricing, const svm_pass_settings *settings,
-                         const svm_term *term)
-{
-    const int64_t few = 1 << 14; /* bytes that are read as fast as two rows of them */
-    int64_t g = term->term;
-    if (settings->all || pricing->when[g] < 0 || pricing->worst[g] < 0 ||
-        term->visible * data_row_bytes(pricing->rows->data) <= few)
-        return false;
-    return isfinite(settings->near) ? rest_now(pricing, g, pricing->spread) > settings->near
-                                    : rest_now(pricing, g, 1) > 2 * SVM_NEAR;
 }

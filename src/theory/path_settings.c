@@ -48,7 +48,7 @@ attsvm_status attsvm_path_settings_set(attsvm_path_settings *settings, const cha
 {
     const field *f = attsvm_settings_find(&attsvm_path_table, name);
     if (!f)
-        return fail(err, ATTSVM_E_ARG, "path has no setting %s", name);
+        return fail(err, ATTSVM_E_ARG, "path has no setting %s", name ? name : "(no name)");
     return base_settings_set(f, settings, value, err);
 }
 

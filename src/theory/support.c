@@ -96,7 +96,7 @@ attsvm_status theory_margins(const svm_rows *rows, const double *theta, double *
         double *to = term.slack ? least_zero : least;
         for (int64_t t = 0; t < term.visible; t++) {
             double margin = m.a[term.base] - m.a[t];
-            if (margin < *to && svm_rows_resolve(rows, &term, t) != SVM_NO_ROW)
+            if (margin < *to && svm_rows_resolve(rows, &term, t, m.more) != SVM_NO_ROW)
                 *to = margin;
         }
     }
@@ -262,7 +262,8 @@ static attsvm_status collect(collector *c, const attsvm_scores *scores, const sv
         visit(&m, &term);
         for (int64_t t = 0; t < term.visible; t++) {
             double over = m.a[term.base] - m.a[t] - b;
-            if (over > THEORY_TIGHT + m.doubt || svm_rows_resolve(rows, &term, t) != SVM_AT_LEAST)
+            if (over > THEORY_TIGHT + m.doubt ||
+                svm_rows_resolve(rows, &term, t, m.more) != SVM_AT_LEAST)
                 continue;
             over = exact_margin(&m, &term, t) - b;
             if (over <= THEORY_TIGHT)

@@ -67,6 +67,6 @@ attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings, const c
 {
     const field *f = attsvm_settings_find(&attsvm_train_table, name);
     if (!f)
-        return fail(err, ATTSVM_E_ARG, "train has no setting %s", name);
+        return fail(err, ATTSVM_E_ARG, "train has no setting %s", name ? name : "(no name)");
     return base_settings_set(f, settings, value, err);
 }

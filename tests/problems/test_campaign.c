@@ -350,6 +350,10 @@ static void solve(const instance *in, uint64_t number, base_random *r, tally *su
     const char *what = status != ATTSVM_OK              ? err.message
                        : info.outcome == ATTSVM_STALLED ? "stalled"
                        : !report.valid                  ? report.reason
+                       : info.outcome == ATTSVM_OPTIMAL && info.tight != report.tight
+                           ? "the checker counts other tight rows"
+                       : info.outcome == ATTSVM_OPTIMAL && info.merged != report.merged
+                           ? "the checker counts other merged tokens"
                        : in->expected != ATTSVM_NOT_RUN && info.outcome != in->expected
                            ? "the other verdict was planted"
                            : NULL;

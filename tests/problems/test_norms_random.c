@@ -131,11 +131,16 @@ static void solve_one(instance *s, attsvm_problem_kind problem, const char *norm
     attsvm_svm_info info = attsvm_solution_info(solution);
     attsvm_claim claim = attsvm_solution_claim(solution);
     attsvm_report report = verdict(data, &claim);
-    sum->wrong += !report.valid && info.outcome != ATTSVM_STALLED;
-    if (!report.valid && info.outcome != ATTSVM_STALLED)
-        print_message("norm %s, problem %d, seed %d, n=%d, T=%d, d=%d: outcome %d, gap %.2e; %s\n",
+    bool counts = info.outcome != ATTSVM_OPTIMAL ||
+                  (info.tight == report.tight && info.merged == report.merged);
+    bool wrong = (!report.valid && info.outcome != ATTSVM_STALLED) || !counts;
+    sum->wrong += wrong;
+    if (wrong)
+        print_message("norm %s, problem %d, seed %d, n=%d, T=%d, d=%d: outcome %d, gap %.2e, tight "
+                      "%d, merged %d; %s; tight %d, merged %d\n",
                       norm, (int)problem, (int)seed, (int)s->n, (int)s->T, (int)s->d,
-                      (int)info.outcome, info.gap, report.reason);
+                      (int)info.outcome, info.gap, (int)info.tight, (int)info.merged, report.reason,
+                      (int)report.tight, (int)report.merged);
     sum->optimal += info.outcome == ATTSVM_OPTIMAL;
     sum->infeasible += info.outcome == ATTSVM_INFEASIBLE;
     sum->stalled += info.outcome == ATTSVM_STALLED;

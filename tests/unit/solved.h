@@ -38,6 +38,10 @@ static inline attsvm_solution *solved(const attsvm_data *data, const attsvm_svm_
     attsvm_claim claim = attsvm_solution_claim(solution);
     if (expected != ATTSVM_STALLED)
         assert_valid(data, &claim);
+    attsvm_report report = verdict(data, &claim);
+    if (expected == ATTSVM_OPTIMAL && (report.tight != info.tight || report.merged != info.merged))
+        fail_msg("%d tight and %d merged, where the checker finds %d and %d", (int)info.tight,
+                 (int)info.merged, (int)report.tight, (int)report.merged);
     return solution;
 }
 

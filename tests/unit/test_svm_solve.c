@@ -193,7 +193,7 @@ static void open_pool(svm_pool *pool, const svm_rows *rows)
     for (int64_t g = 0; g < rows->terms.count; g++) {
         svm_term term = svm_rows_term(rows, g);
         for (int64_t t = 0; t < term.visible; t++)
-            if (svm_rows_resolve(rows, &term, t) == SVM_AT_LEAST)
+            if (svm_rows_resolve(rows, &term, t, pool->scratch) == SVM_AT_LEAST)
                 assert_ok(svm_pool_add(pool, &term, t, NULL, &err), err);
     }
     assert_int_equal(pool->capacity, capacity);

@@ -312,50 +312,6 @@ static void blocks_are_cut_by_tokens(void **state)
     free(X);
 }
 
-static bool is_odd(const void *context, int64_t i)
-{
-    (void)context;
-    return i % 2 == 1;
-}
-
-/* Sequences in memory take the place of those in the file; which these are changes no byte. */
-static void kept_sequences(void **state)
-{
-    (void)state;
-    enum { N = 40, LINE = 64 };
-    attsvm_error err;
-    attsvm_data *data = generated(ATTSVM_GAUSS, N, 7, 3, .T_min = 1, .seed = 3);
-    data_kept kept;
-    attsvm_data view = *data;
-    view.kept = &kept;
-    assert_ok(data_kept_open(&kept, data, data->tokens * 12, &err), err); /* about half of them */
-    for (int round = 0; round < 2; round++) {
-        int64_t count = 0, odd = 0;
-        for (int64_t i = 0; i < N; i++)
-            data_keep(&kept, i);
-        for (int64_t i = 0; i < N; i++) {
-            la_rows a = data_sequence(data, i), b = data_sequence(&view, i);
-            assert_int_equal(a.count, b.count);
-            assert_memory_equal(a.base, b.base, (size_t)(a.count * a.d) * sizeof(double));
-            assert_int_equal(a.base != b.base, data_is_kept(&view, i));
-            count += data_is_kept(&view, i);
-            odd += data_is_kept(&view, i) && i % 2 == 1;
-        }
-        assert_true(count > 0 && count < N && kept.used <= kept.size);
-        data_keep_only(&kept, is_odd, NULL);
-        for (int64_t i = 0; i < N; i++) {
-            odd -= data_is_kept(&view, i);
-            assert_true(i % 2 == 1 || !data_is_kept(&view, i));
-        }
-        assert_int_equal(odd, 0);
-        assert_int_equal(kept.used % LINE, 0);
-    }
-    assert_true(data_same_key(&view, NULL, 1, 0, 0));
-    data_kept_close(&kept);
-    data_kept_close(&kept);
-    attsvm_data_free(data);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,7 +326,6 @@ int main(void)
         cmocka_unit_test(first_offender_for_any_threads),
         cmocka_unit_test(named_doubles),
         cmocka_unit_test(blocks_are_cut_by_tokens),
-        cmocka_unit_test(kept_sequences),
     };
     return cmocka_run_group_tests_name("data", tests, NULL, NULL);
 }
