@@ -20,14 +20,16 @@ static const attsvm_svm_info nothing_computed = {
 };
 
 /* Strictly convex balls have one nearest point; the others may have a face of them. */
-static bool is_unique(const attsvm_problem *problem)
+static bool is_unique(const attsvm_svm_settings *settings)
 {
-    switch (problem->settings.norm) {
+    bool vector = settings->problem == ATTSVM_PROBLEM_P || settings->problem == ATTSVM_PROBLEM_V ||
+                  settings->problem == ATTSVM_PROBLEM_JOINT;
+    switch (settings->norm) {
     case ATTSVM_NORM_NUC:
-    case ATTSVM_NORM_SPECTRAL: return !problem->rows.matrix; /* of a vector they are l2 */
+    case ATTSVM_NORM_SPECTRAL: return vector; /* where they are l2 */
     case ATTSVM_NORM_L1:
     case ATTSVM_NORM_LINF: return false;
-    default: return problem->settings.rank == 0;
+    default: return settings->rank == 0;
     }
 }
 
@@ -40,7 +42,7 @@ attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *pro
     TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
     *out = s;
     s->info = nothing_computed;
-    s->info.unique = is_unique(problem);
+    s->info.unique = is_unique(&problem->settings);
     TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
     size_t terms = (size_t)rows->terms.count, cells = (size_t)rows->cells;
     if (rows->sets) {
@@ -208,6 +210,7 @@ attsvm_status svm_solution_of_claim(attsvm_solution **out, const attsvm_data *da
     *out = NULL;
     TRY(base_allocate(&s, 1, sizeof *s, "solution", err));
     s->info = nothing_computed;
+    s->info.unique = is_unique(&claim->settings);
     s->info.outcome = claim->outcome;
     s->info.active = claim->active_count;
     s->info.merged = -1;
