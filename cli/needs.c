@@ -4,6 +4,7 @@
  * help says where they count from the same table.
  */
 #include "cli.h"
+#include "experiments/experiments.h"
 
 #include <assert.h>
 #include <string.h>
@@ -20,6 +21,8 @@ typedef struct need {
 static const need needs[] = {
     { &attsvm_train_table, "max_step", "step", "polyak", "with --step polyak", TOLD },
     { &attsvm_train_table, "lstar", "step", "polyak", "with --step polyak", REFUSED },
+    { &attsvm_train_table, "disturb_seed", "disturb", "!0", "with --disturb", TOLD },
+    { &experiments_table, "disturb_seed", "disturb", "!0", "with --disturb", TOLD },
     { &attsvm_train_table, "every", "checkpoint", "!", "with --checkpoint", TOLD },
     { &attsvm_train_table, "resume", "checkpoint", "!", "with --checkpoint", REFUSED },
     { &attsvm_train_table, "query", "model", "W|KQ|vW|vKQ", "with --model W, KQ, vW, vKQ",

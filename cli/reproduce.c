@@ -145,6 +145,8 @@ static attsvm_status run_chosen(cli_call *call, const experiments_settings *s,
         experiments_setup setup = { .runs = s->runs > 0 && (*e)->runs > 0 ? s->runs : (*e)->runs,
                                     .seed = call->common->seed,
                                     .threads = call->common->threads,
+                                    .disturb = s->disturb,
+                                    .disturb_seed = s->disturb_seed,
                                     .data = (*e)->takes_data ? s->data : NULL,
                                     .progress = show_progress,
                                     .context = &progress };

@@ -19,7 +19,9 @@
 typedef struct experiments_setup {
     int64_t runs; /* of what `unit` of the experiment says                  */
     int64_t seed;
-    int64_t threads;  /* 0: all cores; the arrays do not depend on it           */
+    int64_t threads; /* 0: all cores; the arrays do not depend on it           */
+    double disturb;  /* relative size of the disturbance of start values; 0: none */
+    int64_t disturb_seed;
     const char *data; /* a data file, for experiments that take one; NULL: none */
     void (*progress)(void *context, double share); /* NULL: nobody wants to know */
     void *context;
@@ -71,6 +73,17 @@ attsvm_status experiments_parallel(const experiments_setup *setup, int64_t count
                                    attsvm_error *err);
 void experiments_progress(const experiments_setup *setup, double share);
 
+/*
+ * What `disturb` does (also to see what depends on rounding): start values become x (1 + size u),
+ * or size u where they are 0, u uniform in -1..1 (attsvm_train_settings.disturb).  Every experiment
+ * takes its settings from here; on the calling thread.
+ */
+void experiments_train_settings(const experiments_setup *setup, attsvm_train_settings *s);
+/* The same to `count` values, by a stream of its own: for what has no start values, and for runs
+   that are not the library's.  The size is at least `least` where there is one at all. */
+void experiments_disturb(const experiments_setup *setup, uint64_t stream, double least, double *x,
+                         int64_t count);
+
 /* An array in memory under a name, for attsvm_data_create. */
 attsvm_named_array experiments_name(const char *name, const double *values, const int64_t *shape,
                                     int ndim);
@@ -98,6 +111,7 @@ enum { EXPERIMENTS_MOST_D = 64 };
 
 /* n sequences of T tokens, and a descent on p (and v) from a start value.  Arrays are borrowed. */
 typedef struct experiments_prompt {
+    const experiments_setup *setup;
     int64_t n, T, d;
     const double *X; /* (n,T,d)                                            */
     const double *Y; /* (n)                                                */
@@ -131,6 +145,7 @@ int64_t experiments_argmax(const experiments_prompt *q, int64_t i, const double 
 
 /* Data set number k of a shape: unit tokens and queries, random labels, head v or ReLU layer V. */
 typedef struct experiments_sample {
+    const experiments_setup *setup;
     int64_t n, T, d, h; /* h: units of the ReLU head, 0: linear head           */
     double *X, *Z, *Y, *v, *V;
     int64_t seed; /* of the start values                                       */
@@ -141,8 +156,9 @@ typedef struct experiments_sample {
     void *memory;
 } experiments_sample;
 
-attsvm_status experiments_sample_create(experiments_sample *u, int64_t n, int64_t T, int64_t d,
-                                        int64_t h, int64_t seed, int64_t k, attsvm_error *err);
+attsvm_status experiments_sample_create(experiments_sample *u, const experiments_setup *setup,
+                                        int64_t n, int64_t T, int64_t d, int64_t h, int64_t k,
+                                        attsvm_error *err);
 void experiments_sample_free(experiments_sample *u);
 
 /* A run from Uniform(1/sqrt(d)), not yet started; `published`: with the eps rule, on K and Q with
@@ -160,9 +176,9 @@ attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const
 /* A job over data sets k and rules: run_rule for each rule on the unit data set number k. */
 typedef attsvm_status experiments_rule_run(const void *job, experiments_sample *s, int64_t k,
                                            int rule, attsvm_error *err);
-attsvm_status experiments_each_rule(const void *job, int64_t n, int64_t T, int64_t d, int64_t seed,
-                                    int64_t k, int rules, experiments_rule_run *run_rule,
-                                    attsvm_error *err);
+attsvm_status experiments_each_rule(const void *job, const experiments_setup *setup, int64_t n,
+                                    int64_t T, int64_t d, int64_t k, int rules,
+                                    experiments_rule_run *run_rule, attsvm_error *err);
 /* Margin efficiency (theory 3) of the run's end in a norm, by the SVM of the tokens it selects. */
 attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *run,
                                      const char *norm, double *out, attsvm_error *err);
@@ -215,7 +231,9 @@ void experiments_mean(const double *x, int64_t count, int64_t stride, double *me
 /* --------------------------------------------------------------------------- reproducing */
 
 typedef struct experiments_settings {
-    int64_t runs;     /* 0: as published                             */
+    int64_t runs;   /* 0: as published                             */
+    double disturb; /* of start values                             */
+    int64_t disturb_seed;
     const char *data; /* data file for experiments that take one     */
     bool all, check, redraw, png;
     char reserved[4];
@@ -245,7 +263,8 @@ struct experiments_numbers {
 typedef struct experiments_outcome {
     const experiment *experiment;
     experiments_numbers numbers;
-    int64_t runs, seed;
+    int64_t runs, seed, disturb_seed;
+    double disturb;
     double seconds;
     int64_t failed; /* numbers that are not as expected */
 } experiments_outcome;
@@ -281,8 +300,8 @@ attsvm_status experiments_arrays_write(const experiments_arrays *arrays, const e
 attsvm_status experiments_result_read(experiments_result **out, const experiment *e,
                                       const char *path, attsvm_error *err);
 void experiments_result_free(experiments_result *result);
-int64_t experiments_result_runs(const experiments_result *result);
-int64_t experiments_result_seed(const experiments_result *result);
+/* How it was run: runs, seed, disturb, disturb_seed. */
+experiments_setup experiments_result_setup(const experiments_result *result);
 
 void experiments_numbers_free(experiments_numbers *numbers);
 /* Compares with expected/ID.json, where there is one; counts what is not as expected. */

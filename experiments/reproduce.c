@@ -10,6 +10,11 @@ static const field reproduce_fields[] = {
     { F(all), FIELD_BOOL, 0, 1, 0, "all experiments", 0, 0 },
     { F(runs), FIELD_INT, 0, 1e9, 0,
       "random runs (data sets, runs a point) of each experiment; 0: as many as published", 0, 0 },
+    { F(disturb), FIELD_DOUBLE, 0, 1, 0,
+      "multiply each start value by 1 + SIZE u, u random in -1..1 (0 becomes SIZE u), to see "
+      "whether a number depends on rounding: try 1e-12",
+      0, 0 },
+    { F(disturb_seed), FIELD_INT, 0, 9e15, 0, "seed of this disturbance", 0, 0 },
     { F(check), FIELD_BOOL, 0, 1, 0, "exit status 1 where a key number is not as expected", 0, 0 },
     { F(redraw), FIELD_BOOL, 0, 1, 0, "only draw anew from the arrays of an earlier run", 0, 0 },
     { F(png), FIELD_BOOL, 0, 1, 0, "also draw each figure as .png", 0, 0 },
@@ -82,8 +87,11 @@ static attsvm_status finish(experiments_outcome *o, const experiments_result *re
                             const char *json, attsvm_error *err)
 {
     const experiment *e = o->experiment;
-    o->runs = experiments_result_runs(result);
-    o->seed = experiments_result_seed(result);
+    const experiments_setup setup = experiments_result_setup(result);
+    o->runs = setup.runs;
+    o->seed = setup.seed;
+    o->disturb = setup.disturb;
+    o->disturb_seed = setup.disturb_seed;
     TRY(e->numbers(result, &o->numbers, err));
     if (o->numbers.out_of_memory)
         return fail(err, ATTSVM_E_MEMORY, "no memory for the key numbers");

@@ -21,13 +21,13 @@ static attsvm_status start(const experiments_sample *s, int rule, const char *re
                            attsvm_train **out, attsvm_error *err)
 {
     attsvm_train_settings settings;
-    attsvm_train_settings_init(&settings);
+    experiments_train_settings(s->setup, &settings);
     settings.model = ATTSVM_MODEL_W;
     settings.step = rules[rule].step;
     settings.init = "zero";
     settings.record = record;
     settings.iters = rule == 2 && *record ? CAP : STEPS;
-    settings.threads = 1;
+    settings.seed = s->seed; /* of the disturbance alone */
     return attsvm_train_create(out, s->data, &settings, NULL, NULL, err);
 }
 
@@ -64,7 +64,7 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
 {
     const job *j = context;
     (void)worker;
-    return experiments_each_rule(j, N, T, D, j->setup->seed, k, RULES, run_rule, err);
+    return experiments_each_rule(j, j->setup, N, T, D, k, RULES, run_rule, err);
 }
 
 static attsvm_status run_corr(const experiments_setup *setup, experiments_arrays *out,
@@ -237,7 +237,7 @@ static attsvm_status run_path(const experiments_setup *setup, experiments_arrays
 {
     experiments_sample s;
     attsvm_status status = ATTSVM_OK;
-    TRY(experiments_sample_create(&s, N, T, D, 0, setup->seed, 0, err));
+    TRY(experiments_sample_create(&s, setup, N, T, D, 0, 0, err));
     for (int rule = 0; rule < RULES && status == ATTSVM_OK; rule++) {
         status = path_of(&s, rule, out, err);
         experiments_progress(setup, (double)(rule + 1) / RULES);

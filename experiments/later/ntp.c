@@ -38,10 +38,11 @@ static attsvm_status solve(const attsvm_data *data, const attsvm_graph *graph, d
     return status;
 }
 
-static attsvm_status train(const attsvm_data *data, attsvm_train **out, attsvm_error *err)
+static attsvm_status train(const experiments_setup *setup, const attsvm_data *data, int64_t run,
+                           attsvm_train **out, attsvm_error *err)
 {
     attsvm_train_settings s;
-    attsvm_train_settings_init(&s);
+    experiments_train_settings(setup, &s);
     s.model = ATTSVM_MODEL_W;
     s.loss = "ntp";
     s.query = "last";
@@ -50,7 +51,7 @@ static attsvm_status train(const attsvm_data *data, attsvm_train **out, attsvm_e
     s.iters = STEPS;
     s.init = "zero";
     s.record = "log";
-    s.threads = 1;
+    s.seed = run; /* of the disturbance alone */
     TRY(attsvm_train_create(out, data, &s, NULL, NULL, err));
     return attsvm_train_run(*out, NULL, NULL, err);
 }
@@ -105,7 +106,7 @@ static attsvm_status run_one(void *context, int64_t run, int worker, attsvm_erro
     if (status == ATTSVM_OK)
         status = attsvm_graph_finite(graph, finite, &info, err);
     if (status == ATTSVM_OK)
-        status = train(data, &trained, err);
+        status = train(j->setup, data, run, &trained, err);
     if (status == ATTSVM_OK) {
         attsvm_graph_info about = attsvm_graph_describe(graph);
         double *out = j->about + run * ABOUT;

@@ -47,15 +47,15 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
     attsvm_train *train = NULL;
     attsvm_train_settings s;
     (void)worker;
-    TRY(experiments_sample_create(&sample, N, T, D, 0, j->setup->seed, run, err));
-    attsvm_train_settings_init(&s);
+    TRY(experiments_sample_create(&sample, j->setup, N, T, D, 0, run, err));
+    experiments_train_settings(j->setup, &s);
     s.model = ATTSVM_MODEL_W;
     s.step = rules[rule];
     s.lr = sizes[rule];
     s.iters = STEPS;
     s.record = "log";
     s.init = "zero";
-    s.threads = 1;
+    s.seed = sample.seed; /* of the disturbance alone */
     attsvm_status status = attsvm_train_create(&train, sample.data, &s, NULL, NULL, err);
     if (status == ATTSVM_OK)
         status = attsvm_train_run(train, NULL, NULL, err);

@@ -84,7 +84,7 @@ static attsvm_status run_data(const experiments_setup *setup, const attsvm_data 
     attsvm_train_settings s;
     attsvm_train *train = NULL;
     double *memory = NULL;
-    attsvm_train_settings_init(&s);
+    experiments_train_settings(setup, &s);
     s.model = ATTSVM_MODEL_VP;
     s.init = "zero";
     s.lr = LR;

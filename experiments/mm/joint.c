@@ -21,7 +21,8 @@ static void evaluate(const double *X, const double *p, const double *v, double *
     }
 }
 
-static attsvm_status run(const double *X, experiments_arrays *out, attsvm_error *err)
+static attsvm_status run(const experiments_setup *setup, const double *X, experiments_arrays *out,
+                         attsvm_error *err)
 {
     double *tokens, *p, *v, *p_eps, *v_eps, *p_float, *v_float, *softmax, *probability, *svm_p,
         *svm_joint, *svm_v;
@@ -39,7 +40,8 @@ static attsvm_status run(const double *X, experiments_arrays *out, attsvm_error 
     TRY(experiments_add(out, &svm_v, "v_svm", SHAPE(D), err));
     for (int k = 0; k < N * T * D; k++)
         tokens[k] = X[k];
-    experiments_prompt q = { .n = N,
+    experiments_prompt q = { .setup = setup,
+                             .n = N,
                              .T = T,
                              .d = D,
                              .X = X,
@@ -64,15 +66,13 @@ static attsvm_status run(const double *X, experiments_arrays *out, attsvm_error 
 static attsvm_status run_tight(const experiments_setup *setup, experiments_arrays *out,
                                attsvm_error *err)
 {
-    (void)setup;
-    return run(tokens_tight, out, err);
+    return run(setup, tokens_tight, out, err);
 }
 
 static attsvm_status run_slack(const experiments_setup *setup, experiments_arrays *out,
                                attsvm_error *err)
 {
-    (void)setup;
-    return run(tokens_slack, out, err);
+    return run(setup, tokens_slack, out, err);
 }
 
 /* ------------------------------------------------------------------------- numbers */

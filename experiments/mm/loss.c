@@ -19,7 +19,8 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
     TRY(experiments_add(out, &svm, "p_svm", SHAPE(D), err));
     for (int64_t k = 0; k < LOSSES * CASES; k++) {
         double X[N * T * D] = { 0, 0, 0, 1, 1, weights[k % CASES], 0, 0, 0, 1, -1, 1 };
-        experiments_prompt q = { .n = N,
+        experiments_prompt q = { .setup = setup,
+                                 .n = N,
                                  .T = T,
                                  .d = D,
                                  .X = X,

@@ -40,9 +40,15 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
         X[k * D + 1] = plane[k][1];
         X[k * D + 2] = k % T == 0 ? 1 : 0.5;
     }
-    experiments_prompt q = {
-        .n = N, .T = T, .d = D, .X = X, .Y = labels, .W = map, .v = head, .steps = STEPS
-    };
+    experiments_prompt q = { .setup = setup,
+                             .n = N,
+                             .T = T,
+                             .d = D,
+                             .X = X,
+                             .Y = labels,
+                             .W = map,
+                             .v = head,
+                             .steps = STEPS };
     for (int64_t k = 0; k < STARTS; k++) {
         double p0[D] = { starts[k], 0, 0 };
         q.p = p0;

@@ -14,10 +14,12 @@ typedef struct arrays {
     double *p, *p_float, *selected, *selected_float, *svm, *tokens;
 } arrays;
 
-static attsvm_status run_start(const double *X, int64_t k, arrays *a, attsvm_error *err)
+static attsvm_status run_start(const experiments_setup *setup, const double *X, int64_t k,
+                               arrays *a, attsvm_error *err)
 {
     double p0[D] = { 0, starts[k], 0 };
-    experiments_prompt q = { .n = 1,
+    experiments_prompt q = { .setup = setup,
+                             .n = 1,
                              .T = T,
                              .d = D,
                              .X = X,
@@ -51,7 +53,7 @@ static attsvm_status run(const double *X, const experiments_setup *setup, experi
     for (int k = 0; k < T * D; k++)
         a.tokens[k] = X[k];
     for (int64_t k = 0; k < STARTS; k++) {
-        TRY(run_start(X, k, &a, err));
+        TRY(run_start(setup, X, k, &a, err));
         experiments_progress(setup, (double)(k + 1) / STARTS);
     }
     return ATTSVM_OK;

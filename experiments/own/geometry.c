@@ -60,7 +60,7 @@ static attsvm_status run_rule(const void *context, experiments_sample *s, int64_
     attsvm_train *train;
     attsvm_train_settings settings;
     double settled;
-    attsvm_train_settings_init(&settings);
+    experiments_train_settings(j->setup, &settings);
     snprintf(start, sizeof start, "uniform:%.17g", 1 / sqrt((double)D));
     settings.model = (int32_t)rules[rule].kind;
     settings.step = rules[rule].step;
@@ -68,7 +68,6 @@ static attsvm_status run_rule(const void *context, experiments_sample *s, int64_
     settings.init = rules[rule].kind == ATTSVM_MODEL_KQ ? start : "zero";
     settings.seed = s->seed;
     settings.iters = FIRST;
-    settings.threads = 1;
     TRY(attsvm_train_create(&train, s->data, &settings, NULL, NULL, err));
     attsvm_status status = experiments_settle(s, train, rules[rule].norm, FIRST,
                                               rule < CLAIMED ? CAP : PLAIN_CAP, &settled, err);
@@ -84,7 +83,7 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
 {
     const job *j = context;
     (void)worker;
-    return experiments_each_rule(j, N, T, D, j->setup->seed, k, RULES, run_rule, err);
+    return experiments_each_rule(j, j->setup, N, T, D, k, RULES, run_rule, err);
 }
 
 static attsvm_status run(const experiments_setup *setup, experiments_arrays *out, attsvm_error *err)

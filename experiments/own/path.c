@@ -48,11 +48,16 @@ static attsvm_status read_array(const attsvm_path *path, const char *name, doubl
 static attsvm_status follow(const experiments_setup *setup, int k, double *radius, double *values,
                             attsvm_error *err)
 {
-    attsvm_named_array attention[] = { experiments_name("X", X, SHAPE(2, 3, D)),
+    double tokens[2 * 3 * D], joint_tokens[N * T * D];
+    memcpy(tokens, X, sizeof tokens);
+    memcpy(joint_tokens, joint_X, sizeof joint_tokens);
+    experiments_disturb(setup, 0, 0, tokens, 2 * 3 * D); /* a path has no start values */
+    experiments_disturb(setup, 1, 0, joint_tokens, N * T * D);
+    attsvm_named_array attention[] = { experiments_name("X", tokens, SHAPE(2, 3, D)),
                                        experiments_name("Y", ones, SHAPE(2)),
                                        experiments_name("v", head, SHAPE(D)),
                                        experiments_name("Z", Z, SHAPE(2, D)) };
-    attsvm_named_array joint[] = { experiments_name("X", joint_X, SHAPE(N, T, D)),
+    attsvm_named_array joint[] = { experiments_name("X", joint_tokens, SHAPE(N, T, D)),
                                    experiments_name("Y", joint_Y, SHAPE(N)) };
     attsvm_data *data;
     attsvm_path *path = NULL;

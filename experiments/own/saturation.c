@@ -91,8 +91,9 @@ static attsvm_status run_one(void *context, int64_t run, int worker, attsvm_erro
     const double zero[D] = { 0 };
     double *trace = NULL;
     (void)worker;
-    TRY(experiments_sample_create(&sample, N, T, D, 0, j->setup->seed, run, err));
-    experiments_prompt q = { .n = N,
+    TRY(experiments_sample_create(&sample, j->setup, N, T, D, 0, run, err));
+    experiments_prompt q = { .setup = j->setup,
+                             .n = N,
                              .T = T,
                              .d = D,
                              .X = sample.X,

@@ -20,7 +20,7 @@ struct experiments_result {
     const experiment *experiment;
     attsvm_archive *archive;
     double **values;
-    int64_t runs, seed;
+    experiments_setup setup; /* as far as the file tells it */
 };
 
 /* ------------------------------------------------------------------------- making */
@@ -93,7 +93,9 @@ static uint64_t hash_array(uint64_t h, const char *name, const attsvm_array *arr
 
 /* ------------------------------------------------------------------------- writing */
 
-static const char RUN[] = "reproduce"; /* int64 (3): seed, runs, checksum of the other arrays */
+/* int64: seed, runs, bits of disturb, its seed, checksum of the other arrays */
+static const char RUN[] = "reproduce";
+enum { SEED, RUNS, DISTURB, DISTURB_SEED, CHECKSUM, ABOUT };
 
 attsvm_status experiments_arrays_write(const experiments_arrays *a, const experiment *e,
                                        const experiments_setup *setup, const char *path,
@@ -106,11 +108,14 @@ attsvm_status experiments_arrays_write(const experiments_arrays *a, const experi
         sources[k] = (io_source){ .name = a->items[k].name, .array = a->items[k].array };
         h = hash_array(h, a->items[k].name, &a->items[k].array);
     }
-    int64_t about[3] = { setup->seed, setup->runs, 0 };
-    memcpy(&about[2], &h, sizeof h);
+    int64_t about[ABOUT] = {
+        [SEED] = setup->seed, [RUNS] = setup->runs, [DISTURB_SEED] = setup->disturb_seed
+    };
+    memcpy(&about[DISTURB], &setup->disturb, sizeof setup->disturb);
+    memcpy(&about[CHECKSUM], &h, sizeof h);
     sources[a->count] = (io_source){
         .name = RUN,
-        .array = { .data = about, .shape = { 3 }, .ndim = 1, .dtype = ATTSVM_I64 },
+        .array = { .data = about, .shape = { ABOUT }, .ndim = 1, .dtype = ATTSVM_I64 },
     };
     attsvm_status status =
         io_write(path, sources, a->count + 1, &(io_write_options){ .deflate = true }, err);
@@ -123,12 +128,12 @@ attsvm_status experiments_arrays_write(const experiments_arrays *a, const experi
 static attsvm_status read_about(experiments_result *r, const char *path, attsvm_error *err)
 {
     const attsvm_array *about = attsvm_archive_find(r->archive, RUN);
-    int64_t values[3];
+    int64_t values[ABOUT];
     uint64_t h = hash_start(r->experiment), stored;
-    if (!about || about->dtype != ATTSVM_I64 || attsvm_array_count(about) != 3)
+    if (!about || about->dtype != ATTSVM_I64 || attsvm_array_count(about) != ABOUT)
         return fail(err, ATTSVM_E_DATA, "%s: was not written by attsvm reproduce", path);
     memcpy(values, about->data, sizeof values);
-    memcpy(&stored, &values[2], sizeof stored);
+    memcpy(&stored, &values[CHECKSUM], sizeof stored);
     for (int64_t k = 0; k < attsvm_archive_count(r->archive); k++)
         if (attsvm_archive_array(r->archive, k) != about)
             h = hash_array(h, attsvm_archive_name(r->archive, k),
@@ -137,8 +142,10 @@ static attsvm_status read_about(experiments_result *r, const char *path, attsvm_
         return fail(err, ATTSVM_E_DATA,
                     "%s: is not what attsvm %s reproduce %s wrote; run it again without --redraw",
                     path, attsvm_version(), r->experiment->id);
-    r->seed = values[0];
-    r->runs = values[1];
+    r->setup = (experiments_setup){ .seed = values[SEED],
+                                    .runs = values[RUNS],
+                                    .disturb_seed = values[DISTURB_SEED] };
+    memcpy(&r->setup.disturb, &values[DISTURB], sizeof r->setup.disturb);
     return ATTSVM_OK;
 }
 
@@ -180,14 +187,9 @@ void experiments_result_free(experiments_result *r)
     free(r);
 }
 
-int64_t experiments_result_runs(const experiments_result *r)
+experiments_setup experiments_result_setup(const experiments_result *r)
 {
-    return r->runs;
-}
-
-int64_t experiments_result_seed(const experiments_result *r)
-{
-    return r->seed;
+    return r->setup;
 }
 
 attsvm_status experiments_get(const experiments_result *r, const char *name, experiments_view *out,

@@ -1,7 +1,9 @@
 /* Descent as published code does it, in float and in double, for comparison with the exact one. */
 #include "experiments/experiments.h"
 
+#include <float.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PASTE(a, b) a##_##b
 #define JOIN(a, b)  PASTE(a, b)
@@ -31,8 +33,20 @@ PROBLEM;
 attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, double *trace_p,
                                 double *trace_v, attsvm_error *err)
 {
-    return single ? naive_float(prompt, trace_p, trace_v, NULL, err)
-                  : naive_double(prompt, trace_p, trace_v, NULL, err);
+    double p[EXPERIMENTS_MOST_D], v[EXPERIMENTS_MOST_D];
+    experiments_prompt q = *prompt;
+    const double least = single ? (double)FLT_EPSILON : 0; /* less would be rounded away */
+    if (q.d > EXPERIMENTS_MOST_D)
+        return fail(err, ATTSVM_E_ARG, "d = %" PRId64 " is above %d", q.d, EXPERIMENTS_MOST_D);
+    memcpy(p, q.p, (size_t)q.d * sizeof *p);
+    memcpy(v, q.v, (size_t)q.d * sizeof *v);
+    experiments_disturb(q.setup, 0, least, p, q.d);
+    if (q.trains_v)
+        experiments_disturb(q.setup, 1, least, v, q.d);
+    q.p = p;
+    q.v = v;
+    return single ? naive_float(&q, trace_p, trace_v, NULL, err)
+                  : naive_double(&q, trace_p, trace_v, NULL, err);
 }
 
 attsvm_status experiments_naive_gradient(const experiments_prompt *prompt, bool single, double *g,

@@ -153,6 +153,8 @@ attsvm_status experiments_json_write(const experiments_outcome *o, const char *p
     io_json_set(json, "version", io_json_text(attsvm_version()));
     io_json_set(json, "seed", io_json_integer(o->seed));
     io_json_set(json, "runs", io_json_integer(o->runs));
+    io_json_set(json, "disturb", io_json_number(o->disturb));
+    io_json_set(json, "disturb_seed", io_json_integer(o->disturb_seed));
     io_json_set(json, "seconds", io_json_number(o->seconds));
     io_json_set(json, "numbers", values);
     io_json_set(json, "meanings", meanings);

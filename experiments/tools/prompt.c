@@ -37,7 +37,7 @@ attsvm_status experiments_exact(const experiments_prompt *q, double *trace_p, do
     attsvm_train *train = NULL;
     attsvm_train_settings s;
     char eps[64];
-    attsvm_train_settings_init(&s);
+    experiments_train_settings(q->setup, &s);
     s.model = q->trains_v ? ATTSVM_MODEL_VP : ATTSVM_MODEL_P;
     s.step = q->step ? q->step : "ngd";
     s.loss = q->loss ? q->loss : "logistic";
@@ -45,7 +45,6 @@ attsvm_status experiments_exact(const experiments_prompt *q, double *trace_p, do
     s.record = "1";
     s.lr = q->lr;
     s.iters = q->steps;
-    s.threads = 1;
     snprintf(eps, sizeof eps, "%.17g,%.17g", q->eps, q->eps_v);
     if (q->eps > 0)
         s.eps = q->trains_v ? eps : (eps[strcspn(eps, ",")] = '\0', eps);

@@ -30,17 +30,19 @@ static void draw(experiments_sample *u, base_random *r)
     u->seed = (int64_t)(base_random_bits(r) >> 12);
 }
 
-attsvm_status experiments_sample_create(experiments_sample *u, int64_t n, int64_t T, int64_t d,
-                                        int64_t h, int64_t seed, int64_t k, attsvm_error *err)
+attsvm_status experiments_sample_create(experiments_sample *u, const experiments_setup *setup,
+                                        int64_t n, int64_t T, int64_t d, int64_t h, int64_t k,
+                                        attsvm_error *err)
 {
-    *u = (experiments_sample){ .n = n, .T = T, .d = d, .h = h };
+    *u = (experiments_sample){ .setup = setup, .n = n, .T = T, .d = d, .h = h };
     arena a = { 0 };
     layout(u, &a);
     TRY(base_arena_allocate(&a, "data set", err));
     u->memory = a.base;
     layout(u, &a);
     uint64_t shape = ((uint64_t)n * 128 + (uint64_t)T) * 128 + (uint64_t)d;
-    base_random r = base_random_stream((uint64_t)seed, (shape * 2 + (h > 0)) << 32 | (uint64_t)k);
+    base_random r =
+        base_random_stream((uint64_t)setup->seed, (shape * 2 + (h > 0)) << 32 | (uint64_t)k);
     draw(u, &r);
     attsvm_named_array arrays[] = {
         experiments_name("X", u->X, SHAPE(n, T, d)),
@@ -68,7 +70,7 @@ attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model
 {
     char init[32];
     attsvm_train_settings s;
-    attsvm_train_settings_init(&s);
+    experiments_train_settings(u->setup, &s);
     snprintf(init, sizeof init, "uniform:%.17g", 1 / sqrt((double)u->d));
     s.model = (int32_t)kind;
     s.step = step;
@@ -77,7 +79,6 @@ attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model
     s.seed = u->seed;
     s.record = record;
     s.iters = iters;
-    s.threads = 1;
     if (published) {
         s.eps = "2.220446049250313e-16";
         s.ridge = kind == ATTSVM_MODEL_KQ ? 2.220446049250313e-16 : 0;
@@ -167,13 +168,13 @@ attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const
     }
 }
 
-attsvm_status experiments_each_rule(const void *job, int64_t n, int64_t T, int64_t d, int64_t seed,
-                                    int64_t k, int rules, experiments_rule_run *run_rule,
-                                    attsvm_error *err)
+attsvm_status experiments_each_rule(const void *job, const experiments_setup *setup, int64_t n,
+                                    int64_t T, int64_t d, int64_t k, int rules,
+                                    experiments_rule_run *run_rule, attsvm_error *err)
 {
     experiments_sample s;
     attsvm_status status = ATTSVM_OK;
-    TRY(experiments_sample_create(&s, n, T, d, 0, seed, k, err));
+    TRY(experiments_sample_create(&s, setup, n, T, d, 0, k, err));
     for (int rule = 0; rule < rules && status == ATTSVM_OK; rule++)
         status = run_rule(job, &s, k, rule, err);
     experiments_sample_free(&s);

@@ -1,7 +1,26 @@
-/* Training and solving in one call. */
+/* Training and solving in one call, and disturbed start values. */
 #include "experiments/experiments.h"
 
 #include <string.h>
+
+void experiments_train_settings(const experiments_setup *setup, attsvm_train_settings *s)
+{
+    attsvm_train_settings_init(s);
+    s->threads = 1;
+    s->disturb = setup->disturb;
+    s->disturb_seed = setup->disturb_seed;
+}
+
+void experiments_disturb(const experiments_setup *setup, uint64_t stream, double least, double *x,
+                         int64_t count)
+{
+    const double size = fmax(setup->disturb, least);
+    base_random r = base_random_stream((uint64_t)setup->disturb_seed, (uint64_t)1 << 63 | stream);
+    for (int64_t k = 0; k < count && setup->disturb > 0; k++) {
+        double noise = size * (2 * base_random_uniform(&r) - 1);
+        x[k] = x[k] == 0 ? noise : x[k] * (1 + noise);
+    }
+}
 
 attsvm_status experiments_trained(const attsvm_train *train, const char *name, double *out,
                                   int64_t count, attsvm_error *err)

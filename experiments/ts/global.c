@@ -39,8 +39,8 @@ static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_erro
     attsvm_status status = ATTSVM_OK;
     (void)worker;
     for (int64_t i = 0; i < count && status == ATTSVM_OK; i++) {
-        status = experiments_sample_create(&sample[i], s->n, s->T, s->d, 0, j->setup->seed,
-                                           first + i, err);
+        status =
+            experiments_sample_create(&sample[i], j->setup, s->n, s->T, s->d, 0, first + i, err);
         if (status == ATTSVM_OK)
             status = experiments_sample_train(&sample[i], ATTSVM_MODEL_W, "ngd", false, "", STEPS,
                                               &train[i], err);

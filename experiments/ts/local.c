@@ -107,7 +107,7 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
     const job *j = context;
     experiments_sample s;
     (void)worker;
-    TRY(experiments_sample_create(&s, N, T, D, 0, j->setup->seed, k, err));
+    TRY(experiments_sample_create(&s, j->setup, N, T, D, 0, k, err));
     attsvm_status status = ATTSVM_OK;
     for (int v = 0; v <= VARIANTS && status == ATTSVM_OK; v++)
         status = run_variant(j, &s, k, v, err);

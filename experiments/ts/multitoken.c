@@ -131,8 +131,8 @@ static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_erro
         experiments_sample *s = &sample[count];
         candidate *c = &j->out[k * BLOCK + i];
         *c = (candidate){ .accepted = false };
-        status = experiments_sample_create(s, N, T, j->d, j->d, j->setup->seed,
-                                           j->first + k * BLOCK + i, err);
+        status =
+            experiments_sample_create(s, j->setup, N, T, j->d, j->d, j->first + k * BLOCK + i, err);
         if (status == ATTSVM_OK && !has_negative_label(s)) {
             experiments_sample_free(s);
             continue;

@@ -18,16 +18,15 @@ static const double start_K[DD] = { 0.15409961342811584, -0.21787893772125244, -
                                     0.05684312805533409 };
 static const double zero[DD] = { 0 };
 
-static attsvm_status train(const attsvm_data *data, attsvm_model kind, attsvm_train **out,
-                           attsvm_error *err)
+static attsvm_status train(const experiments_setup *setup, const attsvm_data *data,
+                           attsvm_model kind, attsvm_train **out, attsvm_error *err)
 {
     attsvm_train_settings s;
-    attsvm_train_settings_init(&s);
+    experiments_train_settings(setup, &s);
     s.model = (int32_t)kind;
     s.init = "file";
     s.record = "1";
     s.iters = STEPS;
-    s.threads = 1;
     if (kind == ATTSVM_MODEL_KQ) { /* as published */
         s.eps = "2.220446049250313e-16";
         s.ridge = 2.220446049250313e-16;
@@ -80,17 +79,16 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
         experiments_name("init_K", start_K, SHAPE(D, D)),
         experiments_name("init_Q", zero, SHAPE(D, D)),
     };
-    (void)setup;
     TRY(experiments_add(out, &W, "W", SHAPE(RECORDS, D, D), err));
     TRY(experiments_add(out, &KQ, "KQ", SHAPE(RECORDS, D, D), err));
     TRY(experiments_add(out, &fro, "W_fro", SHAPE(D, D), err));
     TRY(experiments_add(out, &nuc, "W_nuc", SHAPE(D, D), err));
     TRY(attsvm_data_create(&data, arrays, sizeof arrays / sizeof *arrays, NULL, err));
-    attsvm_status status = train(data, ATTSVM_MODEL_W, &runs[0], err);
+    attsvm_status status = train(setup, data, ATTSVM_MODEL_W, &runs[0], err);
     if (status == ATTSVM_OK)
         status = experiments_trained(runs[0], "trace_W", W, RECORDS * DD, err);
     if (status == ATTSVM_OK)
-        status = train(data, ATTSVM_MODEL_KQ, &runs[1], err);
+        status = train(setup, data, ATTSVM_MODEL_KQ, &runs[1], err);
     if (status == ATTSVM_OK)
         status = read_product(runs[1], KQ, err);
     if (status == ATTSVM_OK)

@@ -33,7 +33,9 @@ static attsvm_status solve(const job *j, int64_t draw, attsvm_norm norm, double 
     settings.problem = ATTSVM_PROBLEM_W;
     settings.norm = (int32_t)norm;
     settings.threads = 1;
-    TRY(experiments_sample_create(&s, j->n, j->T, j->d, 0, j->setup->seed, draw, err));
+    TRY(experiments_sample_create(&s, j->setup, j->n, j->T, j->d, 0, draw, err));
+    /* nothing is trained: the tokens are disturbed, which the data set borrows */
+    experiments_disturb(j->setup, (uint64_t)draw, 0, s.X, s.n * s.T * s.d);
     attsvm_status status = attsvm_select_optimal(s.data, &settings, alpha, NULL, err);
     attsvm_selection selection = { .alpha = alpha };
     if (status == ATTSVM_OK)

@@ -617,6 +617,7 @@ typedef struct attsvm_train_settings {
     const char *step, *loss, *head, *query, *init, *record, *eps, *lstar;
     const char *checkpoint; /* file of the running state; empty: none                      */
     double lr;              /* step size                                                   */
+    double disturb;         /* relative disturbance of the start values; 0: none           */
     double ridge;           /* adds ridge |theta|^2 of the attention parameters            */
     double max_step;        /* polyak: longest step                                        */
     double stop_direction;  /* stop once theta/|theta| moves less in 100 steps; 0: never   */
@@ -627,6 +628,7 @@ typedef struct attsvm_train_settings {
     int64_t batch;          /* sequences a step; 0: all                                    */
     int64_t every;          /* steps between two checkpoints                               */
     int64_t seed;           /* of start values and mini-batches                            */
+    int64_t disturb_seed;   /* of `disturb`                                                */
     int64_t threads;        /* 0: all cores                                                */
     int64_t observe;        /* steps between two calls of the observer; 0: by the clock    */
     int32_t model;          /* attsvm_model                                                */

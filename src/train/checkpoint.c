@@ -52,13 +52,14 @@ static void fingerprint(const attsvm_train *t, char *out)
     const attsvm_train_settings *s = &t->settings;
     snprintf(out, FINGERPRINT,
              "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g and %.17g model %d step %s "
-             "loss %s head %s kappa %.17g query %s init %s eps %s lstar %s lr %.17g ridge %.17g "
+             "loss %s head %s kappa %.17g query %s init %s disturb %.17g by %" PRId64
+             " eps %s lstar %s lr %.17g ridge %.17g "
              "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64
              " record %s kernels %s",
              t->m->n, t->data->tokens, t->m->d, data_sum(t), rest_sum(t), (int)s->model, s->step,
-             t->m->loss.flag, t->m->head.kind->flag, t->m->head.kappa, s->query, s->init, s->eps,
-             s->lstar, s->lr, s->ridge, s->max_step, t->m->rank, s->batch, s->seed, s->record,
-             attsvm_kernels());
+             t->m->loss.flag, t->m->head.kind->flag, t->m->head.kappa, s->query, s->init,
+             s->disturb, s->disturb_seed, s->eps, s->lstar, s->lr, s->ridge, s->max_step,
+             t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
 }
 
 /* What is kept: name, where it is, how much of it.  One list serves writing and reading. */

@@ -9,11 +9,15 @@
 typedef enum how { ZERO, UNIFORM, GAUSS } how;
 
 /* Each block has a stream of its own, so that v does not change what W gets. */
-static void draw(const attsvm_train *t, const model_block *block, how kind, double size)
+static uint64_t stream_of(const model_block *block)
 {
     static const char names[] = "pWKQv";
-    uint64_t stream = 1 + (uint64_t)(strchr(names, block->name[0]) - names);
-    base_random r = base_random_stream((uint64_t)t->settings.seed, stream << 56);
+    return 1 + (uint64_t)(strchr(names, block->name[0]) - names);
+}
+
+static void draw(const attsvm_train *t, const model_block *block, how kind, double size)
+{
+    base_random r = base_random_stream((uint64_t)t->settings.seed, stream_of(block) << 56);
     double *x = t->theta + block->offset;
     for (int64_t j = 0; j < block->count; j++) {
         if (kind == UNIFORM)
@@ -87,7 +91,38 @@ static bool zero_never_moves(const model *m)
     return m->factored || (m->trains_p && m->trains_W);
 }
 
-attsvm_status train_init(attsvm_train *t, attsvm_error *err)
+/* A factor of the logits or of the output that multiplies another trained block. */
+static bool multiplies_another(const model *m, const model_block *block)
+{
+    return block->head || zero_never_moves(m);
+}
+
+/*
+ * x_j (1 + size u_j), or size u_j where x_j = 0; u uniform in -1..1.  A block that is exactly zero
+ * and multiplies another one stays zero: the gradient of the other is zero there, and normalised
+ * rules would make a full step of noise of any size.
+ */
+static void disturb(const attsvm_train *t)
+{
+    const double size = t->settings.disturb;
+    const uint64_t seed = (uint64_t)t->settings.disturb_seed, own = (uint64_t)t->settings.seed;
+    for (int b = 0; b < t->m->blocks && size > 0; b++) {
+        const model_block *block = &t->m->block[b];
+        double *x = t->theta + block->offset;
+        base_random r = base_random_stream(seed, (8 + stream_of(block)) << 56 | own);
+        bool zero = true;
+        for (int64_t j = 0; j < block->count; j++)
+            zero = zero && x[j] == 0;
+        if (zero && multiplies_another(t->m, block))
+            continue;
+        for (int64_t j = 0; j < block->count; j++) {
+            double noise = size * (2 * base_random_uniform(&r) - 1);
+            x[j] = x[j] == 0 ? noise : x[j] * (1 + noise);
+        }
+    }
+}
+
+static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
 {
     const model *m = t->m;
     const char *text = t->settings.init;
@@ -114,5 +149,12 @@ attsvm_status train_init(attsvm_train *t, attsvm_error *err)
         else
             draw(t, block, kind, size);
     }
+    return ATTSVM_OK;
+}
+
+attsvm_status train_init(attsvm_train *t, attsvm_error *err)
+{
+    TRY(start_values(t, err));
+    disturb(t);
     return ATTSVM_OK;
 }

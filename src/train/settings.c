@@ -25,6 +25,11 @@ static const field train_fields[] = {
       "start values: zero, uniform:B, gauss:S, file (init_p, ... of the data set), or a result; "
       "auto: zero, but uniform:1/sqrt(d) where zero would never move",
       0, "auto" },
+    { F(disturb), FIELD_DOUBLE, 0, 1, 0,
+      "multiply each start value by 1 + SIZE u, u random in -1..1 (0 becomes SIZE u), to see "
+      "whether the result depends on rounding",
+      0, 0 },
+    { F(disturb_seed), FIELD_INT, 0, 9e15, 0, "seed of this disturbance", 0, 0 },
     { F(record), FIELD_TEXT, 0, 0, 0, "keep a trace every N steps, or log-spaced: N, log", 0, "" },
     { F(eps), FIELD_TEXT, 0, 0, 0, "ngd: divide by |grad| + E; E,E_V has another for the head v", 0,
       "" },

@@ -32,6 +32,18 @@ done
 good reproduce rates --runs 3 --seed 1 -o other
 check 'another seed, other arrays' sh -c '! cmp -s first/rates.npz other/rates.npz'
 
+# --------------------------------------------------------------------- disturbed starts
+good reproduce mm-single-local rates --runs 3 --disturb 1e-12 --check -o disturbed -q
+good reproduce mm-single-local rates --runs 3 --disturb 1e-12 --disturb-seed 1 --check -o disturbed1 -q
+for id in mm-single-local rates; do
+    check "$id: another start, other arrays" sh -c "! cmp -s first/$id.npz disturbed/$id.npz"
+    check "$id: another disturbance" sh -c "! cmp -s disturbed/$id.npz disturbed1/$id.npz"
+done
+check 'the report says so' grep -q '"disturb_seed": 1,' disturbed1/rates.json
+run reproduce rates --runs 3 --disturb-seed 1 -o undisturbed
+check 'a seed alone disturbs nothing' grep -q 'counts only with --disturb' err
+bad 2 '--disturb 2' reproduce rates --disturb 2 -o never
+
 # the runs that are done side by side, too
 random='ts-local ts-rank ts-multitoken ts-global md-corr'
 for threads in 1 2 3; do

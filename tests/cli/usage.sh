@@ -146,6 +146,7 @@ idle vocabulary 'with --kind vocabulary, onehot' generate --kind tied --vocabula
 for verb in train verify; do
     idle max-step 'with --step polyak' $verb set.npz --max-step 2
     refused lstar 'with --step polyak' $verb set.npz --step gd --lstar 0.1
+    idle disturb-seed 'with --disturb' $verb set.npz --disturb-seed 3
     idle every 'with --checkpoint' $verb set.npz --every 10
     refused resume 'with --checkpoint' $verb set.npz --resume
     refused query 'with --model W, KQ, vW, vKQ' $verb set.npz --query 0

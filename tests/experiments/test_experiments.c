@@ -30,6 +30,9 @@ static void every_experiment_is_described(void **state)
 
 static const experiment sample = { .id = "mm-multi", .runs = 7 };
 static const experiments_setup setup = { .runs = 7, .seed = 3 };
+static const experiments_setup disturbed = {
+    .runs = 7, .seed = 3, .disturb = 1e-12, .disturb_seed = 5
+};
 
 static void arrays_come_back_as_written(void **state)
 {
@@ -46,11 +49,14 @@ static void arrays_come_back_as_written(void **state)
     assert_fails(experiments_add(arrays, &x, "y", SHAPE(-1), &err), err, ATTSVM_E_ARG, "y");
     char path[512];
     snprintf(path, sizeof path, "%s", files_path(f, "mm-multi.npz"));
-    assert_ok(experiments_arrays_write(arrays, &sample, &setup, path, &err), err);
+    assert_ok(experiments_arrays_write(arrays, &sample, &disturbed, path, &err), err);
     experiments_arrays_free(arrays);
     assert_ok(experiments_result_read(&result, &sample, path, &err), err);
-    assert_int_equal(experiments_result_runs(result), 7);
-    assert_int_equal(experiments_result_seed(result), 3);
+    experiments_setup back = experiments_result_setup(result);
+    assert_int_equal(back.runs, 7);
+    assert_int_equal(back.seed, 3);
+    assert_true(back.disturb == 1e-12);
+    assert_int_equal(back.disturb_seed, 5);
     assert_ok(experiments_get(result, "x", &view, &err), err);
     assert_int_equal(view.ndim, 2);
     assert_int_equal(view.shape[1], 3);
@@ -173,7 +179,8 @@ static void naive_steps_are_exact_ones_at_first(void **state)
     const double v[] = { 0.3, 0.8 }, p[] = { 0.1, -0.2 };
     enum { STEPS = 20, COUNT = 2 * (STEPS + 1) };
     double exact[2][COUNT], wide[2][COUNT], narrow[2][COUNT];
-    experiments_prompt q = { .n = 2,
+    experiments_prompt q = { .setup = &setup,
+                             .n = 2,
                              .T = 2,
                              .d = 2,
                              .X = X,
@@ -191,6 +198,31 @@ static void naive_steps_are_exact_ones_at_first(void **state)
             assert_double_equal(wide[block][k], exact[block][k], 1e-13);
             assert_double_equal(narrow[block][k], exact[block][k], 1e-4);
         }
+}
+
+/* In float a disturbance of 1e-12 would be rounded away: it is one unit in the last place. */
+static void every_arithmetic_is_disturbed(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    const double X[] = { 1, 0.2, -0.3, 0.5, 0.7, -1, 0.4, 0.1 }, Y[] = { 1, -1 };
+    const double v[] = { 0.3, 0.8 }, p[] = { 0, -0.2 };
+    double exact[2], wide[2], narrow[2];
+    experiments_prompt q = {
+        .setup = &disturbed, .n = 2, .T = 2, .d = 2, .X = X, .Y = Y, .v = v, .p = p, .lr = 0.1
+    };
+    assert_ok(experiments_exact(&q, exact, NULL, NULL, &err), err);
+    assert_ok(experiments_naive(&q, false, wide, NULL, &err), err);
+    assert_ok(experiments_naive(&q, true, narrow, NULL, &err), err);
+    for (int j = 0; j < 2; j++) {
+        assert_true(exact[j] != p[j] && fabs(exact[j] - p[j]) <= 1e-12);
+        assert_true(wide[j] != p[j] && fabs(wide[j] - p[j]) <= 1e-12);
+        assert_true(fabs(narrow[j] - p[j]) <= 1.3e-7);
+    }
+    assert_true(fabs(narrow[0]) > 1e-10);
+    double x[] = { 1, 0 };
+    experiments_disturb(&setup, 0, 1, x, 2);
+    assert_true(x[0] == 1 && x[1] == 0); /* not asked for */
 }
 
 /* theory 2.1: the textbook form is 45 degrees off where attention has saturated. */
@@ -237,6 +269,7 @@ int main(void)
         cmocka_unit_test(averages_leave_out_what_is_not_finite),
         cmocka_unit_test(the_first_failure_is_reported),
         cmocka_unit_test(naive_steps_are_exact_ones_at_first),
+        cmocka_unit_test(every_arithmetic_is_disturbed),
         cmocka_unit_test(naive_gradient_turns_where_attention_saturates),
         cmocka_unit_test(reviews_are_read),
     };

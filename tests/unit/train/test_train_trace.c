@@ -1,4 +1,4 @@
-/* The numbers of a trace, recomputed from what is in it; results as start values;
+/* The numbers of a trace, recomputed from what is in it; start values, results as such, disturbed;
    what leaves the range of doubles. */
 #include "unit_train.h"
 
@@ -254,9 +254,99 @@ static void products_beyond_doubles_are_told(void **state)
     }
 }
 
+/* theta at the start, before any step. */
+static attsvm_train *start_of(const attsvm_data *data, const char *kind, const char *init,
+                              const char *size, const char *seed)
+{
+    return run(data, (setting[]){ { "model", kind },
+                                  { "init", init },
+                                  { "disturb", size },
+                                  { "disturb_seed", seed },
+                                  { "iters", "0" },
+                                  { NULL, NULL } });
+}
+
+/* x (1 + 1e-6 u), 1e-6 u where x = 0, the same for the same seed; but v = 0 stays: the gradient of
+   p is zero there, and a normalised step would make a full step of the noise. */
+static void disturbed_starts_are_near(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *init;
+    } cases[] = { { "p", "zero" },       { "W", "gauss:1" },  { "KQ", "gauss:1" },
+                  { "vp", "zero" },      { "vpW", "zero" },   { "vpW", "gauss:1" },
+                  { "vW", "uniform:1" }, { "vKQ", "gauss:1" } };
+    problem p = { .count = 0 };
+    double X[4 * 3 * 5];
+    const double Y[4] = { 1, -1, 1, -1 };
+    for (int k = 0; k < 4 * 3 * 5; k++)
+        X[k] = sin(1 + k * k);
+    add(&p, "X", (attsvm_array){ X, { 4, 3, 5 }, 3, ATTSVM_F64 });
+    add(&p, "Y", (attsvm_array){ Y, { 4 }, 1, ATTSVM_F64 });
+    add(&p, "v", (attsvm_array){ X, { 5 }, 1, ATTSVM_F64 });
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const char *kind = cases[k].model, *init = cases[k].init;
+        p.count = kind[0] == 'v' ? 2 : 3;
+        make(&p);
+        attsvm_train *plain = start_of(p.data, kind, init, "0", "7");
+        attsvm_train *first = start_of(p.data, kind, init, "1e-6", "7");
+        attsvm_train *again = start_of(p.data, kind, init, "1e-6", "7");
+        attsvm_train *other = start_of(p.data, kind, init, "1e-6", "8");
+        const int64_t size = plain->m->size;
+        assert_memory_equal(first->theta, again->theta, (size_t)size * sizeof(double));
+        for (int b = 0; b < plain->m->blocks; b++) {
+            const model_block *block = &plain->m->block[b];
+            const bool stays = strcmp(init, "zero") == 0 && (block->head || strlen(kind) == 3);
+            for (int64_t j = block->offset; j < block->offset + block->count; j++) {
+                double x = plain->theta[j], y = first->theta[j], scale = x == 0 ? 1 : fabs(x);
+                assert_true(fabs(y - x) <= 1e-6 * scale);
+                assert_true((y == x) == stays && (y == other->theta[j]) == stays);
+            }
+        }
+        attsvm_train_free(plain);
+        attsvm_train_free(first);
+        attsvm_train_free(again);
+        attsvm_train_free(other);
+        attsvm_data_free(p.data);
+    }
+}
+
+/* Runs side by side begin where a run alone does. */
+static void runs_side_by_side_are_disturbed_alike(void **state)
+{
+    (void)state;
+    enum { RUNS = 9 };
+    attsvm_data *data = generated(ATTSVM_SPHERE, 4, 3, 5, .queries = 1, .seed = 3);
+    attsvm_train *alone = run(data, (setting[]){ { "model", "W" },
+                                                 { "init", "gauss:1" },
+                                                 { "disturb", "0.01" },
+                                                 { "iters", "20" },
+                                                 { NULL, NULL } });
+    attsvm_train *runs[RUNS];
+    attsvm_train_settings settings;
+    attsvm_error err;
+    attsvm_train_settings_init(&settings);
+    settings.model = ATTSVM_MODEL_W;
+    settings.init = "gauss:1";
+    settings.disturb = 0.01;
+    settings.iters = 20;
+    for (int k = 0; k < RUNS; k++)
+        assert_ok(attsvm_train_create(&runs[k], data, &settings, NULL, NULL, &err), err);
+    assert_ok(attsvm_train_run_batch(runs, RUNS, 1, &err), err);
+    for (int k = 0; k < RUNS; k++) {
+        for (int64_t j = 0; j < alone->m->size; j++)
+            assert_double_equal(runs[k]->theta[j], alone->theta[j], 1e-12);
+        attsvm_train_free(runs[k]);
+    }
+    attsvm_train_free(alone);
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(numbers_of_records),
+                                        cmocka_unit_test(disturbed_starts_are_near),
+                                        cmocka_unit_test(runs_side_by_side_are_disturbed_alike),
                                         cmocka_unit_test(results_are_start_values),
                                         cmocka_unit_test(small_tokens_move_as_far),
                                         cmocka_unit_test(divergence_is_told),
