@@ -260,6 +260,21 @@ int base_dd_compare(dd a, dd b);
 dd base_dd_total(const double *x, int64_t count);
 dd base_dd_dot(const double *x, const double *y, int64_t count);
 
+/* -------------------------------------------------------- elementary functions */
+
+/*
+ * The same bits on every processor, which those of the C library are not; at most 1 ulp.  sqrt,
+ * fabs, floor, ldexp and the like are exact and come from the C library.
+ */
+double base_exp(double x);
+double base_expm1(double x);
+double base_log(double x);
+double base_log1p(double x);
+double base_log10(double x);
+double base_pow(double x, double y); /* x >= 0; NaN for x < 0 */
+double base_hypot(double x, double y);
+double base_atan_ratio(double y, double x); /* atan(y/x), x and y >= 0; at most 2 ulp */
+
 /* ----------------------------------------------------------------------- clock */
 
 /* Seconds since some fixed moment; never runs backwards. */
