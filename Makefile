@@ -3,6 +3,7 @@
 #   JOBS=N          processes at a time (default: all cores)
 #   PREFIX=DIR      where `make install` puts things (default /usr/local); DESTDIR is honoured
 #   FUZZ_SECONDS=N  how long `make fuzz` spends on each parser (default 300)
+#   ROOM=NAME       the room that `make check` builds and tests: base, svm, cli, ...
 #   BENCH=...       flags and names for `make bench`: see bench/suite.py
 #   SETUP=no        do not look for missing packages
 
@@ -18,7 +19,7 @@ build = @[ $(2)/build.ninja -nt CMakePresets.json ] || { cmake --preset $(1) && 
 ninja = ninja -j$(JOBS) -C
 
 .NOTPARALLEL: # ninja runs things side by side; two ninjas in one directory would collide
-.PHONY: all test demo mpi bench install fuzz format lint docs coverage clean help
+.PHONY: all test check demo mpi bench install fuzz format lint docs coverage clean help
 
 all: ## build everything into build/ (the command is build/attsvm)
 	$(call setup,build)
@@ -28,6 +29,12 @@ all: ## build everything into build/ (the command is build/attsvm)
 test: ## all builds, tests and checks; ends with "N passed, N failed"
 	$(call setup,build test docs mpi)
 	@JOBS=$(JOBS) tools/test
+
+check: ## build and test one room, ROOM=svm for example, in seconds
+	$(call setup,build)
+	$(call build,release,build)
+	@$(ninja) build check_$(ROOM)
+	@ctest --test-dir build -L '^$(ROOM)$$' -j $(JOBS) --output-on-failure --no-tests=error
 
 demo: ## two hundred reviews, and which words decide; ends with a verdict and a picture
 	$(call setup,build)
