@@ -187,14 +187,14 @@ static double geometric_mean(const experiments_view *curves, int curve, int64_t 
     for (int pass = 0; pass < 2; pass++)
         for (int64_t k = 0; k < runs; k++) {
             double x = curves->x[(curve * runs + k) * records + record];
-            double value = log(fmax(curve == CORRELATION ? 1 - x : x, 1e-16));
+            double value = base_log(fmax(curve == CORRELATION ? 1 - x : x, 1e-16));
             if (pass == 0)
                 sum += value / (double)runs;
             else
                 squares += (value - sum) * (value - sum);
         }
     *factor = exp(runs > 1 ? sqrt(squares / (double)(runs - 1)) : 0);
-    return exp(sum);
+    return base_exp(sum);
 }
 
 /* One curve, of the correlation its distance to 1, with its deviation. */

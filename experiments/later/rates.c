@@ -113,7 +113,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         snprintf(key, sizeof key, "log10_distance_%s", keys[rule]);
         snprintf(meaning, sizeof meaning, "log10 of the median of 1 - correlation at the end, %s",
                  names[rule]);
-        experiments_number(out, key, log10(median[rule]), meaning);
+        experiments_number(out, key, base_log10(median[rule]), meaning);
     }
     experiments_finds(out,
                       "After %d steps the median distance 1 - correlation is %.1e for gradient "

@@ -21,10 +21,10 @@ static void measure(double *logits, int64_t T, double *entropy, double *above)
     for (int64_t t = 0; t < T; t++)
         most = fmax(most, logits[t]);
     for (int64_t t = 0; t < T; t++)
-        sum += exp(logits[t] - most);
+        sum += base_exp(logits[t] - most);
     for (int64_t t = 0; t < T; t++) {
-        double log_s = logits[t] - most - log(sum);
-        logits[t] = exp(log_s);
+        double log_s = logits[t] - most - base_log(sum);
+        logits[t] = base_exp(log_s);
         *entropy -= logits[t] > 0 ? logits[t] * log_s : 0;
         *above += logits[t] * (double)T > 1 + 1e-9; /* not by rounding alone */
     }
@@ -47,7 +47,7 @@ static void measure_record(const attsvm_data *data, const double *q, double *scr
         }
         measure(logits, T, &entropy, &above);
         out[ENTROPY * records] += entropy / (double)info.n;
-        out[TOKENS * records] += exp(entropy) / (double)info.n;
+        out[TOKENS * records] += base_exp(entropy) / (double)info.n;
         total_above += above;
     }
     for (int64_t j = 0; j < info.d; j++)

@@ -15,9 +15,9 @@ static void evaluate(const double *X, const double *p, const double *v, double *
 {
     for (int i = 0; i < N; i++) {
         const double *x = X + (i * T + 1) * D; /* token 0 is zero: its logit and its score, too */
-        double s = 1 / (1 + exp(-(x[0] * p[0] + x[1] * p[1])));
+        double s = 1 / (1 + base_exp(-(x[0] * p[0] + x[1] * p[1])));
         softmax[i] = s;
-        probability[i] = 1 / (1 + exp(-labels[i] * s * (x[0] * v[0] + x[1] * v[1])));
+        probability[i] = 1 / (1 + base_exp(-labels[i] * s * (x[0] * v[0] + x[1] * v[1])));
     }
 }
 

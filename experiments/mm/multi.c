@@ -69,7 +69,7 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
 
 static double length(const double *p)
 {
-    return hypot(p[0], p[1]);
+    return base_hypot(p[0], p[1]);
 }
 
 /* Mean over starts (and sequences) of x[start][record][...]. */

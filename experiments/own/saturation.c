@@ -136,14 +136,14 @@ static double middle(const experiments_view *x, int64_t kind, int64_t point, dou
     int64_t runs = x->shape[1], points = x->shape[2];
     double sum = 0, squares = 0;
     for (int64_t run = 0; run < runs; run++)
-        sum += log(fmax(x->x[(kind * runs + run) * points + point], 1e-33)) / (double)runs;
+        sum += base_log(fmax(x->x[(kind * runs + run) * points + point], 1e-33)) / (double)runs;
     for (int64_t run = 0; run < runs; run++) {
-        double off = log(fmax(x->x[(kind * runs + run) * points + point], 1e-33)) - sum;
+        double off = base_log(fmax(x->x[(kind * runs + run) * points + point], 1e-33)) - sum;
         squares += off * off;
     }
     if (factor)
         *factor = exp(runs > 1 ? sqrt(squares / (double)(runs - 1)) : 0);
-    return exp(sum);
+    return base_exp(sum);
 }
 
 /* Norm of p from which on the gradient of a type is off by more than 1 - cos = 1e-3. */
@@ -176,7 +176,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         snprintf(key, sizeof key, "log10_distance_%s", names[kind]);
         snprintf(meaning, sizeof meaning, "log10 of 1 - correlation to the SVM at the end, %s",
                  names[kind]);
-        experiments_number(out, key, log10(end[kind]), meaning);
+        experiments_number(out, key, base_log10(end[kind]), meaning);
     }
     double norm64 = trusted_norm(&turn, &norm, 0), norm32 = trusted_norm(&turn, &norm, 1);
     experiments_number(out, "trusted_norm_float64", norm64,

@@ -88,7 +88,7 @@ static dd sum_of_powers(const dd *A, int64_t count, int k, double q)
 {
     dd sum = base_dd(0);
     for (int64_t j = 0; j < count; j++)
-        sum = base_dd_add(sum, base_dd(pow(ldexp(fabs(A[j].hi), -k), q)));
+        sum = base_dd_add(sum, base_dd(base_pow(ldexp(fabs(A[j].hi), -k), q)));
     return sum;
 }
 
@@ -113,8 +113,8 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
     case ATTSVM_NORM_LQ:
         /* pow, its argument and q (a rounded quotient for a dual norm) are each wrong by some
            units; a change of q by a relative u changes the norm by at most u log(count) */
-        size = base_dd(pow(base_dd_value(sum_of_powers(A, count, k, q)), 1 / q));
-        relative += 0x1p-50 * (2 + log((double)count));
+        size = base_dd(base_pow(base_dd_value(sum_of_powers(A, count, k, q)), 1 / q));
+        relative += 0x1p-50 * (2 + base_log((double)count));
         break;
     case ATTSVM_NORM_NUC:
     case ATTSVM_NORM_SPECTRAL:
@@ -143,8 +143,8 @@ double check_vector_norm(attsvm_norm norm, double q, const double *x, int64_t co
     if (norm == ATTSVM_NORM_L1 || norm == ATTSVM_NORM_LQ) {
         double power = norm == ATTSVM_NORM_L1 ? 1 : q;
         for (int64_t j = 0; j < count; j++)
-            sum += pow(ldexp(fabs(x[j]), -k), power);
-        return ldexp(pow(sum, 1 / power), k);
+            sum += base_pow(ldexp(fabs(x[j]), -k), power);
+        return ldexp(base_pow(sum, 1 / power), k);
     }
     double scale = k > -256 && k < 256 ? 1 : ldexp(1, -k);
     for (int64_t j = 0; j < count; j++)

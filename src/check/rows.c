@@ -248,7 +248,7 @@ void check_query(const check_problem *p, const check_term *term, double *z)
 static double log_ratio(double a, double b)
 {
     double ratio = a / b;
-    return ratio > 0.5 && ratio < 2 ? log1p((a - b) / b) : log(a) - log(b);
+    return ratio > 0.5 && ratio < 2 ? base_log1p((a - b) / b) : base_log(a) - base_log(b);
 }
 
 check_kind check_row(const check_problem *p, const check_term *term, int64_t t, double *right)

@@ -223,7 +223,7 @@ static void sum_by_mpi(dist_comm *comm, dist_scaled *sums, int count, double *me
     pack(sums, count, message);
     dist_max(comm, message, count);
     for (int k = 0; k < count; at += sums[k++].count) {
-        double factor = sums[k].log == -INFINITY ? 0 : exp(sums[k].log - message[k]);
+        double factor = sums[k].log == -INFINITY ? 0 : base_exp(sums[k].log - message[k]);
         for (int64_t j = 0; j < sums[k].count; j++)
             at[j] *= factor;
     }

@@ -13,7 +13,7 @@ void dist_scaled_add(dist_scaled *a, const dist_scaled *b)
         a->log = b->log;
         return;
     }
-    double log = fmax(a->log, b->log), keep = exp(a->log - log), add = exp(b->log - log);
+    double log = fmax(a->log, b->log), keep = base_exp(a->log - log), add = base_exp(b->log - log);
     for (int64_t j = 0; keep != 1 && j < a->count; j++)
         a->x[j] *= keep;
     la_axpy(add, b->x, a->x, a->count);

@@ -27,7 +27,7 @@ typedef struct pass {
 static void sum_rescale(double *sum, int64_t count, double *sum_log, double log)
 {
     if (log > *sum_log + headroom) {
-        double factor = exp(*sum_log - log);
+        double factor = base_exp(*sum_log - log);
         for (int64_t j = 0; j < count; j++)
             sum[j] *= factor;
         *sum_log = log;
@@ -38,7 +38,7 @@ static void sum_rescale(double *sum, int64_t count, double *sum_log, double log)
 static double sum_weight(double *sum, int64_t count, double *sum_log, double log)
 {
     sum_rescale(sum, count, sum_log, log);
-    return log == -INFINITY ? 0 : exp(log - *sum_log);
+    return log == -INFINITY ? 0 : base_exp(log - *sum_log);
 }
 
 /*
@@ -89,7 +89,7 @@ static double score_differences(const pass *c, model_worker *k, const la_rows *t
             e += k->slope[j] * (k->u[j] - k->x[j]);
             change += k->turn[j] * (k->u[j] - k->x[j]);
         }
-        k->e[t] = e == 0 ? 0 : Y * (e + exp(-*level) * change);
+        k->e[t] = e == 0 ? 0 : Y * (e + base_exp(-*level) * change);
         k->small[t] = Y * change;
     }
     return value;
@@ -170,10 +170,10 @@ static model_scaled loss_change(const model_loss *loss, double u0, model_scaled 
 static void describe_attention(model *m, const model_worker *k, int64_t term, int64_t T,
                                int64_t top, double Z, const int32_t *same, const int32_t *same_key)
 {
-    double mass = 0, entropy = log(Z), gap = INFINITY;
+    double mass = 0, entropy = base_log(Z), gap = INFINITY;
     bool beyond = false;
     for (int64_t t = 0; t < T; t++) {
-        double share = exp(-k->m[t]) / Z;
+        double share = base_exp(-k->m[t]) / Z;
         entropy += share * k->m[t];
         beyond |= !(k->m[t] < INFINITY);
         if (t == top || (same && same[t] == same[top]))
@@ -210,7 +210,7 @@ static void describe_loss(const pass *c, model_worker *k, const la_rows *tokens,
         delta.value *= Y;
         score = Y * m->head.kind->gradient(&m->head, c->v, k->x, k->slope, k->head);
     }
-    double u = loss->of_log ? log(score) : score;
+    double u = loss->of_log ? base_log(score) : score;
     m->output[term] = output;
     m->loss_limit[term] = loss->value(loss, u);
     m->loss_excess[term] = stay ? model_scaled_of(NAN) : loss_change(loss, u, delta);
@@ -219,7 +219,7 @@ static void describe_loss(const pass *c, model_worker *k, const la_rows *tokens,
         double best = score;
         for (int64_t t = 0; t < tokens->count; t++)
             best = fmax(best, score + k->e[t]);
-        m->loss_best[term] = loss->value(loss, loss->of_log ? log(best) : best);
+        m->loss_best[term] = loss->value(loss, loss->of_log ? base_log(best) : best);
     }
 }
 
@@ -242,10 +242,10 @@ static bool quick_term(const pass *c, model_worker *k, const double *score, int6
  */
 static double linear_output(const model *m, double score, const model_weights *weights)
 {
-    double pull = weights->pull == 0 ? 0 : exp(-weights->I) * weights->pull;
+    double pull = weights->pull == 0 ? 0 : base_exp(-weights->I) * weights->pull;
     if (!m->loss.of_log)
         return score + pull;
-    return score > 0 ? log1p(pull) : log(weights->pull) - weights->I;
+    return score > 0 ? base_log1p(pull) : base_log(weights->pull) - weights->I;
 }
 
 /*

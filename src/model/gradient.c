@@ -113,10 +113,10 @@ double model_gradient_log(const model *m, const double *theta)
     if (m->prompt && W) { /* |p g'| = |p| |g|, and |W g| where p is trained too */
         double square = norm * la_norm(p ? p : m->p, d), by_p = 0;
         for (int64_t j = 0; p && j < d; j++)
-            by_p = hypot(by_p, la_dot(W + j * d, G, d));
-        norm = hypot(square, by_p);
+            by_p = base_hypot(by_p, la_dot(W + j * d, G, d));
+        norm = base_hypot(square, by_p);
     }
-    return norm > 0 ? m->gradient_log + log(norm) : -INFINITY;
+    return norm > 0 ? m->gradient_log + base_log(norm) : -INFINITY;
 }
 
 void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,

@@ -18,13 +18,14 @@ static double change(const model_head *head, const double *v, const double *x, c
 {
     (void)scratch;
     return la_dot(v, delta, head->d) -
-           head->kappa * (2 * la_dot(x, delta, head->d) + exp(log) * la_dot(delta, delta, head->d));
+           head->kappa *
+               (2 * la_dot(x, delta, head->d) + base_exp(log) * la_dot(delta, delta, head->d));
 }
 
 static double near(const model_head *head, const double *v, const double *x, const double *delta,
                    double log, double *slope, double *turn, double *scratch)
 {
-    const double scale = exp(log);
+    const double scale = base_exp(log);
     for (int64_t j = 0; j < head->d; j++)
         turn[j] = -2 * head->kappa * delta[j];
     double value = gradient(head, v, x, slope, scratch);

@@ -33,7 +33,7 @@ static double change(const model_head *head, const double *v, const double *x, c
     for (int64_t j = 0; j < head->size; j++) {
         const double *row = head->V + j * head->d;
         double r = la_dot(row, x, head->d), g = la_dot(row, delta, head->d);
-        r = r == 0 ? 0 : r * exp(-log); /* in units of e^log; infinite where delta is tiny */
+        r = r == 0 ? 0 : r * base_exp(-log); /* in units of e^log; infinite where delta is tiny */
         if (r > 0)
             sum += v[j] * (r + g > 0 ? g : -r);
         else if (r + g > 0)
@@ -47,7 +47,7 @@ static double near(const model_head *head, const double *v, const double *x, con
                    double log, double *slope, double *turn, double *scratch)
 {
     (void)scratch;
-    const double scale = exp(log);
+    const double scale = base_exp(log);
     double value = 0;
     memset(slope, 0, (size_t)head->d * sizeof *slope);
     memset(turn, 0, (size_t)head->d * sizeof *turn);

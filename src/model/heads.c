@@ -57,7 +57,7 @@ static double user_gradient(const model_head *head, const double *v, const doubl
 static double user_change(const model_head *head, const double *v, const double *x,
                           const double *delta, double log, double *scratch)
 {
-    const double scale = exp(log), small = 1e-5;
+    const double scale = base_exp(log), small = 1e-5;
     double *point = scratch, *slope = scratch + head->d;
     double size = la_norm(delta, head->d) * scale;
     bool direct = size > small * fmax(1, la_norm(x, head->d));
@@ -73,7 +73,7 @@ static double user_near(const model_head *head, const double *v, const double *x
                         const double *delta, double log, double *slope, double *turn,
                         double *scratch)
 {
-    const double scale = exp(log);
+    const double scale = base_exp(log);
     memset(turn, 0, (size_t)head->d * sizeof *turn);
     for (int64_t j = 0; j < head->d; j++)
         scratch[j] = x[j] + scale * delta[j];

@@ -6,7 +6,7 @@
 static double value(const model_loss *loss, double u)
 {
     (void)loss;
-    return exp(-u);
+    return base_exp(-u);
 }
 
 /* The exponent itself is the log-scale: exact at any u. */
@@ -14,13 +14,13 @@ static model_scaled slope(const model_loss *loss, double u)
 {
     (void)loss;
     const double far = 600;
-    return fabs(u) > far ? (model_scaled){ 1, -u } : model_scaled_of(exp(-u));
+    return fabs(u) > far ? (model_scaled){ 1, -u } : model_scaled_of(base_exp(-u));
 }
 
 static double change(const model_loss *loss, double u, double delta)
 {
     (void)loss;
-    return exp(-u) * expm1(-delta);
+    return base_exp(-u) * base_expm1(-delta);
 }
 
 static void slopes(const double *u, double *out, double *log, int64_t count)

@@ -6,7 +6,7 @@
 static double value(const model_loss *loss, double u)
 {
     (void)loss;
-    return u > 0 ? log1p(exp(-u)) : -u + log1p(exp(u));
+    return u > 0 ? base_log1p(base_exp(-u)) : -u + base_log1p(base_exp(u));
 }
 
 /* Beyond this, 1 + exp(-u) rounds to 1, and exp(-u) itself will underflow soon. */
@@ -15,14 +15,14 @@ static const double far = 600;
 static model_scaled slope(const model_loss *loss, double u)
 {
     (void)loss;
-    return u > far ? (model_scaled){ 1, -u } : model_scaled_of(1 / (1 + exp(u)));
+    return u > far ? (model_scaled){ 1, -u } : model_scaled_of(1 / (1 + base_exp(u)));
 }
 
 /* log (1 + e^-(u+delta))/(1 + e^-u) = log(1 + (e^-delta - 1)/(1 + e^u)) */
 static double change(const model_loss *loss, double u, double delta)
 {
     (void)loss;
-    return log1p(expm1(-delta) / (1 + exp(u)));
+    return base_log1p(base_expm1(-delta) / (1 + base_exp(u)));
 }
 
 static model_scaled magnitude(const model_loss *loss, double u)

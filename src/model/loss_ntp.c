@@ -23,7 +23,7 @@ static model_scaled slope(const model_loss *loss, double log_u)
 static double change(const model_loss *loss, double log_u, double delta)
 {
     (void)loss;
-    return -log1p(delta * exp(-log_u));
+    return -base_log1p(delta * base_exp(-log_u));
 }
 
 const model_loss model_loss_ntp = { .flag = "ntp",

@@ -10,12 +10,12 @@ model_scaled model_scaled_of(double value)
 
 double model_scaled_log(model_scaled a)
 {
-    return a.value == 0 ? -INFINITY : log(fabs(a.value)) + a.log;
+    return a.value == 0 ? -INFINITY : base_log(fabs(a.value)) + a.log;
 }
 
 double model_scaled_value(model_scaled a)
 {
-    return a.value == 0 ? 0 : a.value * exp(a.log);
+    return a.value == 0 ? 0 : a.value * base_exp(a.log);
 }
 
 /* The one of larger magnitude keeps its exponent. */
@@ -30,6 +30,6 @@ model_scaled model_scaled_add(model_scaled a, model_scaled b)
         a = b;
         b = kept;
     }
-    a.value += a.log == b.log ? b.value : b.value * exp(b.log - a.log);
+    a.value += a.log == b.log ? b.value : b.value * base_exp(b.log - a.log);
     return a;
 }

@@ -37,7 +37,7 @@ int64_t model_select(int64_t T, const double *a, const int32_t *same, double *sc
     for (int64_t t = 0; t < T; t++)
         scratch[t] = 0;
     for (int64_t t = 0; t < T; t++)
-        scratch[same[t]] += exp(a[t] - most);
+        scratch[same[t]] += base_exp(a[t] - most);
     return largest(T, scratch);
 }
 
@@ -85,7 +85,7 @@ static model_weights weigh_general(int64_t T, int64_t top, const double *m, cons
     if (out.M == INFINITY)
         return out;
 
-    double pull = exp(-out.I) * out.pull, sum = 0;
+    double pull = base_exp(-out.I) * out.pull, sum = 0;
     for (int64_t t = 0; t < T; t++)
         value[t] = out.M - exponent[t];
     la_exp(value, value, T);
@@ -93,7 +93,7 @@ static model_weights weigh_general(int64_t T, int64_t top, const double *m, cons
         if (e[t] != 0)
             w[t] = value[t] * (e[t] - pull);
         else if (entry(small, t) != 0)
-            w[t] = value[t] * (entry(small, t) - exp(level - out.I) * out.pull);
+            w[t] = value[t] * (entry(small, t) - base_exp(level - out.I) * out.pull);
         else
             w[t] = value[t] * -out.pull;
         sum += w[t];

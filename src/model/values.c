@@ -38,7 +38,7 @@ void model_add_sums(const model *m, int64_t i, model_sums *sums)
                            .best = m->loss_limit[t] - m->loss_best[t],
                            .attention = m->attention[t],
                            .entropy = m->entropy[t],
-                           .effective = exp(m->entropy[t]),
+                           .effective = base_exp(m->entropy[t]),
                            /* next-token prediction is right where the label is selected: its limit
                               is 0 then */
                            .accuracy = loss->of_log ? m->loss_limit[t] == 0 : m->output[t] > 0,

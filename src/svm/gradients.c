@@ -52,8 +52,8 @@ static void product(work *w, const double *x, double *out)
 static double safe_step(work *w)
 {
     double size = 1;
-    for (int64_t k = 0; k < w->count; k++)
-        w->p[k] = 1 + 0.5 * sin((double)k);
+    for (int64_t k = 0; k < w->count; k++) /* entries that no symmetry of the rows shares */
+        w->p[k] = 1 + 0.618033988749895 * (double)(k % 13) / 13;
     for (int round = 0; round < POWER_STEPS; round++) {
         size = la_norm(w->p, w->count);
         for (int64_t k = 0; k < w->count; k++)

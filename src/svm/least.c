@@ -77,7 +77,7 @@ static void leave(svm_least *s, int64_t k)
         memcpy(s->L + i * ld, s->L + (i + 1) * ld, (size_t)(i + 2) * sizeof *s->L);
     }
     for (int64_t j = k; j < count; j++) {
-        double a = s->L[j * ld + j], b = s->L[j * ld + j + 1], size = hypot(a, b);
+        double a = s->L[j * ld + j], b = s->L[j * ld + j + 1], size = base_hypot(a, b);
         double c = size > 0 ? a / size : 1, t = size > 0 ? b / size : 0;
         for (int64_t i = j; i < count; i++) {
             double *l = s->L + i * ld + j, left = l[0];

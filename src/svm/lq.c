@@ -81,7 +81,7 @@ static void layout(lq_state *s, arena *a)
 
 static double slope(double x, double eps, double q)
 {
-    return x == 0 ? 0 : x * pow(x * x + eps * eps, 0.5 * q - 1);
+    return x == 0 ? 0 : x * base_pow(x * x + eps * eps, 0.5 * q - 1);
 }
 
 static double curvature(double x, double eps, double q)
@@ -89,7 +89,7 @@ static double curvature(double x, double eps, double q)
     double square = x * x + eps * eps;
     if (square == 0)
         return 0; /* eps is 0 for exponents above 2 alone */
-    return pow(square, 0.5 * q - 1) * (eps * eps + (q - 1) * x * x) / square;
+    return base_pow(square, 0.5 * q - 1) * (eps * eps + (q - 1) * x * x) / square;
 }
 
 /* E and d at the current point. */
@@ -120,8 +120,8 @@ double svm_norm_q(const double *x, int64_t count, double q)
     if (largest == 0)
         return 0;
     for (int64_t i = 0; i < count; i++)
-        sum += pow(fabs(x[i]) / largest, q);
-    return largest * pow(sum, 1 / q);
+        sum += base_pow(fabs(x[i]) / largest, q);
+    return largest * base_pow(sum, 1 / q);
 }
 
 /* S, rp, mu at the current point; returns a size of the residuals. */
@@ -375,7 +375,7 @@ static void start(lq_state *s, double q, bool by_S, const double *theta0)
     s->by_S = by_S;
     s->short_step = false;
     s->eps = smooth ? 0 : 0.1;
-    s->eps_end = smooth ? 0 : fmin(LQ_EPS_MOST, pow(LQ_EPS / (double)s->size, 1 / power));
+    s->eps_end = smooth ? 0 : fmin(LQ_EPS_MOST, base_pow(LQ_EPS / (double)s->size, 1 / power));
     s->best = INFINITY;
     svm_part_apply(s->part, s->theta, s->part->q, s->w, s->sums);
     for (int64_t r = 0; r < s->rows; r++) {

@@ -71,7 +71,7 @@ static attsvm_status measure(limited *s, const double *W, double *out, attsvm_er
     memcpy(s->copy, W, (size_t)(part->p * part->q) * sizeof *W);
     TRY(la_svd(part->p, part->q, s->copy, part->q, s->sigma, s->U, s->n, s->Vt, part->q, err));
     for (int64_t k = 0; k < s->n; k++)
-        norm = s->nuclear ? norm + s->sigma[k] : hypot(norm, s->sigma[k]);
+        norm = s->nuclear ? norm + s->sigma[k] : base_hypot(norm, s->sigma[k]);
     *out = least > 0 ? norm / least : INFINITY;
     return ATTSVM_OK;
 }

@@ -195,7 +195,7 @@ svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_
 static double log_ratio(double a, double b)
 {
     double ratio = a / b;
-    return ratio > 0.5 && ratio < 2 ? log1p((a - b) / b) : log(a) - log(b);
+    return ratio > 0.5 && ratio < 2 ? base_log1p((a - b) / b) : base_log(a) - base_log(b);
 }
 
 double svm_rows_rhs(const svm_rows *rows, const svm_term *term, int64_t t)

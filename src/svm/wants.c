@@ -48,7 +48,7 @@ double svm_pricing_quantile(const svm_pricing *pricing, double share)
         if (sum + counts[bin + 1] > share * all)
             break;
     }
-    return exp2(0.5 * (bin + LOWEST));
+    return base_pow(2, 0.5 * (bin + LOWEST));
 }
 
 bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t g)

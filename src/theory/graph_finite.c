@@ -99,7 +99,7 @@ static void loss_gradient(void *context, const double *x, double *out)
     model *m = context;
     model_gradient g = { .x = out };
     model_evaluate(m, x, NULL, 0, &g, NULL);
-    double scale = g.log[0] == -INFINITY ? 0 : exp(g.log[0]);
+    double scale = g.log[0] == -INFINITY ? 0 : base_exp(g.log[0]);
     for (int64_t j = 0; j < m->size; j++)
         out[j] *= scale;
 }
@@ -153,7 +153,7 @@ static attsvm_status softmax_inside(const attsvm_graph *g, const double *W, doub
         for (int64_t t = 0; t < rows.count; t++)
             most = set[t] ? fmax(most, a[t]) : most;
         for (int64_t t = 0; t < rows.count; t++)
-            a[t] = set[t] ? exp(a[t] - most) : 0;
+            a[t] = set[t] ? base_exp(a[t] - most) : 0;
     }
     free(z);
     return ATTSVM_OK;
@@ -203,7 +203,7 @@ attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const double *W, c
         double error = 0;
         for (int64_t j = 0; j < size; j++) {
             rest[j] = W[j] - inside[j];
-            error = hypot(error, inside[j] - finite[j]);
+            error = base_hypot(error, inside[j] - finite[j]);
         }
         out->finite_error = cyclic ? error / la_norm(finite, size) : NAN;
         out->correlation = theory_correlation(rest, direction, size);

@@ -24,7 +24,7 @@ static double pool(const theory_label *label, const double *u, int64_t i, double
     for (int64_t t = 0; t < tokens.count; t++)
         top = fmax(top, a[t]);
     for (int64_t t = 0; t < tokens.count; t++)
-        sum += a[t] = exp(a[t] - top);
+        sum += a[t] = base_exp(a[t] - top);
     for (int64_t t = 0; t < tokens.count; t++) {
         a[t] /= sum;
         if (t != label->alpha[i] && !data_same_key(label->data, NULL, i, label->alpha[i], t))

@@ -72,7 +72,7 @@ static void attend(const work *w, int64_t i, int64_t q, int worker, double *s)
     for (int64_t t = 0; t < rows.count; t++)
         highest = fmax(highest, s[t]);
     for (int64_t t = 0; t < rows.count; t++)
-        Z += s[t] = exp(s[t] - highest);
+        Z += s[t] = base_exp(s[t] - highest);
     for (int64_t t = 0; t < rows.count; t++)
         s[t] /= Z;
 }

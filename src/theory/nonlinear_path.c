@@ -127,7 +127,7 @@ static double evaluate_finite(void *context, const double *c, double *gradient)
     for (int64_t k = 0; k < s->rank; k++)
         la_axpy(c[k], s->basis + k * m->size, W, m->size);
     model_evaluate(m, W, NULL, 0, &whole, &value);
-    double unit = whole.log[0] == -INFINITY ? 0 : exp(whole.log[0]);
+    double unit = whole.log[0] == -INFINITY ? 0 : base_exp(whole.log[0]);
     for (int64_t k = 0; k < s->rank; k++)
         gradient[k] = unit * la_dot(s->basis + k * m->size, s->G, m->size);
     return value.loss;
@@ -196,7 +196,7 @@ static void exponents(split *s, int64_t i, int64_t q, int64_t term, int64_t cell
     double base = log_of[s->base[term]];
     for (int64_t t = 0; t < rows.count; t++) {
         double w = s->weight[cell + t];
-        log_of[t] = w == 0 ? -INFINITY : log(fabs(w)) + log_of[t] - base;
+        log_of[t] = w == 0 ? -INFINITY : base_log(fabs(w)) + log_of[t] - base;
         *largest = fmax(*largest, log_of[t]);
     }
 }
@@ -215,7 +215,7 @@ static void add_up(split *s, int64_t i, int64_t q, int64_t term, int64_t cell, v
     memset(s->u, 0, (size_t)d * sizeof *s->u);
     for (int64_t t = 0; t < visible; t++) {
         double w = s->weight[cell + t];
-        double share = w == 0 ? 0 : copysign(exp(s->log[cell + t] - c->largest), w);
+        double share = w == 0 ? 0 : copysign(base_exp(s->log[cell + t] - c->largest), w);
         if (share == 0)
             continue;
         attsvm_data_token(m->data, i, t, s->x);
@@ -245,7 +245,7 @@ static double evaluate_growing(void *context, const double *W, double *gradient)
     if (!(c.sum > 0))
         return -INFINITY; /* some token outside would be better inside */
     la_axpy(1 / c.sum, s->G, gradient, size);
-    return c.largest + log(c.sum);
+    return c.largest + base_log(c.sum);
 }
 
 /* The point of radius R, from the SVM direction on, into W; false where it is not one. */

@@ -65,12 +65,12 @@ static void collect(const theory_objective *o, const model_gradient *whole, cons
         const model_block *block = &m->block[b];
         if (block->offset < o->first || block->offset >= o->first + o->count)
             continue;
-        double factor = whole->log[b] == -INFINITY ? 0 : exp(whole->log[b] - unit);
+        double factor = whole->log[b] == -INFINITY ? 0 : base_exp(whole->log[b] - unit);
         for (int64_t j = 0; j < block->count; j++)
             gradient[block->offset - o->first + j] = factor * whole->x[block->offset + j];
     }
     if (o->ridge > 0)
-        la_axpy(2 * exp(log(o->ridge) - unit), x, gradient, o->count);
+        la_axpy(2 * base_exp(base_log(o->ridge) - unit), x, gradient, o->count);
 }
 
 static double evaluate(void *context, const double *x, double *gradient)
@@ -85,7 +85,8 @@ static double evaluate(void *context, const double *x, double *gradient)
     if (o->ridge > 0) {
         double norm = la_norm(x, o->count);
         if (norm > 0)
-            value = model_scaled_add(value, (model_scaled){ 1, log(o->ridge) + 2 * log(norm) });
+            value = model_scaled_add(value,
+                                     (model_scaled){ 1, base_log(o->ridge) + 2 * base_log(norm) });
     }
     double unit = is_logarithm(o) ? model_scaled_log(value) : 0;
     if (is_logarithm(o) && !(value.value > 0)) {

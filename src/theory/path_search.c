@@ -143,7 +143,7 @@ static theory_end solve_ridge(attsvm_path *path, double ridge, double *x)
     theory_function f = theory_objective_function(o, norm);
     /* the best of a few lengths along the ray, among them the present one */
     for (int k = -1; k < 40; k++) {
-        double factor = k < 0 ? 1 : exp2(0.5 * k - 7) / norm;
+        double factor = k < 0 ? 1 : base_pow(2, 0.5 * k - 7) / norm;
         for (int64_t j = 0; j < size; j++)
             y[j] = factor * x[j];
         double value = f.evaluate(f.context, y, g);

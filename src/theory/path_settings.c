@@ -77,7 +77,7 @@ attsvm_status theory_path_points(const char *name, const char *text, double **ou
     TRY(base_allocate(out, (size_t)*count, sizeof **out, name, err));
     for (int64_t k = 0; k < *count; k++) {
         double share = *count > 1 ? (double)k / (double)(*count - 1) : 0;
-        (*out)[k] = exp((1 - share) * log(first) + share * log(last));
+        (*out)[k] = base_exp((1 - share) * base_log(first) + share * base_log(last));
     }
     (*out)[0] = first; /* exactly what was asked for */
     if (*count > 1)

@@ -162,7 +162,7 @@ void theory_minimise(const theory_function *f, const theory_surface *surface, do
     settle(&c, x, c.y);
     double value = evaluate(&c, x, c.g), slope = take_tangent(&c, c.y, c.g, c.tangent);
     for (end->steps = 0; end->steps < MOST_STEPS; end->steps++) {
-        double whole = hypot(slope, fabs(c.curvature) * surface->radius);
+        double whole = base_hypot(slope, fabs(c.curvature) * surface->radius);
         if (!isfinite(value) || slope <= slope_tol * whole || slope * f->reach <= 1e-300)
             break;
         bound = fmin(bound, most);
@@ -200,10 +200,10 @@ void theory_minimise(const theory_function *f, const theory_surface *surface, do
             break;
     }
     double pull = c.curvature * surface->radius;
-    *end =
-        (theory_end){ .value = value,
-                      .slope = surface->radius > 0 ? slope / hypot(slope, pull) : slope * f->reach,
-                      .pull = pull,
-                      .steps = end->steps,
-                      .evaluations = c.evaluations };
+    *end = (theory_end){ .value = value,
+                         .slope = surface->radius > 0 ? slope / base_hypot(slope, pull)
+                                                      : slope * f->reach,
+                         .pull = pull,
+                         .steps = end->steps,
+                         .evaluations = c.evaluations };
 }

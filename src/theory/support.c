@@ -131,7 +131,7 @@ double theory_angle(const double *a, const double *b, int64_t count)
         minus += (x - y) * (x - y);
         plus += (x + y) * (x + y);
     }
-    return 2 * atan2(sqrt(minus), sqrt(plus)) * degrees;
+    return 2 * base_atan_ratio(sqrt(minus), sqrt(plus)) * degrees;
 }
 
 /* ----------------------------------------------------------------------- support */

@@ -53,10 +53,10 @@ static void add_ridge(const attsvm_train *t, model_gradient *g)
         double norm = train_norm(theta, block->count);
         if (norm == 0)
             continue;
-        double own = log(ridge) + log(norm), scale = fmax(own, g->log[b]);
-        double keep = g->log[b] == -INFINITY ? 0 : exp(g->log[b] - scale);
+        double own = base_log(ridge) + base_log(norm), scale = fmax(own, g->log[b]);
+        double keep = g->log[b] == -INFINITY ? 0 : base_exp(g->log[b] - scale);
         for (int64_t j = 0; j < block->count; j++)
-            x[j] = (keep == 0 ? 0 : keep * x[j]) + exp(own - scale) * (theta[j] / norm);
+            x[j] = (keep == 0 ? 0 : keep * x[j]) + base_exp(own - scale) * (theta[j] / norm);
         g->log[b] = scale;
     }
 }
@@ -149,9 +149,9 @@ static attsvm_status measure_rank(attsvm_train *t, attsvm_error *err)
     for (int64_t j = 0; j < d; j++)
         sum += sigma[j];
     for (int64_t j = 0; j < d && sum > 0; j++)
-        entropy -= sigma[j] > 0 ? sigma[j] / sum * log(sigma[j] / sum) : 0;
+        entropy -= sigma[j] > 0 ? sigma[j] / sum * base_log(sigma[j] / sum) : 0;
     t->info.nuclear = sum;
-    t->info.effective_rank = sum > 0 ? exp(entropy) : 0;
+    t->info.effective_rank = sum > 0 ? base_exp(entropy) : 0;
     return ATTSVM_OK;
 }
 

@@ -7,8 +7,8 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
 {
     (void)err;
     const double beta1 = 0.9, beta2 = 0.999, tiny = 1e-8;
-    const double scale = s->log == -INFINITY ? 0 : exp(s->log), k = (double)s->iter + 1;
-    const double unbias1 = 1 - pow(beta1, k), unbias2 = 1 - pow(beta2, k);
+    const double scale = s->log == -INFINITY ? 0 : base_exp(s->log), k = (double)s->iter + 1;
+    const double unbias1 = 1 - base_pow(beta1, k), unbias2 = 1 - base_pow(beta2, k);
     double *mean = s->state, *square = s->state + s->count;
     for (int64_t j = 0; j < s->count; j++) {
         double g = scale == 0 ? 0 : scale * s->g[j];

@@ -7,7 +7,7 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
 {
     (void)err;
     if (s->log != -INFINITY)
-        la_axpy(-s->lr * exp(s->log), s->g, s->theta, s->count);
+        la_axpy(-s->lr * base_exp(s->log), s->g, s->theta, s->count);
     return ATTSVM_OK;
 }
 

@@ -12,7 +12,7 @@ static double power(double x, double exponent)
     double size = fabs(x);
     if (exponent == 1)
         return x;
-    return copysign(exponent == 0.5 ? sqrt(size) : pow(size, exponent), x);
+    return copysign(exponent == 0.5 ? sqrt(size) : base_pow(size, exponent), x);
 }
 
 static void start(const train_step *s)
@@ -39,7 +39,7 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
 {
     (void)err;
     if (s->log != -INFINITY)
-        follow(s, s->lr * exp(s->log), 1);
+        follow(s, s->lr * base_exp(s->log), 1);
     return ATTSVM_OK;
 }
 
@@ -56,8 +56,8 @@ static double norm_of(const double *g, int64_t count, double q)
         sum += x * sqrt(x);
     }
     for (int64_t j = 0; j < count && q != 1.5; j++)
-        sum += g[j] == 0 ? 0 : pow(fabs(g[j]) / largest, q);
-    return largest * pow(sum, 1 / q);
+        sum += g[j] == 0 ? 0 : base_pow(fabs(g[j]) / largest, q);
+    return largest * base_pow(sum, 1 / q);
 }
 
 static attsvm_status normalised_step(const train_step *s, attsvm_error *err)

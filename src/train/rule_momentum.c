@@ -6,7 +6,7 @@
 static attsvm_status step(const train_step *s, attsvm_error *err)
 {
     (void)err;
-    const double scale = s->log == -INFINITY ? 0 : exp(s->log);
+    const double scale = s->log == -INFINITY ? 0 : base_exp(s->log);
     for (int64_t j = 0; j < s->count; j++) {
         s->state[j] = s->parameter * s->state[j] + (scale == 0 ? 0 : scale * s->g[j]);
         s->theta[j] -= s->lr * s->state[j];

@@ -11,7 +11,7 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
     (void)err;
     double norm = s->log == -INFINITY ? 0 : train_norm(s->g, s->count);
     if (norm > 0)
-        train_move(s, s->lr, s->eps > 0 ? norm + s->eps * exp(-s->log) : norm);
+        train_move(s, s->lr, s->eps > 0 ? norm + s->eps * base_exp(-s->log) : norm);
     return ATTSVM_OK;
 }
 

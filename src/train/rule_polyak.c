@@ -13,7 +13,7 @@ static attsvm_status step(const train_step *s, attsvm_error *err)
     double norm = s->log == -INFINITY ? 0 : train_norm(s->g, s->count);
     if (!(norm > 0) || !(s->over.value > 0))
         return ATTSVM_OK;
-    double length = s->lr * (s->over.value / norm) * exp(s->over.log - s->log);
+    double length = s->lr * (s->over.value / norm) * base_exp(s->over.log - s->log);
     length = length < s->max_step ? length : s->max_step;
     train_move(s, length, norm);
     return ATTSVM_OK;

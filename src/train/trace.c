@@ -57,8 +57,8 @@ static bool is_log_spaced(int64_t iter)
 {
     if (iter < 2)
         return true;
-    int64_t k = llround(PER_DECADE * log10((double)iter));
-    return llround(pow(10, (double)k / PER_DECADE)) == iter;
+    int64_t k = llround(PER_DECADE * base_log10((double)iter));
+    return llround(base_pow(10, (double)k / PER_DECADE)) == iter;
 }
 
 bool train_trace_wanted(const train_trace *trace, int64_t iter)
@@ -74,7 +74,7 @@ static int64_t count_records(int64_t every, int64_t iters)
         return 0;
     if (every > 0)
         return iters / every + 2;
-    return iters < 1 ? 2 : (int64_t)(PER_DECADE * log10((double)iters)) + 4;
+    return iters < 1 ? 2 : (int64_t)(PER_DECADE * base_log10((double)iters)) + 4;
 }
 
 static void layout(train_trace *trace, const model *m, arena *a)
