@@ -165,9 +165,7 @@ static attsvm_status set_field(const reader *r, const field *f, const char *valu
         const field *same = attsvm_settings_find(t, f->name);
         if (!same)
             continue;
-        attsvm_status status = t->set ? t->set(call->settings[k], same->name, value, NULL)
-                                      : base_settings_set(same, call->settings[k], value, NULL);
-        if (status != ATTSVM_OK)
+        if (attsvm_settings_set(t, call->settings[k], same->name, value, NULL) != ATTSVM_OK)
             return bad_value(r, same, flag, value);
     }
     return ATTSVM_OK;

@@ -133,7 +133,8 @@ typedef struct attsvm_settings_table {
     size_t count;
     size_t size; /* of the struct */
     /* Where a field takes more than its kind, like "lq:3"; NULL: nowhere. */
-    attsvm_status (*set)(void *settings, const char *name, const char *value, attsvm_error *err);
+    attsvm_status (*set)(const attsvm_setting *field, void *settings, const char *value,
+                         attsvm_error *err);
 } attsvm_settings_table;
 
 ATTSVM_API extern const attsvm_settings_table attsvm_read_table, attsvm_generate_table,

@@ -252,15 +252,14 @@ void base_settings_print(const field *f, const void *settings, char *out, size_t
 attsvm_status attsvm_settings_set(const attsvm_settings_table *table, void *settings,
                                   const char *name, const char *value, attsvm_error *err)
 {
-    if (!name || !value)
-        return fail(err, ATTSVM_E_ARG, "%s settings: a %s is NULL", table->name,
-                    name ? "value" : "name");
-    if (table->set)
-        return table->set(settings, name, value, err);
+    if (!settings || !name)
+        return fail(err, ATTSVM_E_ARG, "%s settings: no %s", table->name,
+                    settings ? "name" : "struct");
     const field *f = attsvm_settings_find(table, name);
     if (!f)
         return fail(err, ATTSVM_E_ARG, "%s settings: unknown name '%s'", table->name, name);
-    return base_settings_set(f, settings, value, err);
+    return table->set && value ? table->set(f, settings, value, err)
+                               : base_settings_set(f, settings, value, err);
 }
 
 void attsvm_settings_get(const attsvm_settings_table *table, const void *settings, const char *name,

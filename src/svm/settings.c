@@ -65,36 +65,29 @@ static attsvm_status set_pair(attsvm_svm_settings *settings, const char *name, c
                              err);
 }
 
-attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
-                                      const char *value, attsvm_error *err)
+static attsvm_status set_field(const field *f, void *settings, const char *value, attsvm_error *err)
 {
-    const field *f = attsvm_settings_find(&attsvm_svm_table, name);
-    if (!f)
-        return fail(err, ATTSVM_E_ARG, "there is no SVM setting %s", name ? name : "(no name)");
-    if (!value)
-        return base_settings_set(f, settings, value, err);
-    bool pair = strchr(value, ':') != NULL;
-    if (strcmp(f->name, "norm") == 0 && pair && strncmp(value, "lq:", 3) == 0)
+    if (strcmp(f->name, "norm") == 0 && strncmp(value, "lq:", 3) == 0)
         return set_pair(settings, "norm", "q", value, err);
-    if (strcmp(f->name, "head") == 0 && pair && strncmp(value, "concave:", 8) == 0)
+    if (strcmp(f->name, "head") == 0 && strncmp(value, "concave:", 8) == 0)
         return set_pair(settings, "head", "kappa", value, err);
     if (strcmp(f->name, "query") == 0 && value[0] >= '0' && value[0] <= '9') {
         TRY(base_settings_set(attsvm_settings_find(&attsvm_svm_table, "query_token"), settings,
                               value, err));
-        settings->query = ATTSVM_QUERY_TOKEN;
+        ((attsvm_svm_settings *)settings)->query = ATTSVM_QUERY_TOKEN;
         return ATTSVM_OK;
     }
     return base_settings_set(f, settings, value, err);
 }
 
-static attsvm_status set_field(void *settings, const char *name, const char *value,
-                               attsvm_error *err)
-{
-    return attsvm_svm_settings_set(settings, name, value, err);
-}
-
 const settings_table attsvm_svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof *svm_fields,
                                           sizeof(attsvm_svm_settings), set_field };
+
+attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
+                                      const char *value, attsvm_error *err)
+{
+    return attsvm_settings_set(&attsvm_svm_table, settings, name, value, err);
+}
 
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err)
 {

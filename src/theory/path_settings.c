@@ -46,10 +46,7 @@ void attsvm_path_settings_init(attsvm_path_settings *settings)
 attsvm_status attsvm_path_settings_set(attsvm_path_settings *settings, const char *name,
                                        const char *value, attsvm_error *err)
 {
-    const field *f = attsvm_settings_find(&attsvm_path_table, name);
-    if (!f)
-        return fail(err, ATTSVM_E_ARG, "path has no setting %s", name ? name : "(no name)");
-    return base_settings_set(f, settings, value, err);
+    return attsvm_settings_set(&attsvm_path_table, settings, name, value, err);
 }
 
 /* A finite number > 0 in front of `end_mark` (0: the end of the text). */

@@ -152,11 +152,9 @@ static attsvm_status run_missing(attsvm_train *const *runs, int64_t count, int64
     attsvm_train **missing;
     int64_t found = 0;
     TRY(base_allocate(&missing, (size_t)count + 1, sizeof *missing, "verdicts", err));
-    for (int64_t k = 0; k < count; k++) {
-        runs[k]->m->threads = 1;
+    for (int64_t k = 0; k < count; k++)
         if (runs[k]->info.outcome == ATTSVM_TRAIN_NOT_RUN)
             missing[found++] = runs[k];
-    }
     attsvm_status status = ATTSVM_OK;
     if (found > 0)
         status = attsvm_train_run_batch(missing, found, threads, err);

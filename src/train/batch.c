@@ -14,14 +14,22 @@ typedef struct job {
     attsvm_error error;
 } job;
 
+/* A run stays on the thread of its job: its results do not depend on how many it has. */
 static void run_job(void *context, int64_t k, int worker)
 {
     job *j = (job *)context + k;
+    int threads[TRAIN_PACK_MOST];
     (void)worker;
+    for (int64_t r = 0; r < j->count; r++) {
+        threads[r] = j->runs[r]->m->threads;
+        j->runs[r]->m->threads = 1;
+    }
     if (train_pack_fits(j->runs[0], j->runs[0]))
         j->status = train_pack_run(j->runs, j->count, &j->error);
     else
         j->status = attsvm_train_run(j->runs[0], NULL, NULL, &j->error);
+    for (int64_t r = 0; r < j->count; r++)
+        j->runs[r]->m->threads = threads[r];
 }
 
 /* Each run joins the last job if it fits and there is room, else it starts one. */
@@ -46,9 +54,6 @@ attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count, i
     if (count < 0 || threads < 0)
         return fail(err, ATTSVM_E_ARG, "%" PRId64 " runs on %" PRId64 " threads", count, threads);
     TRY(base_allocate(&jobs, (size_t)count, sizeof *jobs, "batch of runs", err));
-    /* inside, each run stays on its thread: its results do not depend on how many it has */
-    for (int64_t k = 0; k < count; k++)
-        runs[k]->m->threads = 1;
     int64_t made = make_jobs(runs, count, jobs);
     base_parallel(base_threads(threads), made, run_job, jobs);
     for (int64_t k = 0; k < made && status == ATTSVM_OK; k++) {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMAT = 2, FINGERPRINT = 1024, MOST = 32, SAMPLED_TOKENS = 256, SAMPLED = 1024 };
+enum { FORMAT = 2, MOST = 32, SAMPLED_TOKENS = 256, SAMPLED = 1024 };
 
 /* Of some tokens spread over the data set: enough to tell data sets apart. */
 static double data_sum(const attsvm_train *t)
@@ -47,19 +47,24 @@ static double rest_sum(const attsvm_train *t)
     return sum;
 }
 
-static void fingerprint(const attsvm_train *t, char *out)
+/* All that shaped the iterates, as text that the caller frees; names of files may be long. */
+static attsvm_status fingerprint(const attsvm_train *t, char **out, attsvm_error *err)
 {
     const attsvm_train_settings *s = &t->settings;
-    snprintf(out, FINGERPRINT,
-             "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g and %.17g model %d step %s "
-             "loss %s head %s kappa %.17g query %s init %s disturb %.17g by %" PRId64
-             " eps %s lstar %s lr %.17g ridge %.17g "
-             "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64
-             " record %s kernels %s",
-             t->m->n, t->data->tokens, t->m->d, data_sum(t), rest_sum(t), (int)s->model, s->step,
-             t->m->loss.flag, t->m->head.kind->flag, t->m->head.kappa, s->query, s->init,
-             s->disturb, s->disturb_seed, s->eps, s->lstar, s->lr, s->ridge, s->max_step,
-             t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
+    int length = asprintf(
+        out,
+        "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g and %.17g model %d step %s "
+        "loss %s head %s kappa %.17g query %s init %s disturb %.17g by %" PRId64
+        " eps %s lstar %s lr %.17g ridge %.17g "
+        "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64 " record %s kernels %s",
+        t->m->n, t->data->tokens, t->m->d, data_sum(t), rest_sum(t), (int)s->model, s->step,
+        t->m->loss.flag, t->m->head.kind->flag, t->m->head.kappa, s->query, s->init, s->disturb,
+        s->disturb_seed, s->eps, s->lstar, s->lr, s->ridge, s->max_step, t->m->rank, s->batch,
+        s->seed, s->record, attsvm_kernels());
+    if (length >= 0)
+        return ATTSVM_OK;
+    *out = NULL;
+    return fail(err, ATTSVM_E_MEMORY, "no memory for the description of the run");
 }
 
 /* What is kept: name, where it is, how much of it.  One list serves writing and reading. */
@@ -102,7 +107,7 @@ static attsvm_status write_state(const attsvm_train *t, attsvm_error *err)
     attsvm_train *state = (attsvm_train *)t;
     int64_t numbers[5] = { FORMAT, t->iter, t->trace.count, t->has_direction, t->rule->states };
     double reals[2] = { t->direction_change, t->earlier_seconds + base_seconds() - t->start };
-    char text[FINGERPRINT];
+    char *text;
     piece pieces[MOST];
     attsvm_named_array arrays[MOST + 1];
     int count = pieces_of(state, numbers, reals, pieces);
@@ -112,11 +117,13 @@ static attsvm_status write_state(const attsvm_train *t, attsvm_error *err)
                                             .shape = { pieces[k].count },
                                             .ndim = 1,
                                             .dtype = pieces[k].dtype } };
-    fingerprint(t, text);
+    TRY(fingerprint(t, &text, err));
     arrays[count] = (attsvm_named_array){
         "run", { .data = text, .shape = { (int64_t)strlen(text) }, .ndim = 1, .dtype = ATTSVM_U8 }
     };
-    return attsvm_archive_write(t->settings.checkpoint, arrays, count + 1, err);
+    attsvm_status status = attsvm_archive_write(t->settings.checkpoint, arrays, count + 1, err);
+    free(text);
+    return status;
 }
 
 /* Rank 0 writes for all. */
@@ -133,15 +140,17 @@ static attsvm_status same_run(const attsvm_train *t, const attsvm_archive *archi
                               attsvm_error *err)
 {
     const attsvm_array *run = attsvm_archive_find(archive, "run");
-    char text[FINGERPRINT];
-    fingerprint(t, text);
+    char *text;
+    attsvm_status status = ATTSVM_OK;
     if (!run || run->dtype != ATTSVM_U8 || run->ndim != 1)
         return fail(err, ATTSVM_E_FORMAT, "this is not a checkpoint of a training run");
+    TRY(fingerprint(t, &text, err));
     if (run->shape[0] != (int64_t)strlen(text) || memcmp(run->data, text, strlen(text)) != 0)
-        return fail(err, ATTSVM_E_ARG, "the checkpoint is of another run (%.*s); this one is %s",
-                    (int)(run->shape[0] < 200 ? run->shape[0] : 200), (const char *)run->data,
-                    text);
-    return ATTSVM_OK;
+        status =
+            fail(err, ATTSVM_E_ARG, "the checkpoint is of another run (%.*s); this one is %s",
+                 (int)(run->shape[0] < 200 ? run->shape[0] : 200), (const char *)run->data, text);
+    free(text);
+    return status;
 }
 
 static attsvm_status read_piece(const attsvm_archive *archive, const piece *p, attsvm_error *err)

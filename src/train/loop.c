@@ -80,7 +80,7 @@ static attsvm_status check_range(const attsvm_train *t, attsvm_error *err)
         double value = t->theta[at];
         const char *name = name_entry(t, &at);
         return fail(
-            err, ATTSVM_E_ARG,
+            err, ATTSVM_E_NUMERIC,
             "after %" PRId64 " steps entry %" PRId64 " of %s is %g: the run has left the range "
             "of doubles; take a step size below lr = %g or fewer steps, or scale the tokens down",
             t->iter, at, name, value, t->settings.lr);
@@ -90,7 +90,7 @@ static attsvm_status check_range(const attsvm_train *t, attsvm_error *err)
         return ATTSVM_OK;
     double value = t->gradient[at];
     const char *name = name_entry(t, &at);
-    return fail(err, ATTSVM_E_ARG,
+    return fail(err, ATTSVM_E_NUMERIC,
                 "after %" PRId64 " steps entry %" PRId64 " of the gradient of %s is %g, beyond the "
                 "range of doubles; scale tokens, queries or the head down",
                 t->iter, at, name, value);
@@ -128,7 +128,7 @@ static attsvm_status measure(attsvm_train *t, attsvm_error *err)
     TRY(check_range(t, err));
     int64_t i, q;
     data_terms_find(&m->query, v.beyond, &i, &q);
-    return fail(err, ATTSVM_E_ARG,
+    return fail(err, ATTSVM_E_NUMERIC,
                 "after %" PRId64 " steps the logits of sequence %" PRId64 " (query %" PRId64
                 ") leave the range of doubles; scale tokens, queries or start values down",
                 t->iter, i, q);

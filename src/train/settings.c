@@ -70,8 +70,5 @@ void attsvm_train_settings_init(attsvm_train_settings *settings)
 attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings, const char *name,
                                         const char *value, attsvm_error *err)
 {
-    const field *f = attsvm_settings_find(&attsvm_train_table, name);
-    if (!f)
-        return fail(err, ATTSVM_E_ARG, "train has no setting %s", name ? name : "(no name)");
-    return base_settings_set(f, settings, value, err);
+    return attsvm_settings_set(&attsvm_train_table, settings, name, value, err);
 }

@@ -51,6 +51,7 @@ arrays other.npz X:float64:2,2,2=1,0,0,1,1,1,0,2 Y:int8:2=1,-1 v:float64:2=1,2
 arrays third.npz X:float64:2,2,2=1,0,0,1,1,1,0,2 Y:int8:2=1,1 v:float64:2=2,1
 good train half.npz --head concave:.5 --iters 5 --checkpoint state.npz
 good train half.npz --head concave:.5 --iters 6 --checkpoint state.npz --resume
+bad 3 'range of doubles' train other.npz --model vp --loss exp --step gd --lr 1e300 --iters 1000
 bad 2 'another run' train other.npz --head concave:.5 --iters 7 --checkpoint state.npz --resume
 bad 2 'another run' train third.npz --head concave:.5 --iters 7 --checkpoint state.npz --resume
 bad 2 'another run' train half.npz --head concave:.6 --iters 7 --checkpoint state.npz --resume

@@ -54,8 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     memcpy(value, bytes + 1, size - 1);
     any_settings settings;
     attsvm_settings_init(table, &settings);
-    attsvm_status status = table->set ? table->set(&settings, f->name, value, &err)
-                                      : base_settings_set(f, &settings, value, &err);
+    attsvm_status status = attsvm_settings_set(table, &settings, f->name, value, &err);
     if (status == ATTSVM_OK) {
         check_taken(table, f, &settings);
     } else {
