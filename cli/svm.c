@@ -113,6 +113,7 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
     io_json_set(json, "objective", io_json_number(info->objective));
     io_json_set(json, "residual", io_json_number(info->residual));
     io_json_set(json, "unique", io_json_bool(info->unique));
+    io_json_set(json, "undecided", io_json_bool(info->undecided));
     io_json_set(json, "floor_decided", io_json_bool(info->floor_decided));
     if (info->conflict)
         io_json_set(json, "pair", pair_json(info));

@@ -151,6 +151,9 @@ static void say_optimal(const cli_solved *s)
                  theta, theta);
         say(text);
     }
+    if (s->info.undecided)
+        say("The gap leaves open which rows are tight: near the optimum this norm hardly changes, "
+            "so support tokens are undecided.");
     if (s->info.floor_decided)
         say("The gap is at the floor that rounding the numbers of the solution sets, not below the "
             "tolerance.");

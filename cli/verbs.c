@@ -54,7 +54,8 @@ const cli_verb cli_verbs[] = {
       "and its proof in the result. Ctrl-C ends with the best so far. JSON keys: status, norm, "
       "margin, dual, gap, violation, tight, active, merged, rank, passes, iterations, seconds, "
       "pass_seconds, rounds, problem, geometry, select, ties, objective, residual, unique, "
-      "floor_decided, and pair where one pair of tokens cannot be separated; over several ranks "
+      "undecided, floor_decided, and pair where one pair of tokens cannot be separated; over "
+      "several ranks "
       "also ranks and "
       "bytes_sent." },
     { "check", "verify the proof in a result", "FILE RESULT", TABLES(&cli_check_table, NULL),

@@ -492,7 +492,7 @@ typedef struct attsvm_svm_info {
     bool floor_decided; /* optimal by the rounding floor of theory 4.1, not by tol           */
     bool conflict;      /* infeasible because of one pair: `pair` has the same key as alpha  */
     bool unique;        /* the norm is strictly convex: no other theta is as short              */
-    char reserved;
+    bool undecided;     /* l_q: the gap leaves open which rows are tight                       */
     attsvm_row pair;
     int64_t pair_selected; /* alpha of that pair                                             */
     double norm;           /* |theta|                                                        */

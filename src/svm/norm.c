@@ -93,7 +93,11 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
         return svm_nuclear_core(part, W0, run->loose ? LOOSE : 0, &point, &run->iterations, err);
     case ATTSVM_NORM_SPECTRAL:
         return svm_spectral_core(part, W0, goal, W, lambda, &gap, &run->iterations, err);
-    case ATTSVM_NORM_LQ: return svm_lq_core(part, s->q, W0, goal, W, lambda, &run->iterations, err);
+    case ATTSVM_NORM_LQ:
+        TRY(svm_lq_core(part, s->q, W0, goal, W, lambda, &run->iterations, err));
+        TRY(svm_lq_polish(part, s->q, W, lambda, &solved, err));
+        run->undecided = !solved;
+        return ATTSVM_OK;
     default:
         TRY(svm_lp_core(part, s->norm == ATTSVM_NORM_L1, W0, W, lambda, &solved, &run->iterations,
                         err));

@@ -270,6 +270,7 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     info->floor_decided = proved && info->gap > run->tol;
     info->outcome = proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = pass.tight;
+    info->undecided = run->undecided;
     info->rounds = run->rounds;
     info->iterations = run->iterations;
     info->passes = run->passes;

@@ -128,6 +128,7 @@ static attsvm_status solve_joint(const attsvm_problem *problem, const attsvm_cla
     (*out)->info.passes += head->info.passes;
     (*out)->info.pass_seconds += head->info.pass_seconds;
     (*out)->info.iterations += head->info.iterations;
+    (*out)->info.undecided |= head->info.undecided; /* its tight rows decide those of p */
     (*out)->info.seconds = base_seconds() - start;
     (*out)->head = head;
     (*out)->claim.head = &head->claim;

@@ -46,6 +46,37 @@ static void tight_rows_of_terms_that_the_last_pass_skipped(void **state)
     attsvm_data_free(data);
 }
 
+/*
+ * Rows that are tight at the optimum with multipliers of 0, or whose entries of theta vanish: a gap
+ * of 1e-12 leaves them at 1e-7 to 1e-3 above 1.
+ */
+static void tight_rows_of_l_q_that_the_gap_does_not_fix(void **state)
+{
+    (void)state;
+    /* rows (-2,-1,0) and (-2,0,0): both are tight at (-1/2, 0, 0) */
+    double one[] = { 0, 1, 0, -2, 0, 0, 0, 0, 0 };
+    /* rows e_0 - e_1, e_2 - e_1, e_2 - e_3: all tight at (1, -1, 1, -1)/2 */
+    double two[] = { 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 };
+    int64_t alpha_one[] = { 1 }, alpha_two[] = { 2, 1 };
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
+    settings.norm = ATTSVM_NORM_LQ;
+    for (int k = 0; k < 2; k++) {
+        set s = k ? (set){ .n = 2, .T = 3, .d = 4, .X = two }
+                  : (set){ .n = 1, .T = 3, .d = 3, .X = one };
+        attsvm_data *data = open_set(s);
+        attsvm_selection selection = { .alpha = k ? alpha_two : alpha_one };
+        for (double q = 1.5; q < 7; q += 0.5) {
+            settings.q = q;
+            attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+            attsvm_svm_info info = attsvm_solution_info(solution);
+            assert_int_equal(info.tight, k ? 3 : 2);
+            assert_false(info.undecided);
+            attsvm_solution_free(solution);
+        }
+        attsvm_data_free(data);
+    }
+}
+
 /* x_1 = x_0 in both sequences, and rivals on opposite sides: infeasible, with two copies. */
 static void merged_is_not_0_where_an_infeasible_problem_has_copies(void **state)
 {
@@ -364,6 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tight_rows_of_terms_that_the_last_pass_skipped),
+        cmocka_unit_test(tight_rows_of_l_q_that_the_gap_does_not_fix),
         cmocka_unit_test(merged_is_not_0_where_an_infeasible_problem_has_copies),
         cmocka_unit_test(rows_1e18_times_longer_than_others_are_met),
         cmocka_unit_test(no_gap_beside_a_violation),
