@@ -1,5 +1,4 @@
 /* attsvm svm: solves a max-margin problem and writes the solution with its proof. */
-#include "svm/svm.h"
 #include "cli.h"
 
 #include <math.h>

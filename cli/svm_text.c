@@ -1,6 +1,5 @@
 /* What attsvm svm says to a reader: the figures, and in a sentence what they mean. */
 #include "cli.h"
-#include "svm/svm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -246,9 +245,10 @@ static int64_t selected(const cli_solved *s, attsvm_row row)
     if (set->problem != ATTSVM_PROBLEM_W)
         return alpha[row.sequence];
     if (set->query == ATTSVM_QUERY_ALL || set->query == ATTSVM_QUERY_CAUSAL)
-        return alpha[data_first(s->data, row.sequence) + row.query];
-    bool given = set->query == ATTSVM_QUERY_GIVEN && s->data->queries > 0;
-    return alpha[given ? row.sequence * s->data->queries + row.query : row.sequence];
+        return alpha[attsvm_data_offset(s->data, row.sequence) + row.query];
+    bool given = set->query == ATTSVM_QUERY_GIVEN && attsvm_data_describe(s->data).queries > 0;
+    return alpha[given ? row.sequence * attsvm_data_describe(s->data).queries + row.query
+                       : row.sequence];
 }
 
 /* The rows with the largest multipliers. */
@@ -263,9 +263,9 @@ static void print_rows(const cli_solved *s)
     for (int64_t k = 0; k < count; k++)
         weights[k] = (weight){ claim->lambda[k], k };
     qsort(weights, (size_t)count, sizeof *weights, by_lambda);
-    bool queries = claim->settings.query != ATTSVM_QUERY_TOKEN &&
-                   claim->settings.query != ATTSVM_QUERY_LAST &&
-                   (claim->settings.query != ATTSVM_QUERY_GIVEN || s->data->queries > 1);
+    bool queries =
+        claim->settings.query != ATTSVM_QUERY_TOKEN && claim->settings.query != ATTSVM_QUERY_LAST &&
+        (claim->settings.query != ATTSVM_QUERY_GIVEN || attsvm_data_describe(s->data).queries > 1);
     bool rivals = claim->selection.alpha && claim->settings.problem != ATTSVM_PROBLEM_V;
     printf("\n  %-10s  %10s%s%s%10s\n", "multiplier", "sequence", queries ? "     query" : "",
            rivals ? "  selected" : "", rivals ? "rival" : "token");

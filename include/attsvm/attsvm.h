@@ -288,6 +288,9 @@ ATTSVM_API attsvm_data_info attsvm_data_describe(const attsvm_data *data);
 /* Length of sequence i. */
 ATTSVM_API int64_t attsvm_data_length(const attsvm_data *data, int64_t i);
 
+/* Number of tokens before sequence i, 0 <= i <= n: where its entries begin in arrays by token. */
+ATTSVM_API int64_t attsvm_data_offset(const attsvm_data *data, int64_t i);
+
 /* Token t of sequence i, widened to double, into x (d). */
 ATTSVM_API void attsvm_data_token(const attsvm_data *data, int64_t i, int64_t t, double *x);
 

@@ -58,6 +58,11 @@ int64_t attsvm_data_length(const attsvm_data *data, int64_t i)
     return data_length(data, i);
 }
 
+int64_t attsvm_data_offset(const attsvm_data *data, int64_t i)
+{
+    return data_first(data, i);
+}
+
 void attsvm_data_token(const attsvm_data *data, int64_t i, int64_t t, double *x)
 {
     la_rows rows = data_sequence(data, i);
