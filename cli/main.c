@@ -1,6 +1,7 @@
 /* attsvm VERB [flags] [arguments]: finds the verb, reads its flags, runs it, ends as it went. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { EXIT_DONE = 0, EXIT_NEGATIVE = 1, EXIT_BAD_INPUT = 2, EXIT_MACHINE = 3 };
@@ -82,8 +83,10 @@ static int run_command(dist_comm *comm, int argc, char **argv)
     status = cli_ranks_end(comm, status, &negative, &alone, &err);
     if (status != ATTSVM_OK && *err.message)
         print_error(name, err.message);
-    if (alone)
+    if (alone) {
         dist_abort(comm, exit_of(status));
+        exit(exit_of(status));
+    }
     return status == ATTSVM_OK && negative ? EXIT_NEGATIVE : exit_of(status);
 }
 
@@ -97,6 +100,6 @@ int main(int argc, char **argv)
         return EXIT_MACHINE;
     }
     int status = run_command(comm, argc, argv);
-    dist_stop(comm);
+    dist_end(comm);
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A rank that fails waits so long for the others to come to the same end. */
@@ -102,15 +103,24 @@ static attsvm_status compare_commands(const cli_call *call, attsvm_error *err)
                 rank, started);
 }
 
+/* How many processes a launcher has started; 0: there is none. */
+static long started_processes(void)
+{
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE"); /* Open MPI; MPICH: */
+    size = size ? size : getenv("PMI_SIZE");
+    return size ? strtol(size, NULL, 10) : 0;
+}
+
 attsvm_status cli_ranks_check(cli_call *call, attsvm_status status, attsvm_error *err)
 {
     cli_common *common = (cli_common *)call->common;
     TRY(dist_agree(call->comm, status, err));
-    if (dist_unjoined() > 1)
-        return fail(err, ATTSVM_E_ARG,
-                    "mpirun started %d processes, but this build has no MPI, and each would do the "
-                    "whole job; `make mpi` builds build-mpi/attsvm",
-                    dist_unjoined());
+    if (!dist_joins() && started_processes() > 1)
+        return fail(
+            err, ATTSVM_E_ARG,
+            "mpirun started %ld processes, but this build has no MPI, and each would do the "
+            "whole job; `make mpi` builds build-mpi/attsvm",
+            started_processes());
     if (dist_size(call->comm) == 1)
         return ATTSVM_OK;
     TRY(dist_agree(call->comm, compare_commands(call, err), err));

@@ -1,6 +1,7 @@
 /*
  * dist: the communicator.  One process by default; MPI when built for it.  The rest of the code
- * asks for rank, size and sums, and does not know which of the two it got.
+ * asks for rank, size and sums, and does not know which of the two it got.  NULL as a communicator
+ * is one process, in every call.
  */
 #ifndef ATTSVM_DIST_H
 #define ATTSVM_DIST_H
@@ -11,26 +12,25 @@ typedef struct dist_comm dist_comm;
 
 /* The communicator of all processes.  `argc`, `argv` as in main; call once a process. */
 attsvm_status dist_start(dist_comm **out, int *argc, char ***argv, attsvm_error *err);
-/* How many processes a launcher has started that this build, without MPI, cannot join; 0: none. */
-int dist_unjoined(void);
+/* Whether this build joins the processes that a launcher has started. */
+bool dist_joins(void);
 /* Ends communication (every rank calls it) and frees. */
-void dist_stop(dist_comm *comm);
-/* Ends all processes at once, for a rank that cannot go on. */
+void dist_end(dist_comm *comm);
+/* Ends the other processes at once, for a rank that cannot go on; the caller ends its own. */
 void dist_abort(dist_comm *comm, int exit_status);
 
 int dist_rank(const dist_comm *comm);
 int dist_size(const dist_comm *comm);
 
-void dist_barrier(dist_comm *comm);
-/* x[k] becomes the sum (or maximum) over ranks, the same bytes on every rank; comm may be NULL. */
+/* x[k] becomes the sum (or maximum) over ranks, the same bytes on every rank. */
 void dist_sum(dist_comm *comm, double *x, int64_t count);
 void dist_max(dist_comm *comm, double *x, int64_t count);
 void dist_broadcast(dist_comm *comm, void *bytes, int64_t size, int root);
 /* Whether it holds on some rank, the same answer on every rank. */
 bool dist_any(dist_comm *comm, bool here);
 
-/* *here becomes what dist_any says; dist_volume does not count it.  For asking whether to stop. */
-void dist_vote(dist_comm *comm, bool *here);
+/* The largest of the numbers that ranks have; dist_volume does not count it.  See stop.h. */
+int dist_vote(dist_comm *comm, int here);
 
 /*
  * Rank r has elements first[r]..first[r+1]-1 of x, of `size` bytes each; afterwards every rank has

@@ -39,13 +39,15 @@ attsvm_status dist_start(dist_comm **out, int *argc, char ***argv, attsvm_error 
     return ATTSVM_OK;
 }
 
-int dist_unjoined(void)
+bool dist_joins(void)
 {
-    return 0;
+    return true;
 }
 
-void dist_stop(dist_comm *comm)
+void dist_end(dist_comm *comm)
 {
+    if (!comm)
+        return;
     MPI_Comm_free(&comm->ends);
     MPI_Finalize();
     free(comm->message);
@@ -54,22 +56,18 @@ void dist_stop(dist_comm *comm)
 
 void dist_abort(dist_comm *comm, int exit_status)
 {
-    MPI_Abort(comm->world, exit_status);
+    if (comm)
+        MPI_Abort(comm->world, exit_status);
 }
 
 int dist_rank(const dist_comm *comm)
 {
-    return comm->rank;
+    return comm ? comm->rank : 0;
 }
 
 int dist_size(const dist_comm *comm)
 {
-    return comm->size;
-}
-
-void dist_barrier(dist_comm *comm)
-{
-    MPI_Barrier(comm->world);
+    return comm ? comm->size : 1;
 }
 
 static void reduce(dist_comm *comm, double *x, int64_t count, MPI_Op op)
@@ -95,6 +93,8 @@ void dist_max(dist_comm *comm, double *x, int64_t count)
 
 void dist_broadcast(dist_comm *comm, void *bytes, int64_t size, int root)
 {
+    if (!comm)
+        return;
     for (int64_t first = 0; first < size; first += PIECE) {
         int64_t piece = size - first < PIECE ? size - first : PIECE;
         MPI_Bcast((char *)bytes + first, (int)piece, MPI_BYTE, root, comm->world);
@@ -109,23 +109,24 @@ bool dist_any(dist_comm *comm, bool here)
     return x > 0;
 }
 
-void dist_vote(dist_comm *comm, bool *here)
+int dist_vote(dist_comm *comm, int here)
 {
-    int x = *here;
-    MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_INT, MPI_MAX, comm->world);
-    *here = x != 0;
+    if (comm)
+        MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MAX, comm->world);
+    return here;
 }
 
 /* From each rank in turn, in pieces: shares may be larger than an int counts. */
 void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first)
 {
-    for (int rank = 0; rank < comm->size; rank++)
+    for (int rank = 0; rank < dist_size(comm); rank++)
         dist_broadcast(comm, (char *)x + first[rank] * size, (first[rank + 1] - first[rank]) * size,
                        rank);
 }
 
 void dist_send(dist_comm *comm, const void *bytes, int64_t size, int to)
 {
+    assert(comm);
     for (int64_t first = 0; first < size; first += PIECE) {
         int piece = (int)(size - first < PIECE ? size - first : PIECE);
         MPI_Send((const char *)bytes + first, piece, MPI_BYTE, to, 1, comm->world);
@@ -135,6 +136,7 @@ void dist_send(dist_comm *comm, const void *bytes, int64_t size, int to)
 
 void dist_receive(dist_comm *comm, void *bytes, int64_t size, int from)
 {
+    assert(comm);
     for (int64_t first = 0; first < size; first += PIECE) {
         int piece = (int)(size - first < PIECE ? size - first : PIECE);
         MPI_Recv((char *)bytes + first, piece, MPI_BYTE, from, 1, comm->world, MPI_STATUS_IGNORE);
@@ -143,13 +145,14 @@ void dist_receive(dist_comm *comm, void *bytes, int64_t size, int from)
 
 void dist_collect(dist_comm *comm, const void *own, void *all, int64_t size, const int64_t *first)
 {
-    int64_t bytes = (first[comm->rank + 1] - first[comm->rank]) * size;
-    if (comm->rank > 0) {
+    const int own_rank = dist_rank(comm);
+    int64_t bytes = (first[own_rank + 1] - first[own_rank]) * size;
+    if (own_rank > 0) {
         dist_send(comm, own, bytes, 0);
         return;
     }
     memcpy((char *)all + first[0] * size, own, (size_t)bytes);
-    for (int rank = 1; rank < comm->size; rank++)
+    for (int rank = 1; rank < dist_size(comm); rank++)
         dist_receive(comm, (char *)all + first[rank] * size, (first[rank + 1] - first[rank]) * size,
                      rank);
 }
@@ -160,7 +163,7 @@ void dist_collect(dist_comm *comm, const void *own, void *all, int64_t size, con
 attsvm_status dist_reserve(dist_comm *comm, int64_t count, attsvm_error *err)
 {
     count += MOST_SUMS;
-    if (count <= comm->capacity)
+    if (!comm || count <= comm->capacity)
         return ATTSVM_OK;
     free(comm->message);
     comm->capacity = 0;
@@ -240,9 +243,9 @@ void dist_scaled_sum(dist_comm *comm, dist_scaled *sums, int count)
     int64_t length = count;
     for (int k = 0; k < count; k++)
         length += sums[k].count;
-    assert(count <= MOST_SUMS && (comm->size == 1 || length <= comm->capacity));
-    if (comm->size == 1)
+    if (dist_size(comm) == 1)
         return;
+    assert(count <= MOST_SUMS && length <= comm->capacity);
     if ((comm->size & (comm->size - 1)) == 0)
         sum_tree(comm, sums, count, comm->message, comm->message + comm->capacity, length);
     else
@@ -253,6 +256,8 @@ void dist_scaled_sum(dist_comm *comm, dist_scaled *sums, int count)
 
 attsvm_status dist_agree(dist_comm *comm, attsvm_status status, attsvm_error *err)
 {
+    if (!comm)
+        return status;
     double first = status == ATTSVM_OK ? -comm->size : -comm->rank;
     attsvm_error said = { .message = "" };
     int32_t code = status;
@@ -273,6 +278,8 @@ bool dist_meet(dist_comm *comm, double seconds)
     MPI_Request request;
     int done = 0;
     double start = base_seconds();
+    if (!comm)
+        return true;
     MPI_Ibarrier(comm->ends, &request);
     for (;;) {
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -284,5 +291,5 @@ bool dist_meet(dist_comm *comm, double seconds)
 
 int64_t dist_volume(const dist_comm *comm)
 {
-    return comm->volume;
+    return comm ? comm->volume : 0;
 }

@@ -25,7 +25,7 @@ bool svm_norm_should_stop(svm_norm_run *run)
     if (settings->time_limit > 0 && progress.seconds > settings->time_limit)
         run->stopped = true;
     if (run->rows->data->comm) /* one that wants to stop stops all */
-        dist_vote(run->rows->data->comm, &run->stopped);
+        run->stopped = dist_vote(run->rows->data->comm, run->stopped) != 0;
     return run->stopped;
 }
 

@@ -90,7 +90,7 @@ static bool should_stop(svm_run *run)
     if (run->rounds > MOST_ROUNDS)
         run->stopped = true;
     if (run->rows->data->comm) /* one that wants to stop stops all */
-        dist_vote(run->rows->data->comm, &run->stopped);
+        run->stopped = dist_vote(run->rows->data->comm, run->stopped) != 0;
     return run->stopped;
 }
 

@@ -5,6 +5,7 @@
  *     test_dist abort     the last rank gives up with status 3 while the others wait
  */
 #include "dist/dist.h"
+#include "dist/stop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +109,7 @@ static void test_pieces(dist_comm *comm)
     double *x = malloc(COUNT * sizeof *x);
     if (!x) {
         dist_abort(comm, 2);
-        return;
+        exit(2);
     }
     for (int64_t k = 0; k < COUNT; k++)
         x[k] = (double)(k % 1000);
@@ -126,6 +127,32 @@ static void test_pieces(dist_comm *comm)
     free(x);
 }
 
+static bool ask_twice(void *context)
+{
+    int *asked = context;
+    return ++*asked < 3;
+}
+
+/* The last rank alone has an observer, or a limit: all stop, at the same question. */
+static void test_stop(dist_comm *comm)
+{
+    int rank = dist_rank(comm), size = dist_size(comm), asked = 0, rounds = 0;
+    bool last = rank == size - 1;
+    dist_stop stop;
+    dist_stop_open(&stop, comm, 0, last ? ask_twice : NULL, &asked);
+    while (rounds < 10 && !dist_stop_now(&stop))
+        rounds++;
+    check(rounds == 2 && dist_stop_why(&stop) == DIST_STOP_OBSERVER, "stopped by one rank", rank);
+
+    dist_stop_open(&stop, comm, last ? 0.05 : 0, NULL, NULL);
+    double polls = 0, most;
+    while (base_seconds() - stop.start < 30 && !dist_stop_poll(&stop, 3e5))
+        polls++;
+    most = polls;
+    dist_max(comm, &most, 1);
+    check(most == polls && dist_stop_why(&stop) == DIST_STOP_TIME, "a limit of one rank", rank);
+}
+
 int main(int argc, char **argv)
 {
     dist_comm *comm;
@@ -136,10 +163,12 @@ int main(int argc, char **argv)
     }
     int rank = dist_rank(comm), size = dist_size(comm);
     if (argc == 2 && strcmp(argv[1], "abort") == 0) {
-        if (rank == size - 1)
+        if (rank == size - 1) {
             dist_abort(comm, 3);
-        dist_barrier(comm);
-        return 0;
+            return 3;
+        }
+        dist_agree(comm, ATTSVM_OK, &err); /* waits for the one that ends all */
+        return 3;
     }
     check(argc == 2 && size == atoi(argv[1]), "as many ranks as asked for", rank);
     check(rank >= 0 && rank < size, "0 <= rank < size", rank);
@@ -149,12 +178,12 @@ int main(int argc, char **argv)
     test_broadcast(comm);
     test_shares(comm);
     test_pieces(comm);
-    dist_barrier(comm);
+    test_stop(comm);
 
     double total = failures;
     dist_sum(comm, &total, 1);
     if (rank == 0)
         printf("%d ranks, %g failures\n", size, total);
-    dist_stop(comm);
+    dist_end(comm);
     return total > 0;
 }
