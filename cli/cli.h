@@ -201,6 +201,7 @@ typedef struct cli_verified {
     attsvm_train *run;
     attsvm_verdict verdict;
     attsvm_solution *solution;
+    attsvm_exchangeable exchangeable; /* of the start */
     attsvm_conditions conditions;
     bool joint; /* the next two are there */
     attsvm_joint found;
@@ -216,6 +217,14 @@ const char *cli_verified_must(const cli_verified *v);
 /* The same as a sentence, with what it rests on. */
 void cli_verified_statement(const cli_verified *v, char *out, size_t size);
 void cli_verified_print(const cli_verified *v);
+
+/* Words that exact descent from this start never separates: in JSON (null where tokens are not
+   words), and as a paragraph where there are some. */
+io_json *cli_exchangeable_json(const attsvm_exchangeable *found);
+void cli_exchangeable_print(const attsvm_exchangeable *found);
+/* A gradient that is 0, or whose products underflow; true where there was something to say. */
+bool cli_gradient_print(const attsvm_data *data, const attsvm_train_settings *settings,
+                        const attsvm_train_info *info);
 
 /* ------------------------------------------------------------------------------- demo */
 

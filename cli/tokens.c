@@ -194,26 +194,55 @@ static void print_support(const findings *f)
         printf("  and %" PRId64 " more\n", count - MOST_SHOWN);
 }
 
+/* The consequence for descent is proved in l2 and the Frobenius norm. */
+static const char *proof_text(const findings *f)
+{
+    return f->svm.norm == ATTSVM_NORM_L2 || f->svm.norm == ATTSVM_NORM_FRO
+               ? ""
+               : " (observed for the step rules of this norm, proved for l2 and Frobenius)";
+}
+
+static void say_local(const findings *f)
+{
+    const attsvm_optimality *o = &f->optimality;
+    char text[512];
+    if (o->support == 0)
+        snprintf(text, sizeof text,
+                 "The selection has no rivals: every other token is a copy of the selected one. It "
+                 "is locally optimal, and there is nothing to learn.");
+    else if (o->local)
+        snprintf(text, sizeof text,
+                 "The selection is locally optimal: every rival at the margin has a lower score, "
+                 "so descent that starts far out near this direction stays and converges to it%s.",
+                 proof_text(f));
+    else if (o->against > o->tied_support)
+        snprintf(text, sizeof text,
+                 "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
+                 "score as much as the selected token or more, so descent leaves this direction.",
+                 o->against);
+    else
+        snprintf(text, sizeof text,
+                 "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
+                 "score exactly as much as the selected token. Whether descent leaves this "
+                 "direction is open.",
+                 o->against);
+    say(text);
+}
+
 static void say_optimality(const findings *f)
 {
     const attsvm_optimality *o = &f->optimality;
     char text[512];
     putchar('\n');
     if (f->info.outcome == ATTSVM_INFEASIBLE) {
-        say("Nothing separates this selection from its rivals, so it is neither locally optimal "
-            "nor can training end in it (attsvm svm shows the proof).");
+        say("Nothing separates this selection from its rivals, so it is not locally optimal "
+            "(attsvm svm shows the proof).");
         return;
     }
-    if (o->local)
-        snprintf(text, sizeof text,
-                 "The selection is locally optimal: every rival at the margin has a lower score, "
-                 "so descent that starts near this direction stays and converges to it.");
-    else
-        snprintf(text, sizeof text,
-                 "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
-                 "score as much as the selected token or more, so descent leaves this direction.",
-                 o->against);
-    say(text);
+    if (f->info.outcome == ATTSVM_STALLED)
+        say("The solver ended without a proof: support tokens, and with them local optimality, are "
+            "those of the best point that it found.");
+    say_local(f);
     if (o->global)
         say("It is globally optimal: in every sequence the selected token has the best score.");
     else {
@@ -237,12 +266,22 @@ static void print_enumeration(const findings *f)
     attsvm_enumeration_info info = attsvm_enumeration_describe(f->enumeration);
     char text[512];
     putchar('\n');
-    if (info.exhaustive)
+    if (info.exhaustive && (double)info.judged == info.product)
+        snprintf(text, sizeof text,
+                 "Locally optimal selections: %" PRId64 ". The list is complete: the SVMs of all "
+                 "%" PRId64 " selections were solved.",
+                 info.count, info.judged);
+    else if (info.exhaustive)
         snprintf(text, sizeof text,
                  "Locally optimal selections: %" PRId64 ". The list is complete: of %.6g "
-                 "selections %" PRId64 " had their SVM solved, and %" PRId64
-                 " beginnings that nothing separates ruled out the rest.",
+                 "selections %" PRId64 " had their SVM solved; the others have copies, or begin in "
+                 "one of %" PRId64 " ways that nothing separates.",
                  info.count, info.product, info.judged, info.pruned);
+    else if (!info.searched)
+        snprintf(text, sizeof text,
+                 "Locally optimal selections found: %" PRId64 ". The list may be incomplete: the "
+                 "SVMs of %" PRId64 " selections ended without a proof.",
+                 info.count, info.stalled);
     else
         snprintf(text, sizeof text,
                  "Locally optimal selections found: %" PRId64 ". The list may be incomplete: there "

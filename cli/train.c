@@ -55,32 +55,29 @@ static const char *outcome_name(attsvm_train_outcome outcome)
     return "";
 }
 
-static const char *predicted_norm(const attsvm_train_settings *s)
+/* The norm of the SVM that training leads to, as its flag; "" where there is no claim. */
+static const char *predicted_norm(const attsvm_train_settings *s, char *out, size_t size)
 {
-    const train_rule *rule;
-    double parameter;
-    if (train_rule_find(s->step, &rule, &parameter, NULL) != ATTSVM_OK)
+    attsvm_svm_settings svm;
+    bool claimed;
+    if (attsvm_train_predict(s, &svm, &claimed, NULL) != ATTSVM_OK || !claimed)
         return "";
-    bool matrix = s->model != ATTSVM_MODEL_P && s->model != ATTSVM_MODEL_VP;
-    bool factored = s->model == ATTSVM_MODEL_KQ || s->model == ATTSVM_MODEL_VKQ;
-    if (strcmp(rule->norm, "l2") == 0)
-        return factored ? "nuc" : matrix ? "fro" : "l2";
-    return factored ? "" : rule->norm;
+    return cli_verified_norm(&svm, out, size);
 }
 
 static attsvm_status print_json(const cli_call *call, const char *path,
                                 const attsvm_train_settings *s, const attsvm_train *train,
-                                attsvm_error *err)
+                                const attsvm_exchangeable *exchangeable, attsvm_error *err)
 {
     attsvm_train_info info = attsvm_train_describe(train);
     const attsvm_array *ids = attsvm_train_find(train, "ids");
-    char name[8];
+    char name[8], norm[32];
     base_settings_print(attsvm_settings_find(&attsvm_train_table, "model"), s, name, sizeof name);
     io_json *json = io_json_object();
     io_json_set(json, "file", io_json_text(path));
     io_json_set(json, "model", io_json_text(name));
     io_json_set(json, "step", io_json_text(s->step));
-    io_json_set(json, "predicted_norm", io_json_text(predicted_norm(s)));
+    io_json_set(json, "predicted_norm", io_json_text(predicted_norm(s, norm, sizeof norm)));
     io_json_set(json, "outcome", io_json_text(outcome_name(info.outcome)));
     io_json_set(json, "iters", io_json_integer(info.iters));
     io_json_set(json, "seconds", io_json_number(info.seconds));
@@ -90,6 +87,7 @@ static attsvm_status print_json(const cli_call *call, const char *path,
     io_json_set(json, "log_excess", io_json_number(info.log_excess));
     io_json_set(json, "norm", io_json_number(info.norm));
     io_json_set(json, "grad_log_scale", io_json_number(info.grad_log_scale));
+    io_json_set(json, "zero_gradient", io_json_bool(info.grad_log_scale == -INFINITY));
     io_json_set(json, "selected", io_json_integers(ids->data, attsvm_array_count(ids)));
     io_json_set(json, "softmax_min", io_json_number(info.softmax_min));
     io_json_set(json, "softmax_mean", io_json_number(info.softmax_mean));
@@ -100,6 +98,7 @@ static attsvm_status print_json(const cli_call *call, const char *path,
     io_json_set(json, "nuclear", io_json_number(info.nuclear));
     io_json_set(json, "effective_rank", io_json_number(info.effective_rank));
     io_json_set(json, "direction_change", io_json_number(info.direction_change));
+    io_json_set(json, "exchangeable", cli_exchangeable_json(exchangeable));
     cli_ranks_json(call, json);
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
@@ -121,10 +120,10 @@ static void print_end(const attsvm_train_info *info)
     if (!isnan(info->log_excess))
         printf(", above its limit by exp(%.1f)", info->log_excess);
     printf("\n  norm        %.8g, gradient exp(%.1f)\n", info->norm, info->grad_log_scale);
-    printf("  attention   at least %.6g on the selected token, %.6g on average\n",
+    printf("  attention   at least %.6g on the selected token and its copies, %.6g on average\n",
            info->softmax_min, info->softmax_mean);
-    printf("  entropy     %.4g: %.4g tokens at work in a sequence\n", info->entropy,
-           info->effective_tokens);
+    printf("  entropy     %.4g; effective number of tokens %.4g, each copy counted\n",
+           info->entropy, info->effective_tokens);
     printf("  accuracy    %.2f %%\n", 100 * info->accuracy);
     if (!isnan(info->nuclear))
         printf("  matrix      nuclear norm %.6g, effective rank %.3g\n", info->nuclear,
@@ -143,21 +142,25 @@ static void print_selected(const attsvm_train *train)
 }
 
 static void print_text(const char *path, const cli_call *call, const attsvm_train_settings *s,
-                       const attsvm_train *train)
+                       const attsvm_data *data, const attsvm_train *train,
+                       const attsvm_exchangeable *exchangeable)
 {
     attsvm_train_info info = attsvm_train_describe(train);
-    const char *norm = predicted_norm(s);
-    char name[8];
+    char name[8], text[32];
+    const char *norm = predicted_norm(s, text, sizeof text);
     base_settings_print(attsvm_settings_find(&attsvm_train_table, "model"), s, name, sizeof name);
     printf("%s: model %s, step %s, %s loss, %" PRId64 " terms\n\n", path, name, s->step, s->loss,
            info.terms);
     print_end(&info);
     print_selected(train);
+    if (cli_gradient_print(data, s, &info))
+        norm = "";
     if (*norm && strcmp(s->loss, "ntp") == 0)
         printf("\nattsvm graph %s computes the direction to expect.\n", path);
     else if (*norm)
         printf("\nThe direction to expect is that of the %s-norm SVM of the selected tokens.\n",
                norm);
+    cli_exchangeable_print(exchangeable);
     cli_ranks_print(call);
     if (call->common->output)
         printf("Wrote %s.\n", call->common->output);
@@ -171,6 +174,7 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     const char *path = call->arguments[0];
     attsvm_data *data = NULL;
     attsvm_train *train = NULL;
+    attsvm_exchangeable exchangeable = { 0 };
     live progress = { .iters = s->iters,
                       .wanted = !call->common->quiet && isatty(STDERR_FILENO) == 1 };
     attsvm_status status = cli_data_read(call, path, &data, err);
@@ -179,6 +183,8 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     status = attsvm_train_create(&train, data, s, NULL, NULL, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, path);
+    if (status == ATTSVM_OK)
+        status = attsvm_exchangeable_compute(&exchangeable, train, err);
     if (status != ATTSVM_OK)
         goto done;
     status = attsvm_train_run(train, progress.wanted ? show_progress : NULL, &progress, err);
@@ -186,9 +192,9 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_OK)
         status = attsvm_train_save(train, call->common->output, NULL, 0, err);
     if (status == ATTSVM_OK && call->common->json)
-        status = print_json(call, path, s, train, err);
+        status = print_json(call, path, s, train, &exchangeable, err);
     else if (status == ATTSVM_OK && !call->common->quiet)
-        print_text(path, call, s, train);
+        print_text(path, call, s, data, train, &exchangeable);
 done:
     attsvm_train_free(train);
     attsvm_data_free(data);

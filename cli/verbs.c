@@ -41,8 +41,11 @@ const cli_verb cli_verbs[] = {
       "--checkpoint that was stopped goes on with --resume and ends with the same bytes. JSON "
       "keys: iters, seconds, loss, loss_excess, norm, grad_log_scale, selected, softmax_min, "
       "entropy, accuracy; also file, model, step, predicted_norm, outcome, loss_limit, log_excess, "
-      "softmax_mean, effective_tokens, margin, nuclear, effective_rank, direction_change; over "
-      "several ranks also ranks and bytes_sent." },
+      "softmax_mean, effective_tokens, margin, nuclear, effective_rank, direction_change, "
+      "zero_gradient, "
+      "exchangeable (groups and "
+      "words that exact descent from this start never separates; null where tokens are not unit "
+      "vectors); over several ranks also ranks and bytes_sent." },
     { "svm", "solve a max-margin problem, with proof", "FILE",
       TABLES(&attsvm_svm_table, &cli_svm_table, NULL),
       "attsvm svm planted.npz --problem p --select ids -o result.npz", cli_svm,
@@ -88,8 +91,10 @@ const cli_verb cli_verbs[] = {
       "where the kind is neither global nor local. With -o: what train writes, svm_theta, and "
       "svm_joint and svm_v of joint models. JSON keys: kind, correlation, angle, efficiency, "
       "margin, gap, selected, conditions (equal_scores, unique_optimal, wide, feasible, queries, "
-      "tokens, optimal_norm, nu, must, statement), status, geometry, claimed, norm, softmax_min, "
-      "locally_optimal, globally_optimal, support, against, missed, tie, unique, seconds, joint, "
+      "rivals, choices, tokens, optimal_norm, nu, must, statement), status, geometry, claimed, "
+      "norm, softmax_min, "
+      "locally_optimal, globally_optimal, support, against, missed, tie, unique, seconds, "
+      "exchangeable, joint, "
       "several (of W under a "
       "nonlinear head: status, kept, several, least_kept, most_masked, R, predictivity, "
       "correlation, "

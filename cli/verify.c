@@ -32,6 +32,7 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
                             attsvm_error *err)
 {
     TRY(attsvm_train_create(&v->run, data, &v->settings, NULL, NULL, err));
+    TRY(attsvm_exchangeable_compute(&v->exchangeable, v->run, err));
     const model *m = v->run->m;
     cli_progress progress = cli_progress_start(call, "verify");
     attsvm_status status = attsvm_train_run(v->run, observe, &progress, err);
@@ -54,7 +55,7 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
 static io_json *conditions_json(const cli_verified *v)
 {
     const attsvm_conditions *c = &v->conditions;
-    char text[768];
+    char text[1024];
     io_json *json = io_json_object();
     cli_verified_statement(v, text, sizeof text);
     io_json_set(json, "equal_scores", io_json_bool(c->equal_scores));
@@ -62,6 +63,8 @@ static io_json *conditions_json(const cli_verified *v)
     io_json_set(json, "wide", io_json_bool(c->wide));
     io_json_set(json, "feasible", io_json_bool(c->feasible));
     io_json_set(json, "queries", io_json_integer(c->queries));
+    io_json_set(json, "rivals", io_json_integer(c->rivals));
+    io_json_set(json, "choices", io_json_integer(c->choices));
     io_json_set(json, "tokens", io_json_integer(c->tokens));
     io_json_set(json, "optimal_norm", io_json_number(c->norm));
     io_json_set(json, "nu", io_json_number(v->joint ? v->found.nu : (double)NAN));
@@ -120,6 +123,7 @@ static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
     io_json_set(json, "gap", io_json_number(d->gap));
     io_json_set(json, "selected", io_json_integers(v->run->m->selected, d->terms));
     io_json_set(json, "conditions", conditions_json(v));
+    io_json_set(json, "exchangeable", cli_exchangeable_json(&v->exchangeable));
     io_json_set(json, "status", io_json_text(attsvm_outcome_name(d->outcome)));
     io_json_set(json, "geometry", io_json_text(cli_verified_norm(&d->svm, norm, sizeof norm)));
     io_json_set(json, "claimed", io_json_bool(d->claimed));

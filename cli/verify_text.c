@@ -32,42 +32,87 @@ static bool is_proved_rule(const cli_verified *v)
 }
 
 /*
- * Everywhere descent gains on the best tokens.  With one sequence it reaches them from any start;
- * with several one that begins on a wrong token may stay there (tests/theory,
- * statement_1_does_not_hold_from_every_start).
+ * Everywhere the loss falls along the max-margin direction of the best tokens (theory 6.13).  With
+ * one sequence descent reaches them from any start; with several it may end on other tokens, from 0
+ * too (tests/theory, statement_1_does_not_hold_from_zero).
  */
 static bool is_benign(const attsvm_conditions *c)
 {
-    return c->equal_scores && c->unique_optimal && c->feasible;
+    return c->choices > 0 && c->equal_scores && c->unique_optimal && c->feasible;
 }
 
 const char *cli_verified_must(const cli_verified *v)
 {
     const attsvm_conditions *c = &v->conditions;
-    if (trains_head(v) || !is_linear(v) || !v->verdict.claimed)
+    if (trains_head(v) || !is_linear(v) || !v->verdict.claimed || c->choices == 0)
         return "none";
     return is_benign(c) && v->verdict.terms == 1 ? "global" : "local";
 }
 
-void cli_verified_statement(const cli_verified *v, char *out, size_t size)
+/* nu is (Gamma - Gamma(p)) / miss with miss > 1e-6 and margins to 1e-12: this much is rounding. */
+static const char *assumption_b(const attsvm_joint *j)
 {
-    const attsvm_conditions *c = &v->conditions;
-    const char *rule = v->run->rule->flag;
-    if (v->joint && v->found.outcome == ATTSVM_OPTIMAL && v->found.all_tight)
+    const double rounding = 1e-5 * j->margin;
+    if (isnan(j->nu))
+        return "no point that was tried can tell whether it holds";
+    if (fabs(j->nu) <= rounding)
+        return "too near 0 to tell whether the assumption holds";
+    return j->nu > 0 ? "nothing found speaks against the assumption"
+                     : "the assumption does not hold";
+}
+
+static void state_joint(const cli_verified *v, char *out, size_t size)
+{
+    const attsvm_joint *j = &v->found;
+    if (isnan(j->relaxed))
+        snprintf(out, size,
+                 "Head and prompt are trained together. A head separates the selected tokens by "
+                 "label, but no p was found that separates them from their rivals: there is no "
+                 "direction that p could approach.");
+    else if (j->all_tight)
         snprintf(out, size,
                  "Head and prompt are trained together, and every sequence is at the margin of the "
                  "head: if Assumption B holds, the path leads v to the v-SVM and p to the p-SVM of "
                  "the selected tokens. The smallest nu found is %.4g: %s.",
-                 v->found.nu,
-                 v->found.nu > 0 ? "nothing found speaks against the assumption"
-                                 : "the assumption does not hold");
-    else if (v->joint && v->found.outcome == ATTSVM_OPTIMAL)
+                 j->nu, assumption_b(j));
+    else
         snprintf(out, size,
                  "Head and prompt are trained together, and %" PRId64 " of %" PRId64
                  " sequences are at the margin of the head: with |v| at least %.3g times |p| the "
                  "path leads p to the relaxed p-SVM (it has to beat rivals by 1 only in those "
                  "sequences), with bounded |v| to the unrelaxed one. Here |v| is %.3g times |p|.",
-                 v->found.tight, v->verdict.terms, v->found.ratio_needed, v->found.ratio);
+                 j->tight, v->verdict.terms, j->ratio_needed, j->ratio);
+}
+
+/* Not all of the conditions hold: which, and what is left. */
+static void state_local(const cli_verified *v, char *out, size_t size)
+{
+    const attsvm_conditions *c = &v->conditions;
+    const char *scores = c->equal_scores ? "The conditions for one outcome do not all hold"
+                                         : "Scores differ among the other tokens";
+    const char *ties = c->unique_optimal ? "" : ", some sequence has two best tokens";
+    const char *separate =
+        c->outcome == ATTSVM_INFEASIBLE ? ", and nothing separates the best tokens"
+        : !c->feasible                  ? ", and whether anything separates the best tokens is open"
+                                        : "";
+    snprintf(out, size,
+             "%s%s%s: descent may end in any locally optimal selection, the one that its start "
+             "leads to%s.%s",
+             scores, ties, separate,
+             c->feasible && c->unique_optimal
+                 ? "; the path of growing norm leads to the best tokens"
+                 : "",
+             !c->wide            ? ""
+             : v->run->m->prompt ? " Every selection can be separated."
+                                 : " Every selection can be separated if the tokens are in "
+                                   "general position.");
+}
+
+void cli_verified_statement(const cli_verified *v, char *out, size_t size)
+{
+    const attsvm_conditions *c = &v->conditions;
+    if (v->joint && v->found.outcome == ATTSVM_OPTIMAL)
+        state_joint(v, out, size);
     else if (trains_head(v))
         snprintf(out, size,
                  "The head is trained too, and nothing is proved about where it leads for these "
@@ -76,9 +121,13 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
         snprintf(out, size,
                  "With this head attention may keep several tokens, and the theorems about single "
                  "tokens do not apply.");
+    else if (c->choices == 0)
+        snprintf(out, size,
+                 "In every sequence all tokens have the same score: attention does not change the "
+                 "loss, and its gradient is 0 everywhere.");
     else if (!v->verdict.claimed)
         snprintf(out, size, "There is no claim about the direction that the step rule %s leads to.",
-                 rule);
+                 v->run->rule->flag);
     else if (strcmp(cli_verified_must(v), "global") == 0)
         snprintf(out, size,
                  "One token is best, all others share one score, and it can be separated from "
@@ -89,19 +138,11 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
     else if (is_benign(c))
         snprintf(out, size,
                  "In every sequence one token is best and all others share one score, and the best "
-                 "tokens can be separated: at every point the gradient gains on the best tokens, "
-                 "and from 0 descent was seen to reach them. From other starts a sequence "
-                 "that begins on a wrong token can stay there.");
+                 "tokens can be separated: at every point the loss falls along their max-margin "
+                 "direction, so that no point is stationary. With several sequences descent may "
+                 "still end in another locally optimal selection, even from 0.");
     else
-        snprintf(
-            out, size,
-            "Scores differ among the other tokens%s%s: descent may end in any locally optimal "
-            "selection, the one that its start leads to; only the path of growing norm is sure "
-            "to find the best tokens.%s",
-            c->unique_optimal ? "" : ", some sequence has two best tokens",
-            c->feasible ? "" : ", and nothing separates the best tokens",
-            c->wide ? " Every selection can be separated if the tokens are in general position."
-                    : "");
+        state_local(v, out, size);
 }
 
 static void say(const char *text)
@@ -109,10 +150,32 @@ static void say(const char *text)
     cli_wrap(stdout, text, 0, 0, WIDTH);
 }
 
+/* Why attention is undecided, and whether more steps can help. */
+static const char *why_unsaturated(const cli_verified *v)
+{
+    attsvm_train_info info = attsvm_train_describe(v->run);
+    if (v->conditions.choices == 0 && is_linear(v))
+        return "Attention does not change the loss: no number of steps moves it.";
+    if (v->verdict.outcome == ATTSVM_INFEASIBLE)
+        return "Nothing separates these tokens from their rivals, so no number of steps puts all "
+               "attention on them.";
+    if (info.margin == 0)
+        return "A rival has exactly the same logit. Where a symmetry of data and start keeps it "
+               "so, "
+               "more steps do not help; another start does (--init gauss:0.01).";
+    if (info.grad_log_scale == -INFINITY)
+        return "The gradient is 0 here: more steps do not help; another start may.";
+    if (!is_linear(v))
+        return "More steps may decide it; with this head attention may also stay on several "
+               "tokens.";
+    return "More steps may decide it.";
+}
+
 /* What happened, in plain words. */
 static void say_verdict(const cli_verified *v)
 {
     const attsvm_verdict *d = &v->verdict;
+    const attsvm_optimality *o = &d->optimality;
     char text[768], more[320] = "";
     switch (d->kind) {
     case ATTSVM_VERDICT_GLOBAL:
@@ -123,24 +186,25 @@ static void say_verdict(const cli_verified *v)
     case ATTSVM_VERDICT_LOCAL:
         snprintf(text, sizeof text,
                  "The model has settled on tokens that are not all the best (%" PRId64
-                 " of %" PRId64
-                 " are not), but every rival that comes near scores less, so training will not "
-                 "leave them.",
-                 d->optimality.missed, d->terms);
+                 " of %" PRId64 " are not), but every rival that comes near scores less: the "
+                 "selection is locally optimal, one that descent can end in.",
+                 o->missed, d->terms);
         break;
     case ATTSVM_VERDICT_NOT_LOCAL:
         snprintf(text, sizeof text,
                  "The model attends to one token of every sequence, but %" PRId64
-                 " rivals that come near score as much or more: this is not where training stays; "
-                 "more steps should move it.",
-                 d->optimality.against);
+                 " rivals that come near score as much or more: the selection is not locally "
+                 "optimal%s.",
+                 o->against,
+                 o->against > o->tied_support ? ", and more steps should move it"
+                                              : "; they score exactly as much, and whether "
+                                                "descent stays is open");
         break;
     case ATTSVM_VERDICT_UNSATURATED:
-        snprintf(
-            text, sizeof text,
-            "The model has not decided: in some sequence the token with the most attention has "
-            "only %.4f of it. More steps, or a head that keeps several tokens.",
-            d->attention);
+        snprintf(text, sizeof text,
+                 "The model has not decided: in some sequence the token with the most attention "
+                 "has only %.4f of it. %s",
+                 d->attention, why_unsaturated(v));
         break;
     default:
         snprintf(text, sizeof text,
@@ -153,10 +217,12 @@ static void say_verdict(const cli_verified *v)
                  d->angle, 100 * d->efficiency);
     strncat(text, more, sizeof text - strlen(text) - 1);
     say(text);
-    if (d->optimality.tie)
+    if (d->outcome == ATTSVM_STALLED)
+        say("The SVM of these tokens ended without a proof: support tokens, and with them local "
+            "optimality, are those of the best point that it found.");
+    if (o->tie)
         say("Ties: some tokens have exactly equal scores; the first of them counts as the best, "
-            "and "
-            "equal is not lower.");
+            "and equal is not lower.");
 }
 
 static void print_line(const char *name, const char *format, double value, const char *meaning)
@@ -189,12 +255,12 @@ static void print_joint(const cli_verified *v)
 void cli_verified_print(const cli_verified *v)
 {
     const attsvm_verdict *d = &v->verdict;
-    char norm[32], text[768];
+    char norm[32], text[1024];
     const int64_t *selected = v->run->m->selected;
     printf("%s: %s\n\n", v->file, attsvm_verdict_name(d->kind));
     say_verdict(v);
     putchar('\n');
-    print_line("attention", "%.8g", d->attention, "of the selected token, at least");
+    print_line("attention", "%.8g", d->attention, "of the selected token and its copies, at least");
     print_line("correlation", "%.8f", d->correlation, "with the SVM of the selected tokens");
     print_line("angle", "%.4g", d->angle, "degrees");
     print_line("efficiency", "%.6f", d->efficiency, "margin over the largest possible");
@@ -218,4 +284,7 @@ void cli_verified_print(const cli_verified *v)
     putchar('\n');
     cli_verified_statement(v, text, sizeof text);
     say(text);
+    attsvm_train_info info = attsvm_train_describe(v->run);
+    cli_gradient_print(v->run->data, &v->settings, &info);
+    cli_exchangeable_print(&v->exchangeable);
 }

@@ -787,7 +787,8 @@ typedef struct attsvm_optimality {
 /*
  * `solution` is of problem P, JOINT or W on the data and terms of `scores`.  support (capacity)
  * gets the first of the support tokens and may be NULL; info.tight of the solution is enough.  An
- * infeasible problem has neither support nor a locally optimal selection.
+ * infeasible problem has neither support nor a locally optimal selection.  Soft margins and rank
+ * limits are refused: they have a solution also where nothing separates the selection.
  */
 ATTSVM_API attsvm_status attsvm_optimality_of(attsvm_optimality *out, const attsvm_scores *scores,
                                               const attsvm_solution *solution,
@@ -828,8 +829,9 @@ typedef struct attsvm_enumeration_info {
     int64_t pruned;  /* beginnings that nothing separates                                   */
     int64_t stalled; /* selections whose SVM ended without a proof; more than 0: not exhaustive */
     double product;  /* of the numbers of tokens: all selections                            */
-    bool exhaustive;
-    char reserved[7];
+    bool exhaustive; /* the list is complete                                                 */
+    bool searched;   /* there were more than `most` selections: the list is what a search found */
+    char reserved[6];
 } attsvm_enumeration_info;
 
 /* A locally optimal selection; alpha (terms) is borrowed. */
@@ -861,21 +863,38 @@ ATTSVM_API attsvm_status attsvm_train_predict(const attsvm_train_settings *train
 typedef struct attsvm_conditions {
     bool equal_scores;   /* in every term all tokens but the optimal ones share one score       */
     bool unique_optimal; /* in no term two tokens, not copies, share the best score             */
-    bool wide;           /* W: d >= max(tokens - 1, queries); p: key differences are independent */
-    bool feasible;       /* something separates the optimal tokens                              */
-    char reserved[4];
+    bool wide;           /* W: d >= max(queries, rivals), which separates every selection of
+                            tokens in general position; p: the key differences are linearly
+                            independent, which separates every selection                        */
+    bool feasible;       /* something separates the optimal tokens: outcome is ATTSVM_OPTIMAL   */
+    attsvm_outcome outcome; /* of the SVM of the optimal tokens                              */
+    int64_t choices; /* terms whose tokens differ in score: without one attention changes nothing */
     int64_t queries; /* different ones; 1 for the prompt problems                           */
+    int64_t rivals;  /* W: most tokens, less one a term, over the terms that share a query  */
     int64_t tokens;  /* of the longest sequence                                             */
-    double norm;     /* of the SVM of the optimal tokens, NAN: infeasible                   */
+    double norm;     /* of the SVM of the optimal tokens, NAN where it is not optimal       */
 } attsvm_conditions;
 
-/* `scores` and `svm` (problem P, JOINT or W) are of the same terms. */
-ATTSVM_API attsvm_status attsvm_conditions_of(attsvm_conditions *out, const attsvm_scores *scores,
-                                              const attsvm_svm_settings *svm, attsvm_error *err);
-
-/* The same for a run that is over: its terms, its head as trained, the norm that it leads to. */
+/* Of a run that is over: its terms, its head as trained, the norm that it leads to. */
 ATTSVM_API attsvm_status attsvm_conditions_of_run(attsvm_conditions *out, const attsvm_train *run,
                                                   attsvm_error *err);
+
+/*
+ * Words that exact descent never separates (theory 6.3): tokens are unit vectors, and two words
+ * occur equally often in every sequence, start alike, count alike for the head, and are no query
+ * and no label.  Their logits stay equal for ever; where one of them is selected, rounding chose
+ * it. A sufficient test: other symmetries exist.  `run` has just been created.
+ */
+typedef struct attsvm_exchangeable {
+    bool onehot; /* all tokens are unit vectors; false also where nothing was looked for: the rule
+                    `coordinate` breaks ties by index, and a resumed run has a state of its own */
+    char reserved[7];
+    int64_t groups; /* of exchangeable words                             */
+    int64_t words;  /* in these groups, at least two in each             */
+} attsvm_exchangeable;
+
+ATTSVM_API attsvm_status attsvm_exchangeable_compute(attsvm_exchangeable *out,
+                                                     const attsvm_train *run, attsvm_error *err);
 
 /*
  * Joint training of head and prompt (models vp and vpW; theory 6.8).  Gamma is the margin of the

@@ -2,6 +2,7 @@
 #include "theory/theory.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +20,21 @@ attsvm_status theory_solve(const attsvm_data *data, const int64_t *alpha,
 
 static void look_at_scores(attsvm_conditions *out, const attsvm_scores *scores)
 {
-    double ties = 0, unequal = 0, tokens = 0;
+    double ties = 0, unequal = 0, tokens = 0, choices = 0;
     for (int64_t g = scores->term_lo; g < scores->term_hi; g++) {
         attsvm_term term = attsvm_scores_term(scores, g);
         ties += term.tied != 0;
         unequal += term.worst != term.best && term.worst != term.next;
+        choices += term.worst != term.best;
         tokens = fmax(tokens, (double)term.tokens);
     }
     double largest[] = { ties, unequal, tokens };
     dist_max(scores->comm, largest, 3);
+    dist_sum(scores->comm, &choices, 1);
     out->unique_optimal = largest[0] == 0;
     out->equal_scores = largest[1] == 0;
     out->tokens = (int64_t)largest[2];
+    out->choices = (int64_t)choices;
 }
 
 /* Where the terms of each rank begin, and their end: (ranks+1), the caller's to free. */
@@ -54,11 +58,12 @@ static attsvm_status rank_terms(const attsvm_scores *scores, int64_t **out, atts
 /* 128 bits that stand for a query: among n different ones two are the same once in 2^128 / n^2. */
 typedef struct mark {
     uint64_t a, b;
+    int64_t rivals; /* of a term with this query: tokens that it sees, less one */
 } mark;
 
-static mark mark_of(const double *z, int64_t d)
+static mark mark_of(const double *z, int64_t d, int64_t rivals)
 {
-    mark m = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu };
+    mark m = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, rivals };
     for (int64_t j = 0; j < d; j++) {
         double entry = z[j] + 0.0; /* -0 counts as 0 */
         uint64_t bits;
@@ -73,12 +78,12 @@ static mark mark_of(const double *z, int64_t d)
 
 static int by_mark(const void *x, const void *y)
 {
-    return memcmp(x, y, sizeof(mark));
+    return memcmp(x, y, offsetof(mark, rivals));
 }
 
-/* Different queries, by their bits. */
-static attsvm_status count_queries(const attsvm_scores *scores, const int64_t *first,
-                                   int64_t *count, attsvm_error *err)
+/* Different queries, by their bits, and the most rivals that the terms of one of them have. */
+static attsvm_status count_queries(attsvm_conditions *out, const attsvm_scores *scores,
+                                   const int64_t *first, attsvm_error *err)
 {
     const int64_t d = scores->data->d, terms = scores->terms.count;
     mark *all;
@@ -89,7 +94,7 @@ static attsvm_status count_queries(const attsvm_scores *scores, const int64_t *f
         int64_t i, q;
         data_terms_find(&scores->terms, g, &i, &q);
         data_terms_query(&scores->terms, i, q, z);
-        all[g] = mark_of(z, d);
+        all[g] = mark_of(z, d, data_terms_visible(&scores->terms, i, q) - 1);
     }
     free(z);
     if (status != ATTSVM_OK)
@@ -97,9 +102,13 @@ static attsvm_status count_queries(const attsvm_scores *scores, const int64_t *f
     if (scores->comm)
         dist_gather(scores->comm, all, sizeof *all, first);
     qsort(all, (size_t)terms, sizeof *all, by_mark);
-    *count = 1;
-    for (int64_t g = 1; g < terms; g++)
-        *count += by_mark(all + g, all + g - 1) != 0;
+    out->queries = 0;
+    for (int64_t g = 0, sum = 0; g < terms; g++) {
+        bool next = g == 0 || by_mark(all + g, all + g - 1) != 0;
+        out->queries += next;
+        sum = (next ? 0 : sum) + all[g].rivals;
+        out->rivals = sum > out->rivals ? sum : out->rivals;
+    }
     free(all);
     return ATTSVM_OK;
 }
@@ -121,13 +130,14 @@ static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *
     if (status != ATTSVM_OK)
         return status;
     attsvm_svm_info info = attsvm_solution_info(solution);
+    out->outcome = info.outcome;
     out->feasible = info.outcome == ATTSVM_OPTIMAL;
     out->norm = out->feasible ? info.norm : NAN;
     attsvm_solution_free(solution);
     return ATTSVM_OK;
 }
 
-/* Whether the sum of (T_i - 1) differences k_i0 - k_it is linearly independent. */
+/* Whether all differences k_i0 - k_it, (T_i - 1) of each sequence, are linearly independent. */
 static attsvm_status independent(const attsvm_scores *scores, bool *out, attsvm_error *err)
 {
     const attsvm_data *data = scores->data;
@@ -136,7 +146,7 @@ static attsvm_status independent(const attsvm_scores *scores, bool *out, attsvm_
     *out = count <= d;
     if (!*out || count == 0)
         return ATTSVM_OK;
-    TRY(base_allocate(&rows, (size_t)(2 * count * d + 3 * d), sizeof *rows, "keys", err));
+    TRY(base_allocate(&rows, 2 * (size_t)count + 3, (size_t)d * sizeof *rows, "keys", err));
     double *Q = rows + count * d, *first = Q + count * d, *other = first + d;
     double *delta = other + d, *at = rows;
     for (int64_t i = 0; i < data->n; i++) {
@@ -159,8 +169,9 @@ static attsvm_status independent(const attsvm_scores *scores, bool *out, attsvm_
     return status;
 }
 
-attsvm_status attsvm_conditions_of(attsvm_conditions *out, const attsvm_scores *scores,
-                                   const attsvm_svm_settings *svm, attsvm_error *err)
+/* `scores` and `svm` (problem P, JOINT or W) are of the same terms. */
+static attsvm_status compute(attsvm_conditions *out, const attsvm_scores *scores,
+                             const attsvm_svm_settings *svm, attsvm_error *err)
 {
     attsvm_svm_settings settings = *svm;
     int64_t *first;
@@ -169,9 +180,8 @@ attsvm_status attsvm_conditions_of(attsvm_conditions *out, const attsvm_scores *
     look_at_scores(out, scores);
     attsvm_status status;
     if (scores->terms.mode != 0) {
-        status = count_queries(scores, first, &out->queries, err);
-        int64_t rivals = out->tokens - 1;
-        out->wide = scores->data->d >= (rivals > out->queries ? rivals : out->queries);
+        status = count_queries(out, scores, first, err);
+        out->wide = scores->data->d >= out->queries && scores->data->d >= out->rivals;
     } else {
         status = independent(scores, &out->wide, err);
         settings.problem = ATTSVM_PROBLEM_P;
@@ -197,7 +207,7 @@ attsvm_status attsvm_conditions_of_run(attsvm_conditions *out, const attsvm_trai
         scores->data = &bare.data;
     }
     if (status == ATTSVM_OK)
-        status = attsvm_conditions_of(out, scores, &svm, err);
+        status = compute(out, scores, &svm, err);
     attsvm_scores_free(scores);
     theory_bare_free(&bare);
     return status;

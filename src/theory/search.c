@@ -238,6 +238,7 @@ static attsvm_status enumerate(attsvm_enumeration *e, attsvm_error *err)
     if (status == ATTSVM_OK && !fits)
         status = search(e, err);
     e->info.exhaustive = fits && e->info.stalled == 0;
+    e->info.searched = !fits;
     return status;
 }
 
@@ -255,9 +256,7 @@ attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *sc
     TRY(svm_check_settings(svm, err));
     if (svm->problem != ATTSVM_PROBLEM_P && svm->problem != ATTSVM_PROBLEM_W)
         return fail(err, ATTSVM_E_ARG, "locally optimal selections are those of problem p or W");
-    if (svm->soft > 0 || svm->rank > 0)
-        return fail(err, ATTSVM_E_ARG,
-                    "locally optimal selections have a hard margin and no rank limit");
+    TRY(theory_check_hard(svm, err));
     TRY(base_allocate(&e, 1, sizeof *e, "enumeration", err));
     e->scores = scores;
     e->svm = *svm;

@@ -280,6 +280,21 @@ static attsvm_status collect(collector *c, const attsvm_scores *scores, const sv
     return ATTSVM_OK;
 }
 
+/* A soft margin has a solution, and a rank limit a stationary point, where nothing separates. */
+attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *err)
+{
+    if (svm->soft > 0)
+        return fail(err, ATTSVM_E_ARG,
+                    "soft = %g: optimality of tokens is about hard margins; leave it out",
+                    svm->soft);
+    if (svm->rank > 0)
+        return fail(err, ATTSVM_E_ARG,
+                    "rank = %" PRId64 ": optimality of tokens is about problems without a rank "
+                    "limit; leave it out",
+                    svm->rank);
+    return ATTSVM_OK;
+}
+
 /* Strictly convex balls have one nearest point; the others may have a face of them. */
 static bool is_unique(const attsvm_svm_settings *settings)
 {
@@ -299,6 +314,7 @@ attsvm_status attsvm_optimality_of(attsvm_optimality *out, const attsvm_scores *
     if (problem != ATTSVM_PROBLEM_P && problem != ATTSVM_PROBLEM_JOINT &&
         problem != ATTSVM_PROBLEM_W)
         return fail(err, ATTSVM_E_ARG, "optimality is of the problems p, joint and W");
+    TRY(theory_check_hard(&claim->settings, err));
     TRY(theory_rows_of(&rows, scores->data, claim, err));
     attsvm_status status = ATTSVM_OK;
     if (rows.terms.count != scores->terms.count)

@@ -47,6 +47,9 @@ attsvm_status theory_margins(const svm_rows *rows, const double *theta, double *
 double theory_correlation(const double *a, const double *b, int64_t count);
 double theory_angle(const double *a, const double *b, int64_t count);
 
+/* Optimality is a property of the hard margin without a rank limit (theory 5). */
+attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *err);
+
 /* Tight rows are those with <A, theta> <= b + this * max(1, |b|) (theory 4). */
 #define THEORY_TIGHT 1e-7
 

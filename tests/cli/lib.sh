@@ -3,7 +3,8 @@
 #   good ARGUMENT...           exit status 0, nothing on standard error
 #   bad STATUS TEXT ARGUMENT...  that status, nothing on standard output, and one line on standard
 #                              error that begins with "attsvm VERB: " and contains TEXT
-#   says TEXT                  the last command's standard output contains TEXT
+#   says TEXT                  the last command's standard output contains TEXT, lines joined
+#   never TEXT                 and does not
 #   json PATH EXPECTED         the last command printed exactly one JSON object, with that at PATH
 #   near PATH EXPECTED ERROR   the same for a number, to a tolerance
 #   check WHAT COMMAND...      any other command that must succeed
@@ -53,9 +54,17 @@ bad() {
     grep -qF -- "$text" err || problem "the message does not say: $text"
 }
 
+# Text is wrapped: a sentence may go over several lines.
 says() {
     checks=$((checks + 1))
-    grep -qF -- "$1" out || problem "the output does not say: $1"
+    grep -qF -- "$1" out || tr '\n' ' ' <out | grep -qF -- "$1" ||
+        problem "the output does not say: $1"
+}
+
+never() {
+    checks=$((checks + 1))
+    tr '\n' ' ' <out | grep -qF -- "$1" && problem "the output says: $1"
+    return 0
 }
 
 json() {

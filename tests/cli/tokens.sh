@@ -50,6 +50,58 @@ check 'the same for any threads' cmp first out
 good tokens many.npz --enumerate --most 1000 --searches 4 --steps 50
 says 'The list may be incomplete'
 
+# soft margins and rank limits claimed local optimality where nothing separates
+arrays none.npz X:float64:2,2,1=1,0,0,1 Y:int8:2=1,-1 v:float64:1=1
+good tokens none.npz --problem p --json
+json status '"infeasible"'
+json locally_optimal false
+bad 2 'soft = 1' tokens none.npz --problem p --soft 1
+bad 2 'rank = 1' tokens none.npz --problem W --rank 1
+bad 2 'soft = 1' tokens none.npz --problem p --soft 1 --enumerate
+
+# Sentences: each where it holds, and not where it does not.
+good tokens none.npz --problem p
+says 'Nothing separates this selection from its rivals'
+never 'locally optimal:'
+never 'globally optimal'
+good tokens local.npz --problem p --select ids
+says 'every rival at the margin has a lower score, so descent that starts far out'
+says '1 of 1 selected tokens do not have the best score'
+never 'Nothing separates'
+never 'observed for'
+never 'A tie decided'
+never 'several minimisers'
+never 'without a proof'
+good tokens local.npz --problem p --select ids --norm l1
+says 'observed for the step rules of this norm'
+says 'This norm may have several minimisers'
+good tokens tied.npz --problem p --select ids
+says 'score exactly as much as the selected token. Whether descent leaves this direction is open'
+never 'so descent leaves'
+arrays worse.npz X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=.5,1 ids:int64:1=0
+good tokens worse.npz --problem p --select ids
+says 'or more, so descent leaves this direction'
+never 'is open'
+arrays best.npz X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=1,1
+good tokens best.npz --problem p
+says 'some sequence has two best tokens, and the first counts'
+says 'It is globally optimal'
+arrays one.npz X:float64:2,1,2=1,0,0,1 Y:int8:2=1,-1 v:float64:2=1,1
+good tokens one.npz --problem p
+says 'The selection has no rivals'
+never 'every rival at the margin'
+good tokens local.npz --problem p --enumerate
+says 'The list is complete: the SVMs of all 3 selections were solved'
+good tokens none.npz --problem p --enumerate
+says 'The list is complete: the SVMs of all 4 selections were solved'
+arrays row.npz X:float64:2,3,1=0,1,2,0,1,2 Y:int8:2=1,1 v:float64:1=1
+good tokens row.npz --problem p --enumerate
+says 'begin in one of 1 ways that nothing separates'
+never 'may be incomplete'
+good tokens many.npz --enumerate --most 1000 --searches 4 --steps 50
+never 'The list is complete'
+never 'ended without a proof'
+
 bad 2 'problem is p or W' tokens many.npz --problem v
 bad 2 'no flag' tokens many.npz --enumerat
 bad 2 'query token 5' tokens between.npz --problem W --query 5 --select ids

@@ -30,7 +30,24 @@ json conditions.equal_scores true
 json conditions.must '"local"'
 good verify far.npz --model p --init zero --iters 2000
 says 'best token of every sequence'
-says 'can stay there'
+says 'no point is stationary'
+never 'seen to reach'
+never 'descent leads to it'
+
+# ... and so may a start at 0: "from 0 descent was seen to reach them" was false
+arrays zero.npz X:float64:2,2,3=1,0,1,0,0,0,-3.6,1.744,.1,0,0,0 Y:int8:2=1,1 v:float64:3=0,0,1 \
+    W:float64:3,3=1,0,0,0,1,0,0,0,0
+good verify zero.npz --model p --init zero --iters 3000 --json
+json kind '"local"'
+json selected '[0,1]'
+json conditions.equal_scores true
+json conditions.unique_optimal true
+json conditions.feasible true
+json conditions.must '"local"'
+good verify zero.npz --model p --init zero --iters 3000
+says 'the selection is locally optimal, one that descent can end in'
+says 'even from 0'
+never 'best token of every sequence'
 
 # the same start, another score: a worse token for good
 arrays local.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,0 Y:int8:1=1 v:float64:3=0,0,1 \
@@ -83,6 +100,174 @@ json several.status '"optimal"'
 json several.kept 5
 near several.predictivity 0 0.05
 
+# Sentences: each where it holds, and not where it does not.
+w2=W:float64:2,2=1,0,0,0
+p_data() { arrays s.npz "$@"; }
+judge() { run verify s.npz --model p --iters 2000 "$@"; }
+
+# v = 0: "scores differ among the other tokens" was said of equal scores
+p_data X:float64:2,2,2=1,0,0,1,2,1,0,1 Y:int8:2=1,-1 v:float64:2=0,0
+judge
+says 'In every sequence all tokens have the same score'
+says 'Attention does not change the loss: no number of steps moves it'
+says 'Warning: the gradient is exactly 0'
+never 'Scores differ'
+never 'More steps'
+never 'the loss falls'
+judge --json
+json conditions.choices 0
+json conditions.must '"none"'
+
+# one token a sequence: "at every point the gradient gains" was said of a gradient that is 0
+p_data X:float64:2,1,2=1,0,0,1 Y:int8:2=1,-1 v:float64:2=1,2
+judge
+says 'In every sequence all tokens have the same score'
+never 'the loss falls'
+never 'degrees away'
+never 'nan'
+
+# two best tokens and a third: equal scores among the others, and no unique best token
+p_data X:float64:1,3,2=1,0,0,1,-1,-1 Y:int8:1=1 v:float64:2=1,1
+judge --init gauss:1
+says 'The conditions for one outcome do not all hold, some sequence has two best tokens'
+says 'Ties: some tokens have exactly equal scores'
+never 'Scores differ'
+never 'the path of growing norm'
+judge --init gauss:1 --json
+json conditions.equal_scores true
+json conditions.unique_optimal false
+
+# nothing separates the best tokens: "only the path of growing norm is sure to find them" was said
+p_data X:float64:2,2,1=1,0,0,1 Y:int8:2=1,-1 v:float64:1=1
+judge
+says 'nothing separates the best tokens'
+never 'the path of growing norm'
+never 'can be separated'
+never 'Scores differ'
+
+# scores differ, and the path finds the best tokens
+good verify local.npz --model p --init file --iters 2000
+says 'Scores differ among the other tokens: descent'
+says 'the path of growing norm leads to the best tokens'
+says 'Every selection can be separated.'
+says 'locally optimal, one that descent can end in'
+says 'degrees away'
+never 'has not decided'
+never 'Ties'
+never 'Exchangeable'
+never 'Warning'
+
+# a few steps: more may decide; an exact tie: they do not
+run verify local.npz --model p --init zero --iters 3
+says 'More steps may decide it.'
+arrays s.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:6=0,1,2,0,2,1 offsets:int64:3=0,3,6 \
+    Y:int8:2=1,1 v:float64:3=1,1,0
+judge --init zero
+says 'exactly the same logit'
+says 'Exchangeable words: 2, in 1 groups.'
+says '--init gauss:0.01'
+never 'More steps may'
+judge --init zero --json
+json exchangeable '{"groups":1,"words":2}'
+judge --init gauss:0.01
+never 'Exchangeable'
+never 'has not decided'
+judge --init zero --step coordinate
+never 'Exchangeable'
+good verify local.npz --model p --init file --iters 2000 --json
+json exchangeable null
+
+# keys that are equal with another score: no step helps
+p_data X:float64:1,2,2=1,0,1,1 Y:int8:1=1 v:float64:2=0,1 $w2
+judge
+says 'no number of steps puts all attention on them'
+never 'More steps may'
+
+# a better rival near by, or one that is exactly as good
+p_data X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=.5,1 $w2 init_p:float64:2=20,0
+run verify s.npz --model p --init file --iters 1
+says 'not locally optimal, and more steps should move it'
+never 'exactly as much'
+p_data X:float64:2,2,2=0,1,1,0,0,0,1,1 Y:int8:2=1,1 v:float64:2=1,1 $w2 init_p:float64:2=20,0
+run verify s.npz --model p --init file --iters 1
+says 'they score exactly as much, and whether descent stays is open'
+never 'should move it'
+
+# rules: a claim for all but adam
+never 'There is no claim'
+good verify small.npz --model W --step adam --iters 40000
+says 'There is no claim about the direction that the step rule adam leads to'
+says 'there is no prediction for the step rule'
+
+# queries: every selection, where queries are few enough and d large enough for the rivals of each
+good verify small.npz --model W --iters 3000
+says 'Every selection can be separated if the tokens are in general position.'
+x=1,.2,-.3,1,.7,-.6,-1,.4,.5,.9,.1,-.8,.3,.3,-.2,-1,.8,-.1
+for second in 1,2 2,1; do
+    arrays shared.npz X:float64:3,3,2=$x Y:int8:3=1,-1,1 v:float64:2=1,.5 \
+        Z:float64:3,2=1,2,$second,1,2
+    run verify shared.npz --model W --iters 300 --json
+    json conditions.wide false
+    [ $second = 1,2 ] && json conditions.queries 1 && json conditions.rivals 6
+    [ $second = 2,1 ] && json conditions.queries 2 && json conditions.rivals 4
+    run verify shared.npz --model W --iters 300
+    never 'can be separated if'
+done
+
+# head and prompt: tight, relaxed, no p, no head
+good verify joint.npz --model vp --init file --iters 1000
+says '2 of 3 sequences are at the margin of the head'
+never 'nan'
+arrays joint.npz X:float64:3,2,2=0,0,1,1,0,0,1,-1,0,0,.5,1 Y:int8:3=1,-1,1 \
+    init_p:float64:2=0,-1 init_v:float64:2=-1,0
+good verify joint.npz --model vp --init file --iters 1000
+says 'every sequence is at the margin of the head'
+says 'nothing found speaks against the assumption'
+good verify joint.npz --model vp --init file --iters 1000 --samples 0 --descent 0
+never 'the assumption does not hold'
+p_data X:float64:1,2,2=1,0,1,1 Y:int8:1=1 $w2
+run verify s.npz --model vp --iters 500 --init gauss:1
+says 'no p was found that separates them from their rivals'
+never 'nan'
+p_data X:float64:2,2,2=1,0,0,1,1,0,0,1 Y:int8:2=1,-1
+run verify s.npz --model vp --iters 500 --init gauss:1
+says 'nothing is proved about where it leads'
+says 'No head separates the selected tokens by label'
+run verify several.npz --model W --head concave:1 --lr 0.01 --iters 2000
+says 'With this head attention may keep several tokens'
+says 'with this head attention may also stay on several tokens'
+
 bad 2 'step' verify small.npz --model W --step nowhere
 bad 2 'nothing.npz' verify nothing.npz
+
+# train: the same notes, the norm that theory/predict knows, and copies counted where it says so
+good train local.npz --model p --init zero --iters 50
+never 'Exchangeable'
+arrays s.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:6=0,1,2,0,2,1 offsets:int64:3=0,3,6 \
+    Y:int8:2=1,1 v:float64:3=1,1,0
+good train s.npz --model p --init zero --iters 50
+says 'Exchangeable words: 2, in 1 groups.'
+good train s.npz --model p --init zero --iters 50 --json
+json exchangeable '{"groups":1,"words":2}'
+for tiny in 1e-110 1e-60; do
+    arrays s.npz X:float64:1,2,2=$tiny,0,0,$tiny Y:int8:1=1 v:float64:2=$tiny,0 \
+        Z:float64:1,2=$tiny,$tiny
+    good train s.npz --model W --iters 50
+    if [ $tiny = 1e-110 ]; then
+        says 'so small that their products, about 1e-440, leave the range of doubles'
+        never 'direction to expect'
+    else
+        never 'Warning'
+        says 'direction to expect is that of the fro-norm SVM'
+    fi
+    good train s.npz --model W --iters 50 --json
+    [ $tiny = 1e-110 ] && json zero_gradient true
+    [ $tiny = 1e-60 ] && json zero_gradient false
+done
+arrays s.npz X:float64:1,4,2=1,0,1,0,1,0,1,0 Y:int8:1=1 v:float64:2=1,0
+good train s.npz --model p --iters 50
+says 'at least 1 on the selected token and its copies'
+says 'effective number of tokens 4, each copy counted'
+good train small.npz --model vpW --step sign --iters 5 --json
+json predicted_norm '""'
 finish

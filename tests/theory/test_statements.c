@@ -84,7 +84,7 @@ static attsvm_verdict judge(attsvm_train *run, const attsvm_svm_settings *svm)
     return v;
 }
 
-/* One sequence: from any start.  Several: from 0, as the next test shows. */
+/* One sequence: from any start.  Several: from 0 with these data; the next tests show others. */
 static void statement_1_equal_scores_lead_to_the_optimum(void **state)
 {
     (void)state;
@@ -155,6 +155,49 @@ static void statement_1_does_not_hold_from_every_start(void **state)
         assert_true(verdict.optimality.local);
         if (!runs[k].global)
             assert_true(fabs(run->theta[1]) < 0.02 && run->theta[0] > 5);
+        attsvm_train_free(run);
+    }
+    attsvm_data_free(data);
+}
+
+/*
+ * Nor from 0.  Keys and scores:
+ *
+ *   sequence 0   (1,0) of score 1, (0,0) of 0         margin of the best token   p_1
+ *   sequence 1   (-3.6,1.744) of score .1, (0,0) of 0                            1.744 p_2 - 3.6
+ * p_1
+ *
+ * At 0 sequence 0 pulls ten times as hard, and p_1 grows; then sequence 1 has the wrong token, a
+ * locally optimal selection.
+ */
+static void statement_1_does_not_hold_from_zero(void **state)
+{
+    (void)state;
+    static const double X[12] = { 1, 0, 1, 0, 0, 0, -3.6, 1.744, .1, 0, 0, 0 }, Y[2] = { 1, 1 };
+    static const double v[3] = { 0, 0, 1 }, W[9] = { 1, 0, 0, 0, 1 };
+    static const struct {
+        const char *step;
+        double lr;
+    } runs[] = { { "ngd", 0.1 }, { "ngd", 0.001 }, { "gd", 1 }, { "gd", 0.01 } };
+    attsvm_named_array arrays[] = {
+        { "X", { X, { 2, 2, 3 }, 3, ATTSVM_F64 } },
+        { "Y", { Y, { 2 }, 1, ATTSVM_F64 } },
+        { "v", { v, { 3 }, 1, ATTSVM_F64 } },
+        { "W", { W, { 3, 3 }, 2, ATTSVM_F64 } },
+    };
+    attsvm_data *data;
+    attsvm_error err;
+    assert_ok(attsvm_data_create(&data, arrays, 4, NULL, &err), err);
+    for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+        attsvm_conditions c;
+        attsvm_train *run =
+            create(data, (options){ ATTSVM_MODEL_P, runs[k].step, "zero", runs[k].lr, 100000, 0 });
+        attsvm_verdict verdict = judge(run, NULL);
+        assert_ok(attsvm_conditions_of_run(&c, run, &err), err);
+        assert_true(c.equal_scores && c.unique_optimal && c.feasible);
+        assert_int_equal(run->m->selected[0], 0);
+        assert_int_equal(run->m->selected[1], 1);
+        assert_true(verdict.optimality.local && !verdict.optimality.global);
         attsvm_train_free(run);
     }
     attsvm_data_free(data);
@@ -403,6 +446,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statement_1_equal_scores_lead_to_the_optimum),
         cmocka_unit_test(statement_1_does_not_hold_from_every_start),
+        cmocka_unit_test(statement_1_does_not_hold_from_zero),
         cmocka_unit_test(statements_2_and_3_descent_stays_at_locally_optimal_directions_only),
         cmocka_unit_test(statement_6_parametrisation_decides_the_norm),
         cmocka_unit_test(statement_8_assumption_b_on_the_tight_example),

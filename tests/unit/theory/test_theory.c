@@ -3,6 +3,8 @@
 
 #include "theory/theory.h"
 
+#include <string.h>
+
 /* One sequence of three tokens in the plane, head e3; see theory 7, mm-single-local. */
 static attsvm_data *single(double third)
 {
@@ -130,9 +132,136 @@ static void predicted_norms(void **state)
     }
 }
 
+/*
+ * Four words in two sequences, "a b c c" and "a b d c": a and b occur equally often in both.  Words
+ * are unit vectors, as a table or as tokens of their own.
+ */
+static attsvm_data *words(bool table, const double *v, const double *init_p)
+{
+    static const double E[16] = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 };
+    static const int32_t tokens[8] = { 0, 1, 2, 2, 0, 1, 3, 2 };
+    static const int64_t offsets[3] = { 0, 4, 8 };
+    static const double Y[2] = { 1, -1 }, V[8] = { 1, 1, 0, 2, 3, 3, 4, 5 };
+    static double X[32];
+    for (int k = 0; k < 32; k++)
+        X[k] = E[4 * tokens[k / 4] + k % 4];
+    attsvm_named_array arrays[8] = {
+        { "Y", { Y, { 2 }, 1, ATTSVM_F64 } },
+        { "V", { V, { 2, 4 }, 2, ATTSVM_F64 } },
+    };
+    int64_t count = 2;
+    if (table) {
+        arrays[count++] = (attsvm_named_array){ "E", { E, { 4, 4 }, 2, ATTSVM_F64 } };
+        arrays[count++] = (attsvm_named_array){ "tokens", { tokens, { 8 }, 1, ATTSVM_I32 } };
+        arrays[count++] = (attsvm_named_array){ "offsets", { offsets, { 3 }, 1, ATTSVM_I64 } };
+    } else {
+        arrays[count++] = (attsvm_named_array){ "X", { X, { 2, 4, 4 }, 3, ATTSVM_F64 } };
+    }
+    if (v)
+        arrays[count++] = (attsvm_named_array){ "v", { v, { 4 }, 1, ATTSVM_F64 } };
+    if (init_p)
+        arrays[count++] = (attsvm_named_array){ "init_p", { init_p, { 4 }, 1, ATTSVM_F64 } };
+    attsvm_data *data;
+    attsvm_error err;
+    assert_ok(attsvm_data_create(&data, arrays, count, NULL, &err), err);
+    return data;
+}
+
+static attsvm_exchangeable exchangeable_of(attsvm_data *data, attsvm_train_settings settings)
+{
+    attsvm_exchangeable out;
+    attsvm_train *run;
+    attsvm_error err;
+    assert_ok(attsvm_train_create(&run, data, &settings, NULL, NULL, &err), err);
+    assert_ok(attsvm_exchangeable_compute(&out, run, &err), err);
+    attsvm_train_free(run);
+    attsvm_data_free(data);
+    return out;
+}
+
+static void words_that_descent_cannot_separate_went_unsaid(void **state)
+{
+    (void)state;
+    static const double alike[4] = { 1, 1, .5, 2 }, unlike[4] = { 1, 2, .5, 2 };
+    static const struct {
+        attsvm_model model;
+        const char *init, *step, *query, *head;
+        bool table;
+        const double *v, *init_p;
+        int64_t groups;
+    } cases[] = {
+        { ATTSVM_MODEL_P, "zero", "ngd", "", "linear", true, alike, NULL, 1 },
+        { ATTSVM_MODEL_P, "zero", "gd", "", "linear", false, alike, NULL, 1 },
+        { ATTSVM_MODEL_P, "zero", "ngd", "", "concave:1", true, alike, NULL, 1 },
+        { ATTSVM_MODEL_P, "zero", "ngd", "", "linear", true, unlike, NULL, 0 },
+        { ATTSVM_MODEL_P, "gauss:0.01", "ngd", "", "linear", true, alike, NULL, 0 },
+        { ATTSVM_MODEL_P, "zero", "coordinate", "", "linear", true, alike, NULL, 0 },
+        { ATTSVM_MODEL_P, "file", "sign", "", "linear", true, alike, alike, 1 },
+        { ATTSVM_MODEL_P, "file", "sign", "", "linear", true, alike, unlike, 0 },
+        { ATTSVM_MODEL_VP, "zero", "ngd", "", "linear", true, NULL, NULL, 1 },
+        { ATTSVM_MODEL_VP, "zero", "ngd", "", "linear", true, unlike, NULL, 0 },
+        { ATTSVM_MODEL_W, "zero", "ngd", "3", "linear", true, alike, NULL, 1 },
+        { ATTSVM_MODEL_W, "zero", "ngd", "0", "linear", true, alike, NULL, 0 },
+        { ATTSVM_MODEL_W, "zero", "ngd", "1", "linear", false, alike, NULL, 0 },
+        { ATTSVM_MODEL_W, "zero", "spectral", "last", "linear", true, alike, NULL, 1 },
+        { ATTSVM_MODEL_W, "zero", "ngd", "all", "linear", true, alike, NULL, 0 },
+        { ATTSVM_MODEL_W, "zero", "ngd", "causal", "linear", true, alike, NULL, 0 },
+        { ATTSVM_MODEL_KQ, "uniform:0.5", "ngd", "3", "linear", true, alike, NULL, 0 },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        attsvm_train_settings s;
+        attsvm_train_settings_init(&s);
+        s.model = (int32_t)cases[k].model;
+        s.init = cases[k].init;
+        s.step = cases[k].step;
+        s.query = cases[k].query;
+        s.head = cases[k].head;
+        attsvm_exchangeable found =
+            exchangeable_of(words(cases[k].table, cases[k].v, cases[k].init_p), s);
+        assert_int_equal(found.groups, cases[k].groups);
+        assert_int_equal(found.words, 2 * cases[k].groups);
+        assert_int_equal(found.onehot, strcmp(s.step, "coordinate") != 0);
+    }
+    /* a ReLU head: columns of V */
+    attsvm_train_settings s;
+    attsvm_train_settings_init(&s);
+    s.model = ATTSVM_MODEL_P;
+    s.init = "zero";
+    s.head = "relu";
+    assert_int_equal(exchangeable_of(words(true, NULL, NULL), s).groups, 1);
+    /* tokens that are no words */
+    s.head = "linear";
+    assert_false(exchangeable_of(single(0), s).onehot);
+}
+
+/* Exact descent keeps them tied: what the report says, seen over 500 steps. */
+static void exchangeable_words_stay_tied(void **state)
+{
+    (void)state;
+    static const double alike[4] = { 1, 1, .5, 2 };
+    attsvm_data *data = words(true, alike, NULL);
+    attsvm_train_settings s;
+    attsvm_train *run;
+    attsvm_error err;
+    attsvm_train_settings_init(&s);
+    s.model = ATTSVM_MODEL_P;
+    s.step = "gd";
+    s.init = "zero";
+    s.iters = 500;
+    assert_ok(attsvm_train_create(&run, data, &s, NULL, NULL, &err), err);
+    assert_ok(attsvm_train_run(run, NULL, NULL, &err), err);
+    const double *p = attsvm_train_find(run, "p")->data;
+    assert_double_equal(p[0], p[1], 1e-12);
+    assert_true(fabs(p[0] - p[2]) > 0.1 && fabs(p[0] - p[3]) > 0.1);
+    attsvm_train_free(run);
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_that_descent_cannot_separate_went_unsaid),
+        cmocka_unit_test(exchangeable_words_stay_tied),
         cmocka_unit_test(scores_and_ties),
         cmocka_unit_test(a_worse_token_is_locally_optimal),
         cmocka_unit_test(predicted_norms),
