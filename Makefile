@@ -19,16 +19,20 @@ build = @[ $(2)/build.ninja -nt CMakePresets.json ] || { cmake --preset $(1) && 
 ninja = ninja -j$(JOBS) -C
 
 .NOTPARALLEL: # ninja runs things side by side; two ninjas in one directory would collide
-.PHONY: all test check demo mpi bench install fuzz format lint docs coverage clean help
+.PHONY: all test test-all check demo mpi bench install fuzz format lint docs coverage clean help
 
 all: ## build everything into build/ (the command is build/attsvm)
 	$(call setup,build)
 	$(call build,release,build)
 	@$(ninja) build
 
-test: ## all builds, tests and checks; ends with "N passed, N failed"
-	$(call setup,build test docs mpi)
+test: ## the tests for every change, in minutes; ends with "N passed, N failed"
+	$(call setup,build test docs)
 	@JOBS=$(JOBS) tools/test
+
+test-all: ## the rest: other builds, sanitizers on everything, long tests, analysis
+	$(call setup,build test docs mpi analysis)
+	@JOBS=$(JOBS) tools/test all
 
 check: ## build and test one room, ROOM=svm for example, in seconds
 	$(call setup,build)
@@ -69,7 +73,7 @@ format: ## clang-format all C files in place
 	@tools/lint --format
 
 lint: ## clang-format, clang-tidy, cppcheck and the order of folders, without changing a file
-	$(call setup,build test)
+	$(call setup,build test analysis)
 	@JOBS=$(JOBS) tools/lint
 
 docs: all ## make the generated parts of docs/ anew
@@ -86,5 +90,5 @@ clean: ## remove everything that was built
 	rm -rf build build-*/
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 	@sed -n 's/^#   \(.*\)/\1/p' Makefile

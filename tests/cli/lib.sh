@@ -8,14 +8,16 @@
 #   json PATH EXPECTED         the last command printed exactly one JSON object, with that at PATH
 #   near PATH EXPECTED ERROR   the same for a number, to a tolerance
 #   check WHAT COMMAND...      any other command that must succeed
+#   long_or_short MANY FEW     prints the first in `make test-all`, which sets ATTSVM_LONG, else the other
 #
+# ATTSVM_TEST_KERNELS names the kernel set that all commands run with.
 # Each test works in a directory of its own, $work.
 set -u
 attsvm=$1 helper=$2 source=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-checks=0 failures=0 last=''
+checks=0 failures=0 last='' kernels=${ATTSVM_TEST_KERNELS:+--kernels $ATTSVM_TEST_KERNELS}
 # tests that ask for too much memory want to be told so under ASan, as they are without it
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=${LEAKS:-1}
 
@@ -30,8 +32,12 @@ problem() {
 run() {
     last="attsvm $*"
     checks=$((checks + 1))
-    "$attsvm" "$@" >out 2>err </dev/null
+    "$attsvm" "$@" $kernels >out 2>err </dev/null
     status=$?
+}
+
+long_or_short() {
+    if [ -n "${ATTSVM_LONG-}" ]; then echo "$1"; else echo "$2"; fi
 }
 
 good() {

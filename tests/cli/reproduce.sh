@@ -46,11 +46,12 @@ bad 2 '--disturb 2' reproduce rates --disturb 2 -o never
 
 # the runs that are done side by side, too
 random='ts-local ts-rank ts-multitoken ts-global md-corr'
-for threads in 1 2 3; do
+others=$(long_or_short "2 3" 3)
+for threads in 1 $others; do
     good reproduce $random --runs 2 --threads $threads -o threads-$threads -q
 done
 for id in $random; do
-    for threads in 2 3; do
+    for threads in $others; do
         check "$id: same arrays with $threads threads" cmp threads-1/$id.npz threads-$threads/$id.npz
     done
 done
@@ -69,7 +70,7 @@ bad 2 'is not what' reproduce mm-single-local --redraw -o again
 bad 2 'was not written by attsvm reproduce' reproduce rates --redraw -o again
 
 # ------------------------------------------------------------------- checks of key numbers
-good reproduce --all --runs 5 --check -q -o all
+good reproduce --all --runs "$(long_or_short 5 2)" --check -q -o all
 good reproduce mm-single-local --check --json -o all
 json mm-single-local.failed 0
 json mm-single-local.numbers.second_token 2.0

@@ -221,7 +221,8 @@ static void descent_ends_in_an_enumerated_selection(void **state)
 {
     (void)state;
     int inside = 0;
-    for (int64_t k = 0; k < SETS; k++) {
+    int64_t sets = long_or_short(SETS, 2);
+    for (int64_t k = 0; k < sets; k++) {
         attsvm_data *data = ragged(ATTSVM_SPHERE, 5, 6, 8, 300 + k);
         attsvm_train_settings settings;
         attsvm_svm_settings svm;
@@ -262,8 +263,8 @@ static void descent_ends_in_an_enumerated_selection(void **state)
         attsvm_scores_free(scores);
         attsvm_data_free(data);
     }
-    print_message("%d of %d runs end in an enumerated selection\n", inside, SETS * STARTS);
-    assert_true(inside >= 98);
+    print_message("%d of %d runs end in an enumerated selection\n", inside, (int)sets * STARTS);
+    assert_true(inside * 100 >= 98 * sets * STARTS);
 }
 
 int main(void)

@@ -16,6 +16,12 @@
 
 #define BASE_LONG_NAMES /* `fail` is cmocka's here; ours is base_fail */
 
+/* Tests of many runs do all of them in `make test-all`, which sets ATTSVM_LONG; else a few. */
+static inline int64_t long_or_short(int64_t many, int64_t few)
+{
+    return getenv("ATTSVM_LONG") ? many : few;
+}
+
 /* |a - b| <= tolerance; the cmocka of Debian 12 does not have it yet. */
 #ifndef assert_double_equal
 #define assert_double_equal(a, b, tolerance)                                                       \

@@ -295,9 +295,10 @@ static void threads_find_the_same_rows(void **state)
 static void many_rows_tight_at_once(void **state)
 {
     (void)state;
-    enum { n = 1200, T = 2, d = 8, M = 3 };
-    static double X[n * T * d], Z[n * M * d];
-    static int64_t alpha[n * M];
+    enum { most = 1200, T = 2, d = 8, M = 3 };
+    static double X[most * T * d], Z[most * M * d];
+    static int64_t alpha[most * M];
+    int64_t n = long_or_short(most, 300);
     base_random r = base_random_stream(14, 0);
     for (int64_t k = 0; k < n * T * d; k++) {
         X[k] = nearbyint(2 * base_random_gauss(&r)) / 2;

@@ -241,7 +241,7 @@ static void theory_6_2_local_path_in_a_cone_leads_to_the_local_svm(void **state)
 static void points_of_a_path_are_global_minima_in_the_plane(void **state)
 {
     (void)state;
-    for (int64_t seed = 1; seed <= 6; seed++) {
+    for (int64_t seed = 1; seed <= long_or_short(6, 1); seed++) {
         attsvm_data *data = generated(ATTSVM_GAUSS, 5, 4, 2, .queries = 1, .seed = seed);
         attsvm_path *path = follow(data, NULL, (setting[]){ { "radii", "0.1:10:5" }, { 0 } });
         model_options options = { ATTSVM_MODEL_P, "logistic", "linear", "", 0, 1, NULL, NULL };
