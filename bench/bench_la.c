@@ -79,7 +79,6 @@ static void *allocate(size_t bytes)
 
 enum { EXP_COUNT = 2048 };
 static double exp_in[EXP_COUNT], exp_out[EXP_COUNT];
-static float expf_in[EXP_COUNT], expf_out[EXP_COUNT];
 
 static void exp_libm(void *context)
 {
@@ -88,36 +87,20 @@ static void exp_libm(void *context)
         exp_out[i] = exp(exp_in[i]);
 }
 
-static void expf_libm(void *context)
-{
-    (void)context;
-    for (int i = 0; i < EXP_COUNT; i++)
-        expf_out[i] = expf(expf_in[i]);
-}
-
 static void exp_kernel(void *context)
 {
     ((const la_kernels *)context)->exp(exp_in, exp_out, EXP_COUNT);
 }
 
-static void expf_kernel(void *context)
-{
-    ((const la_kernels *)context)->expf(expf_in, expf_out, EXP_COUNT);
-}
-
 static void bench_exp(void)
 {
     base_random random = base_random_stream(1, 0);
-    for (int i = 0; i < EXP_COUNT; i++) {
+    for (int i = 0; i < EXP_COUNT; i++)
         exp_in[i] = -20 * base_random_uniform(&random); /* as in a softmax */
-        expf_in[i] = (float)exp_in[i];
-    }
     void *kernels = (void *)la_active();
     const double each = 1e9 / EXP_COUNT;
     report("exp", "double, libm", EXP_COUNT, seconds_of(exp_libm, NULL) * each, "ns");
     report("exp", "double, kernel", EXP_COUNT, seconds_of(exp_kernel, kernels) * each, "ns");
-    report("exp", "float, libm", EXP_COUNT, seconds_of(expf_libm, NULL) * each, "ns");
-    report("exp", "float, kernel", EXP_COUNT, seconds_of(expf_kernel, kernels) * each, "ns");
 }
 
 /* ------------------------------------------------------------------------ rows */

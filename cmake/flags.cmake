@@ -28,7 +28,7 @@ add_library(attsvm_flags INTERFACE)
 target_link_libraries(attsvm_flags INTERFACE attsvm_instruments)
 target_include_directories(attsvm_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
                            ${PROJECT_SOURCE_DIR}/src)
-# No contraction outside the kernels: what is written is what is computed, on every platform.
+# No contraction: what is written is what is computed, by every compiler and on every processor.
 target_compile_options(attsvm_flags INTERFACE ${attsvm_warnings} -ffp-contract=off -fno-math-errno)
 target_compile_definitions(attsvm_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
                            _GNU_SOURCE _FILE_OFFSET_BITS=64)
@@ -40,19 +40,20 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ATTSVM_PLAIN)
     target_compile_definitions(attsvm_flags INTERFACE ATTSVM_X86)
 endif()
 
-# src/la/kernels_*.c hold one and the same source, compiled for several instruction sets.
-macro(attsvm_kernel_flags)
-    set_source_files_properties(src/la/kernels_baseline.c PROPERTIES COMPILE_OPTIONS
-                                "-ffp-contract=fast")
-    if(attsvm_x86)
-        set_source_files_properties(src/la/kernels_avx2.c PROPERTIES COMPILE_OPTIONS
-                                    "-mavx2;-mfma;-mf16c;-ffp-contract=fast")
-        set_source_files_properties(src/la/kernels_avx512.c PROPERTIES COMPILE_OPTIONS
-            "-mavx512f;-mavx512dq;-mavx512vl;-mavx512bw;-mfma;-mf16c;-ffp-contract=fast")
-        set_source_files_properties(src/la/exact_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
-        set_source_files_properties(src/la/exact_avx512.c PROPERTIES COMPILE_OPTIONS
-                                    "-mavx512f;-mavx512dq;-mavx512vl;-mavx512bw;-mfma")
-    else()
-        list(FILTER library_sources EXCLUDE REGEX "(kernels|exact)_avx[0-9]+\\.c$")
-    endif()
-endmacro()
+# src/la/kernels/kernels.c is compiled once for each instruction set.  The objects are listed in
+# attsvm_kernel_objects.
+function(attsvm_kernel_set name vector_bytes)
+    add_library(attsvm_kernels_${name} OBJECT src/la/kernels/kernels.c)
+    target_link_libraries(attsvm_kernels_${name} PRIVATE attsvm_flags)
+    target_compile_definitions(attsvm_kernels_${name} PRIVATE KERNELS=la_${name} NAME="${name}"
+                               VECTOR_BYTES=${vector_bytes})
+    target_compile_options(attsvm_kernels_${name} PRIVATE ${ARGN})
+    set(attsvm_kernel_objects ${attsvm_kernel_objects} $<TARGET_OBJECTS:attsvm_kernels_${name}>
+        PARENT_SCOPE)
+endfunction()
+
+attsvm_kernel_set(baseline 16)
+if(attsvm_x86)
+    attsvm_kernel_set(avx2 32 -mavx2 -mfma -mf16c)
+    attsvm_kernel_set(avx512 64 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma -mf16c)
+endif()

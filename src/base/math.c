@@ -40,54 +40,44 @@ static dd square_of(double x)
 
 /* ------------------------------------------------------------------------- exp */
 
-static const double per_ln2 = 0x1.71547652b82fep+0;
-static const double ln2_high = 0x1.62e42fefa38p-1; /* 42 bits: n ln2_high is exact */
-static const double ln2_low = 0x1.ef35793c7673p-45;
-
-/* exp(r) = 1 + r + r^2 q(r), |r| <= ln(2)/2: the polynomial of the vector kernels (la/kernels). */
-static double exp_q(double r, double r2)
-{
-    double r4 = r2 * r2, r8 = r4 * r4;
-    double q01 = 0.5 + r * 0x1.555555555555dp-3;
-    double q23 = 0x1.555555555556fp-5 + r * 0x1.111111110e30fp-7;
-    double q45 = 0x1.6c16c16c07df0p-10 + r * 0x1.a01a01b7032eap-13;
-    double q67 = 0x1.a01a01fcbbba1p-16 + r * 0x1.71dde78ee7abbp-19;
-    double q89 = 0x1.27e40b8cebb92p-22 + r * 0x1.af7a71d8393c9p-26;
-    double q03 = q01 + r2 * q23, q47 = q45 + r2 * q67;
-    return q03 + r4 * q47 + r8 * (q89 + r2 * 0x1.20d1ccfc0e018p-29);
-}
+typedef double doubles;
+typedef uint64_t long_words;
+#define INLINE     static inline
+#define DOUBLES_OF of_bits
+#define WORDS_OF   bits_of
+#include "base/exp.h"
 
 /* x = n ln 2 + r + c, n integer, |r| <= ln(2)/2, c what rounding r lost. */
 typedef struct reduced {
     double n, r, c, shifted;
 } reduced;
 
-static const double exp_shift = 0x1.8p52 + 2 * 1023; /* leaves n + 2 * 1023 in the low bits */
-
 static reduced exp_reduce(double x)
 {
-    double shifted = x * per_ln2 + exp_shift, n = shifted - exp_shift;
-    double s = x - n * ln2_high, r = s - n * ln2_low;
-    return (reduced){ n, r, (s - r) - n * ln2_low, shifted };
+    double shifted = x * exp_per_ln2 + exp_shift, n = shifted - exp_shift;
+    double s = x - n * exp_ln2_high, r = s - n * exp_ln2_low;
+    return (reduced){ n, r, (s - r) - n * exp_ln2_low, shifted };
 }
 
-/* exp(x + low), low far below x: 2^n in two factors, so that subnormals are rounded once. */
+static double clamped(double x)
+{
+    return x < exp_lowest ? exp_lowest : x > exp_highest ? exp_highest : x;
+}
+
+/* exp(x + low), low far below x: exp(r + c + low) = exp(r) (1 + c + low). */
 static double exp_sum(double x, double low)
 {
-    x = x < -746 ? -746 : x > 710 ? 710 : x;
-    reduced a = exp_reduce(x);
-    double r2 = a.r * a.r, h = 1.0 + a.r, l = (1.0 - h) + a.r;
-    double q = r2 * exp_q(a.r, r2), y = h + (l + (q + a.c + low * (h + q)));
-    uint64_t both = bits_of(a.shifted), first = both >> 1, second = both - first;
-    return y * of_bits(first << 52) * of_bits(second << 52);
+    reduced a = exp_reduce(clamped(x));
+    double r2 = a.r * a.r, power = 1.0 + a.r + r2 * exp_q(a.r, r2);
+    return exp_of_parts(a.shifted, a.r, a.c + low * power);
 }
 
 double base_exp(double x)
 {
-    return exp_sum(x, 0);
+    return exp_in_range(clamped(x));
 }
 
-/* (exp(r) - 1 - r - r^2/2) / r^3 with the same coefficients. */
+/* (exp(r) - 1 - r - r^2/2) / r^3: minimax, with relative accuracy near 0. */
 static double expm1_q(double r, double r2)
 {
     double r4 = r2 * r2;
@@ -210,7 +200,7 @@ static double log_p(double r)
  *
  *   x = 2^k z,  r = (z + e 2^-k) c - 1,  log = k ln 2 - log c + r - r^2/2 + r^3 p(r)
  *
- * c has 9 bits and z is split, so that both products are exact; so is k ln2_high + high.
+ * c has 9 bits and z is split, so that both products are exact; so is k exp_ln2_high + high.
  */
 static dd log_sum(double x, double e)
 {
@@ -222,9 +212,9 @@ static dd log_sum(double x, double e)
     dd r = base_dd_sum(z_high * c - 1, (z - z_high) * c);
     r = base_dd_sum(r.hi, r.lo + (e == 0 ? 0 : ldexp(e, (int)-k) * c));
     dd square = square_of(r.hi);
-    dd a = base_dd_sum((double)k * ln2_high + log_table[i].high, r.hi);
+    dd a = base_dd_sum((double)k * exp_ln2_high + log_table[i].high, r.hi);
     dd b = base_dd_sum(a.hi, -0.5 * square.hi);
-    double low = (double)k * ln2_low + log_table[i].low;
+    double low = (double)k * exp_ln2_low + log_table[i].low;
     low += r.hi * (r.hi * r.hi) * log_p(r.hi);
     low += (a.lo + b.lo) + (r.lo * (1 - r.hi) - 0.5 * square.lo);
     return base_dd_sum(b.hi, low);
@@ -243,8 +233,8 @@ static dd log_of(double x)
 {
     if (x >= least_normal)
         return log_sum(x, 0);
-    dd a = log_sum(x * two54, 0), b = base_dd_sum(a.hi, -54 * ln2_high);
-    return base_dd_sum(b.hi, b.lo + (a.lo - 54 * ln2_low));
+    dd a = log_sum(x * two54, 0), b = base_dd_sum(a.hi, -54 * exp_ln2_high);
+    return base_dd_sum(b.hi, b.lo + (a.lo - 54 * exp_ln2_low));
 }
 
 double base_log(double x)

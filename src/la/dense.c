@@ -10,16 +10,17 @@
 #include <limits.h>
 
 /*
- * Up to these sizes our loops are at least as fast; `bench_la dense` measures them (here: AVX2
- * kernels, OpenBLAS 0.3.21 with threads, square matrices).
+ * Up to these sizes our own loops are used: where they are as fast (`bench_la dense` measures
+ * them), and wherever d is at most 64, because the bits of BLAS follow the processor.
  */
 enum {
-    GEMV_OWN = 512 * 512,    /* m n                                       */
-    GEMM_OWN = 16 * 16 * 16, /* m n k, with k at most GEMM_OWN_INNER:     */
-    GEMM_OWN_INNER = 64,     /* beyond it the loops are not vectors       */
-    SYRK_OWN = 32 * 32 * 32, /* n n k                                     */
-    TRSV_OWN = 256,          /* n                                         */
-    CHOLESKY_OWN = 96,       /* n                                         */
+    GEMV_OWN = 512 * 512,         /* m n                                            */
+    GEMM_OWN = 64,                /* two of m, n, k                                 */
+    SYRK_OWN = 64,                /* n                                              */
+    SYRK_OWN_WORK = 32 * 32 * 32, /* or n n k                               */
+    TRSV_OWN = 256,               /* n                                              */
+    TRSM_OWN = 96,                /* n                                              */
+    CHOLESKY_OWN = 96,            /* n                                              */
 };
 
 /* At least one, and no more than BLAS's int can say. */
@@ -48,7 +49,7 @@ void la_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
              int64_t ldc)
 {
     const bool beyond = !fits(m, n, k) || !fits(lda, ldb, ldc);
-    if (beyond || (k <= GEMM_OWN_INNER && m <= GEMM_OWN / n / k))
+    if (beyond || (m <= GEMM_OWN) + (n <= GEMM_OWN) + (k <= GEMM_OWN) >= 2)
         la_active()->gemm(transpose_a, transpose_b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     else
         cblas_dgemm(CblasRowMajor, op(transpose_a), op(transpose_b), (int)m, (int)n, (int)k, alpha,
@@ -58,7 +59,7 @@ void la_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
 void la_syrk(bool transpose, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
              double beta, double *C, int64_t ldc)
 {
-    if (!fits(n, k, lda) || !fits(ldc, 1, 1) || n <= SYRK_OWN / n / k)
+    if (!fits(n, k, lda) || !fits(ldc, 1, 1) || n <= SYRK_OWN || n <= SYRK_OWN_WORK / n / k)
         la_active()->syrk(transpose, n, k, alpha, A, lda, beta, C, ldc);
     else
         cblas_dsyrk(CblasRowMajor, CblasLower, op(transpose), (int)n, (int)k, alpha, A, (int)lda,
@@ -72,6 +73,16 @@ void la_trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double *x)
     else
         cblas_dtrsv(CblasRowMajor, CblasLower, op(transpose), CblasNonUnit, (int)n, L, (int)ldl, x,
                     1);
+}
+
+void la_trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl, double *B,
+             int64_t ldb)
+{
+    if (n <= TRSM_OWN || !fits(n, columns, ldl) || !fits(ldb, 1, 1))
+        la_active()->trsm(transpose, n, columns, L, ldl, B, ldb);
+    else
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, op(transpose), CblasNonUnit, (int)n,
+                    (int)columns, 1.0, L, (int)ldl, B, (int)ldb);
 }
 
 /*

@@ -27,14 +27,6 @@ int64_t la_cholesky_invert(int64_t n, double *L, int64_t ldl)
     return info;
 }
 
-void la_trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl, double *B,
-             int64_t ldb)
-{
-    if (n > 0 && columns > 0)
-        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, transpose ? CblasTrans : CblasNoTrans,
-                    CblasNonUnit, (int)n, (int)columns, 1.0, L, (int)ldl, B, (int)ldb);
-}
-
 int64_t la_eigenvalues_in(int64_t n, double *A, int64_t lda, const double *L, int64_t ldl,
                           double *w)
 {

@@ -3,8 +3,8 @@
  * tokens (float16, float32, float64, widened in registers), vector exp, and small sizes where a
  * BLAS call costs more than the work.
  *
- * Kernels exist once per instruction set (baseline, AVX2+FMA, AVX-512) and are reached through one
- * table chosen when the library is loaded.
+ * Kernels exist once per instruction set (baseline, AVX2, AVX-512) and are reached through one
+ * table chosen when the library is loaded.  All tables give the same bytes (la/kernels/kernels.c).
  */
 #ifndef ATTSVM_LA_H
 #define ATTSVM_LA_H
@@ -27,10 +27,12 @@ typedef struct la_rows {
 
 /*
  * `problems` softmax problems of T tokens in d dimensions, one a lane; lanes beyond them are zero.
- * `count` and `stride` are multiples of the lanes of a vector.  Logits are X[t] . B with B = map Z'
- * (queries, map d x d) or B = map (no queries, map d).  With own_maps lane k of every vector has
- * the queries' map number k, map d x d x lanes: as many models side by side as a vector has lanes.
+ * `count` and `stride` are multiples of LA_LANES.  Logits are X[t] . B with B = map Z'
+ * (queries, map d x d) or B = map (no queries, map d).  With own_maps lane k of every eight has map
+ * number k, map d x d x 8: eight models side by side.
  */
+enum { LA_LANES = 8 };
+
 typedef struct la_lanes {
     int64_t problems, count, T, d, stride;
     int64_t units; /* of the ReLU head; 0: scores are given */
@@ -51,7 +53,7 @@ typedef struct la_lanes {
     double *output;   /* count: Y f                                                */
     double *U;        /* d x count                                                 */
     double *G;        /* d x stride; not own_maps                                  */
-    double *square;   /* lanes: |gradient|^2, with own_maps                        */
+    double *square;   /* LA_LANES: |gradient|^2, with own_maps                     */
 } la_lanes;
 
 /* Of one softmax problem: as M, Z_sum and output of la_lanes. */
@@ -59,16 +61,20 @@ typedef struct la_weighed {
     double M, Z, output;
 } la_weighed;
 
-enum { LA_MOST_LANES = 8 };
+/* --------------------------------------------- as if in twice the precision */
+
+/* Vectors in double-double are two arrays, hi and lo. */
+typedef struct la_exact {
+    dd (*dot)(const double *x, const double *hi, const double *lo, int64_t count); /* x'(hi+lo) */
+    void (*axpy)(dd a, const double *x, double *hi, double *lo, int64_t count); /* hi+lo += a x */
+} la_exact;
 
 /* ------------------------------------------------- kernels by instruction set */
 
 typedef struct la_kernels {
     const char *name;
-    int64_t lanes; /* doubles in a vector */
     /* y[i] = exp(x[i]), at most 1 ulp; x and y may be the same array */
     void (*exp)(const double *x, double *y, int64_t count);
-    void (*expf)(const float *x, float *y, int64_t count);
     /* y[t] = x_t' p over the rows.  ahead (NULL: nowhere): as many bytes as the rows have, which
        will be read next; here the first half of each row is prefetched, in rows_sum the rest */
     void (*rows_dot)(const la_rows *rows, const double *p, const void *ahead, double *y);
@@ -91,17 +97,21 @@ typedef struct la_kernels {
     void (*syrk)(bool transpose, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
                  double beta, double *C, int64_t ldc);
     void (*trsv)(bool transpose, int64_t n, const double *L, int64_t ldl, double *x);
+    void (*trsm)(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl,
+                 double *B, int64_t ldb);
     int64_t (*cholesky)(int64_t n, double *A, int64_t lda);
     /* w, M, Z_sum and output at `map` */
     void (*lanes_forward)(const la_lanes *lanes, const double *map);
-    /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d, with own_maps d x d x lanes),
+    /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d, with own_maps d x d x 8),
        without queries (d); w is multiplied by rate */
     void (*lanes_backward)(const la_lanes *lanes, const double *rate, double *gradient);
-    /* y += a x, lane by lane: x and y count x lanes, a (lanes) */
+    /* y += a x, lane by lane: x and y count x 8, a (8) */
     void (*lanes_axpy)(int64_t count, const double *a, const double *x, double *y);
-    /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false (and a as
-       it was) where T = 1 or another token has the score of the selected one */
-    bool (*weigh)(int64_t T, double *a, const double *score, double Y, double *w, la_weighed *out);
+    /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false where T = 1
+       or another token has the score of the selected one */
+    bool (*weigh)(int64_t T, const double *a, const double *score, double Y, double *w,
+                  la_weighed *out);
+    la_exact exact; /* as if in twice the precision */
 } la_kernels;
 
 extern const la_kernels la_baseline;
@@ -117,9 +127,9 @@ static inline const la_kernels *la_active(void)
     return la_chosen;
 }
 
-static inline int la_lane_count(void)
+static inline const la_exact *la_exact_active(void)
 {
-    return (int)la_active()->lanes;
+    return &la_chosen->exact;
 }
 
 static inline void la_exp(const double *x, double *y, int64_t count)
@@ -157,21 +167,6 @@ double la_norm(const double *x, int64_t count);
 float la_half_to_float(uint16_t half);
 uint16_t la_float_to_half(float value);
 
-/* --------------------------------------------- as if in twice the precision */
-
-/* Vectors in double-double are two arrays, hi and lo. */
-typedef struct la_exact {
-    dd (*dot)(const double *x, const double *hi, const double *lo, int64_t count); /* x'(hi+lo) */
-    void (*axpy)(dd a, const double *x, double *hi, double *lo, int64_t count); /* hi+lo += a x */
-} la_exact;
-
-extern const la_exact la_exact_baseline;
-#ifdef ATTSVM_X86
-extern const la_exact la_exact_avx2, la_exact_avx512;
-#endif
-
-const la_exact *la_exact_active(void);
-
 /* -------------------------------------------------------- dense, row-major */
 
 /* y = alpha op(A) x + beta y, A m x n with row stride lda. */
@@ -206,8 +201,6 @@ attsvm_status la_cholesky_pivoted(int64_t n, double *A, int64_t lda, double tol,
 /* Orthonormal rows Q (*rank x n) that span the rows of A (m x n, lost), by pivoted QR. */
 attsvm_status la_row_space(int64_t m, int64_t n, double *A, int64_t lda, double tol, double *Q,
                            int64_t *rank, attsvm_error *err);
-/* Symmetric eigenproblem: A (lower read, overwritten by eigenvectors in columns), w ascending. */
-attsvm_status la_eigen(int64_t n, double *A, int64_t lda, double *w, attsvm_error *err);
 /* Singular values of A (m x n, lost), descending: s (min(m,n)). */
 attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, double *s,
                                  attsvm_error *err);

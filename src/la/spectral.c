@@ -1,4 +1,4 @@
-/* Eigenvalues and singular values, through LAPACKE, and the name of the library behind it. */
+/* Singular values, through LAPACKE, and the name of the library behind it. */
 #include "la/la.h"
 
 #include <cblas.h>
@@ -8,13 +8,13 @@
 
 /* LAPACK may loop or crash on values that are not finite. */
 static attsvm_status check(const char *what, int64_t m, int64_t n, const double *A, int64_t lda,
-                           bool lower, attsvm_error *err)
+                           attsvm_error *err)
 {
     if (m > INT_MAX || n > INT_MAX || lda > INT_MAX)
         return fail(err, ATTSVM_E_ARG, "%s: %" PRId64 " x %" PRId64 " is beyond LAPACK's int", what,
                     m, n);
     for (int64_t i = 0; i < m; i++) {
-        int64_t j = la_active()->first_nonfinite(ATTSVM_F64, A + i * lda, lower ? i + 1 : n);
+        int64_t j = la_active()->first_nonfinite(ATTSVM_F64, A + i * lda, n);
         if (j >= 0)
             return fail(err, ATTSVM_E_NUMERIC,
                         "%s: entry (%" PRId64 ",%" PRId64 ") = %g is not finite", what, i, j,
@@ -33,29 +33,13 @@ static attsvm_status report(const char *what, int info, int64_t m, int64_t n, at
                 m, n, info);
 }
 
-/* The lower triangle by rows is the upper one by columns; the vectors then come out by rows. */
-attsvm_status la_eigen(int64_t n, double *A, int64_t lda, double *w, attsvm_error *err)
-{
-    if (n <= 0)
-        return ATTSVM_OK;
-    TRY(check("eigenvalues", n, n, A, lda, true, err));
-    int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (int)n, A, (int)lda, w);
-    for (int64_t i = 0; i < n && info == 0; i++)
-        for (int64_t j = 0; j < i; j++) {
-            double a = A[i * lda + j];
-            A[i * lda + j] = A[j * lda + i];
-            A[j * lda + i] = a;
-        }
-    return report("eigenvalues", info, n, n, err);
-}
-
 /* A by rows is A' by columns, and A' = V diag(s) U': the factors change places. */
 attsvm_status la_svd(int64_t m, int64_t n, double *A, int64_t lda, double *s, double *U,
                      int64_t ldu, double *Vt, int64_t ldvt, attsvm_error *err)
 {
     if (m <= 0 || n <= 0)
         return ATTSVM_OK;
-    TRY(check("singular values", m, n, A, lda, false, err));
+    TRY(check("singular values", m, n, A, lda, err));
     int info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'S', (int)n, (int)m, A, (int)lda, s, Vt, (int)ldvt,
                               U, (int)ldu);
     return report("singular values", info, m, n, err);
@@ -67,7 +51,7 @@ attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, d
     double none[1];
     if (m <= 0 || n <= 0)
         return ATTSVM_OK;
-    TRY(check("singular values", m, n, A, lda, false, err));
+    TRY(check("singular values", m, n, A, lda, err));
     int info =
         LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', (int)n, (int)m, A, (int)lda, s, none, 1, none, 1);
     return report("singular values", info, m, n, err);

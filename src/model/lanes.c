@@ -3,7 +3,7 @@
  * kept in that order.  The mathematics is that of softmax.c; copies of tokens and equal scores, for
  * which it has a case of its own, are left to it.
  *
- * A *pack* goes one step further: as many models of one shape as a vector has lanes, term by term,
+ * A *pack* goes one step further: eight models of one shape, term by term,
  * each in a lane of its own.  Nothing ever crosses from lane to lane, so what a model gets does not
  * depend on its neighbours.
  */
@@ -52,8 +52,7 @@ static bool applies(const model *m)
 
 static int64_t padded(int64_t count)
 {
-    const int64_t lanes = la_active()->lanes;
-    return (count + lanes - 1) / lanes * lanes;
+    return (count + LA_LANES - 1) / LA_LANES * LA_LANES;
 }
 
 static la_lanes shape_of(const model *m)
@@ -92,7 +91,7 @@ static void layout(la_lanes *l, tables *own, arena *a)
     l->output = take(a, count);
     l->U = take(a, d * count);
     l->G = take(a, shared * d * stride);
-    l->square = take(a, (size_t)la_active()->lanes);
+    l->square = take(a, LA_LANES);
 }
 
 /* V x_t of the units, from the tokens themselves, whatever the keys are. */
@@ -216,7 +215,7 @@ bool model_pack_fits(const model *a, const model *b)
 
 static void pack_layout(model_pack *p, la_lanes *l, tables *own, arena *a)
 {
-    size_t lanes = (size_t)p->lanes, count = (size_t)l->count, size = (size_t)(l->d * l->d);
+    size_t lanes = LA_LANES, count = (size_t)l->count, size = (size_t)(l->d * l->d);
     layout(l, own, a);
     p->theta = take(a, size * lanes);
     p->gradient = take(a, size * lanes);
@@ -230,9 +229,9 @@ static void pack_layout(model_pack *p, la_lanes *l, tables *own, arena *a)
 attsvm_status model_pack_create(model_pack **out, model *const *models, int64_t count,
                                 attsvm_error *err)
 {
-    const int64_t lanes = la_active()->lanes;
+    const int64_t lanes = LA_LANES;
     *out = NULL;
-    model_pack p = { .first = models[0], .count = count, .lanes = lanes };
+    model_pack p = { .first = models[0], .count = count };
     p.l = shape_of(models[0]);
     p.l.own_maps = true;
     p.l.count = p.l.problems = p.l.problems * lanes;
@@ -259,19 +258,19 @@ void model_pack_free(model_pack *p)
 void model_pack_get(const model_pack *p, int64_t k, double *theta)
 {
     for (int64_t j = 0; j < p->l.d * p->l.d; j++)
-        theta[j] = p->theta[j * p->lanes + k];
+        theta[j] = p->theta[j * LA_LANES + k];
 }
 
 void model_pack_set(const model_pack *p, int64_t k, const double *theta)
 {
     for (int64_t j = 0; j < p->l.d * p->l.d; j++)
-        p->theta[j * p->lanes + k] = theta[j];
+        p->theta[j * LA_LANES + k] = theta[j];
 }
 
 bool model_pack_was_odd(const model_pack *p, int64_t k)
 {
     bool odd = false;
-    for (int64_t at = k; p->l.units > 0 && at < p->l.count; at += p->lanes)
+    for (int64_t at = k; p->l.units > 0 && at < p->l.count; at += LA_LANES)
         odd |= p->l.odd[at] != 0;
     return odd;
 }
@@ -279,7 +278,7 @@ bool model_pack_was_odd(const model_pack *p, int64_t k)
 void model_pack_gradient(model_pack *p)
 {
     const la_lanes *l = &p->l;
-    const int64_t lanes = p->lanes;
+    const int64_t lanes = LA_LANES;
     const double terms = (double)p->first->terms;
     la_active()->lanes_forward(l, p->theta);
     model_slopes(p->first, l->output, p->slope, p->slope_log, l->count);

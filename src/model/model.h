@@ -296,18 +296,18 @@ bool model_lanes_gradient(model *m);
 /* Models W of one shape side by side, each in a lane: all that many small runs need in a step. */
 typedef struct model_pack {
     const model *first;
-    int64_t count, lanes; /* models, lanes of a vector                          */
+    int64_t count; /* models                                                 */
     la_lanes l;
-    double *theta;    /* d x d x lanes                                          */
-    double *gradient; /* d x d x lanes, in units of exp(log)                    */
-    double *log;      /* lanes; -INFINITY: no gradient                          */
-    double *rate;     /* lanes, for the caller                                  */
+    double *theta;    /* d x d x LA_LANES                                       */
+    double *gradient; /* d x d x LA_LANES, in units of exp(log)                   */
+    double *log;      /* LA_LANES; -INFINITY: no gradient                       */
+    double *rate;     /* LA_LANES, for the caller                               */
     double *slope, *slope_log, *factor;
 } model_pack;
 
 /* Whether the two may share a pack; a model that fits itself may be in one. */
 bool model_pack_fits(const model *a, const model *b);
-/* count: 1..la_active()->lanes models that fit each other. */
+/* count: 1..LA_LANES models that fit each other. */
 attsvm_status model_pack_create(model_pack **out, model *const *models, int64_t count,
                                 attsvm_error *err);
 void model_pack_free(model_pack *p);

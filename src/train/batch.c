@@ -35,7 +35,7 @@ static void run_job(void *context, int64_t k, int worker)
 /* Each run joins the last job if it fits and there is room, else it starts one. */
 static int64_t make_jobs(attsvm_train *const *runs, int64_t count, job *jobs)
 {
-    const int64_t most = la_active()->lanes;
+    const int64_t most = LA_LANES;
     int64_t made = 0;
     for (int64_t k = 0; k < count; k++) {
         job *last = made > 0 ? &jobs[made - 1] : NULL;

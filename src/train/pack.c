@@ -26,11 +26,11 @@ bool train_pack_fits(const attsvm_train *a, const attsvm_train *b)
 static void step(model_pack *p, double lr, double eps, bool *spoilt)
 {
     model_pack_gradient(p);
-    for (int64_t k = 0; k < p->lanes; k++)
+    for (int64_t k = 0; k < LA_LANES; k++)
         p->rate[k] = -p->log[k];
     if (eps > 0)
-        la_exp(p->rate, p->rate, p->lanes);
-    for (int64_t k = 0; k < p->lanes; k++) {
+        la_exp(p->rate, p->rate, LA_LANES);
+    for (int64_t k = 0; k < LA_LANES; k++) {
         double square = p->l.square[k], size = sqrt(square);
         bool still = p->log[k] == -INFINITY || square == 0;
         spoilt[k] |= !still && !(square > 1e-250 && square < 1e250);
@@ -65,7 +65,7 @@ attsvm_status train_pack_run(attsvm_train *const *runs, int64_t count, attsvm_er
     for (int64_t k = 0; k < count; k++)
         models[k] = runs[k]->m;
     TRY(model_pack_create(&p, models, count, err));
-    for (int64_t k = 0; k < p->lanes; k++)
+    for (int64_t k = 0; k < LA_LANES; k++)
         model_pack_set(p, k, runs[k < count ? k : 0]->theta);
     for (int64_t k = 0; k < count; k++) {
         runs[k]->start = now;

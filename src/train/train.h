@@ -123,7 +123,7 @@ void train_follow_direction(attsvm_train *t);
 
 /* Whether two runs may be done side by side; a run that fits itself may be in a pack. */
 bool train_pack_fits(const attsvm_train *a, const attsvm_train *b);
-/* Runs 1..la_active()->lanes runs that fit each other. */
+/* Runs 1..LA_LANES runs that fit each other. */
 attsvm_status train_pack_run(attsvm_train *const *runs, int64_t count, attsvm_error *err);
 
 /* Number of records of a run of `iters` steps; whether iteration `iter` is one (the last always is,

@@ -2,4 +2,4 @@
 #define VECTOR_BYTES 16
 #define KERNELS      plain_narrow
 #define NAME         "plain, 16 bytes"
-#include "la/kernels.inc"
+#include "la/kernels/kernels.c"

@@ -128,7 +128,7 @@ static void bits_are_these(void **state)
                          base_hypot(x, y),     base_exp(-y / 10), base_atan_ratio(fabs(x), y) };
         digest = base_digest(digest, all, sizeof all);
     }
-    assert_int_equal(digest, UINT64_C(0x23a483929e0f4776));
+    assert_int_equal(digest, UINT64_C(0x0f3c4cb22bb056c2));
 }
 
 int main(void)

@@ -280,7 +280,7 @@ static void cholesky_factors_or_names_the_minor(void **state)
     for_every_set(cholesky_of);
 }
 
-/* ------------------------------------------------- eigenvalues and singular values */
+/* -------------------------------------------------------------- singular values */
 
 /* Columns (or rows) of Q are orthonormal to 1e-13. */
 static void check_orthonormal(const matrix *Q, bool by_rows)
@@ -293,31 +293,6 @@ static void check_orthonormal(const matrix *Q, bool by_rows)
                 sum += at(Q, !by_rows, i, l) * at(Q, !by_rows, j, l);
             assert_double_equal(sum, i == j, 1e-13);
         }
-}
-
-static void eigenvectors_rebuild_the_matrix(void **state)
-{
-    (void)state;
-    attsvm_error err;
-    base_random random = base_random_stream(42, 0);
-    for (int64_t n = 0; n <= 60; n += n < 10 ? 1 : 10) {
-        matrix A = make_definite(n, &random), V = copy_matrix(&A);
-        double w[60];
-        assert_ok(la_eigen(n, V.entry, V.stride, w, &err), err);
-        check_orthonormal(&V, false);
-        check_margins(&V);
-        for (int64_t i = 0; i < n; i++) {
-            assert_true(i == 0 || w[i - 1] <= w[i]);
-            for (int64_t j = 0; j <= i; j++) {
-                double sum = 0;
-                for (int64_t l = 0; l < n; l++)
-                    sum += at(&V, false, i, l) * w[l] * at(&V, false, j, l);
-                assert_double_equal(sum, at(&A, false, i, j), 1e-12 * (double)(n + 1) * w[n - 1]);
-            }
-        }
-        free(A.entry);
-        free(V.entry);
-    }
 }
 
 static void one_svd(int64_t m, int64_t n, int64_t rank, base_random *random)
@@ -371,13 +346,10 @@ static void bad_matrices_are_refused(void **state)
     (void)state;
     attsvm_error err;
     double w[3], U[9], Vt[9];
-    double A[] = { 1, NAN, NAN, 2, 3, NAN, 4, 5, 6 }; /* above the diagonal: fine */
-    assert_ok(la_eigen(3, A, 3, w, &err), err);
     double B[] = { 1, 2, 3, 4, INFINITY, 6, 7, 8, 9 };
     assert_fails(la_svd(3, 3, B, 3, w, U, 3, Vt, 3, &err), err, ATTSVM_E_NUMERIC, "(1,1) = inf");
-    assert_fails(la_eigen(3, B, 3, w, &err), err, ATTSVM_E_NUMERIC, "(1,1) = inf");
     B[4] = NAN;
-    assert_fails(la_eigen(3, B, 3, w, &err), err, ATTSVM_E_NUMERIC, "not finite");
+    assert_fails(la_svd(3, 3, B, 3, w, U, 3, Vt, 3, &err), err, ATTSVM_E_NUMERIC, "not finite");
     assert_fails(la_svd(INT64_C(1) << 40, 1, B, 1, w, U, 1, Vt, 1, &err), err, ATTSVM_E_ARG,
                  "beyond LAPACK's int");
 }
@@ -405,7 +377,6 @@ int main(void)
         cmocka_unit_test(seam_against_long_double),
         cmocka_unit_test(blas_stays_on_the_calling_thread),
         cmocka_unit_test(cholesky_factors_or_names_the_minor),
-        cmocka_unit_test(eigenvectors_rebuild_the_matrix),
         cmocka_unit_test(singular_values_rebuild_the_matrix),
         cmocka_unit_test(bad_matrices_are_refused),
         cmocka_unit_test(products_with_nan_end),

@@ -6,10 +6,10 @@
  * order, whether the row comes in a group of four or alone.
  */
 
-/* The row's last d mod LANES values are read with those before them, masked out: d >= LANES. */
-INLINE longs tail_mask(int64_t d)
+/* The row's last d mod 8 values are read with those before them, masked out: d >= 8. */
+INLINE longs tail_mask(int part, int64_t d)
 {
-    return lane_numbers() >= LANES - d % LANES;
+    return lane_numbers(part) >= LA_LANES - d % LA_LANES;
 }
 
 INLINE doubles mask_out(doubles v, longs mask)
@@ -17,70 +17,54 @@ INLINE doubles mask_out(doubles v, longs mask)
     return (doubles)((longs)v & mask);
 }
 
-/* Even and odd vectors of each row have a sum of their own: eight chains of additions. */
+/* x_r' p of `rows` rows, at most four, d >= 8: one chain of additions for each row and part. */
+INLINE void dot_rows(int rows, attsvm_dtype dtype, const char *const *row, const double *p,
+                     int64_t d, eight *sum)
+{
+    const int64_t size = size_of(dtype);
+    int64_t j = 0;
+    for (int r = 0; r < rows; r++)
+        sum[r] = eight_of(0);
+    for (; j + LA_LANES <= d; j += LA_LANES)
+        for (int part = 0; part < PARTS; part++) {
+            const int64_t at = j + part * LANES;
+            const doubles q = load(p + at);
+            for (int r = 0; r < rows; r++)
+                sum[r].part[part] += load_stored(dtype, row[r] + at * size) * q;
+        }
+    if (j == d)
+        return;
+    for (int part = 0; part < PARTS; part++) {
+        const int64_t at = d - LA_LANES + part * LANES;
+        const longs mask = tail_mask(part, d);
+        const doubles q = mask_out(load(p + at), mask);
+        for (int r = 0; r < rows; r++)
+            sum[r].part[part] += mask_out(load_stored(dtype, row[r] + at * size), mask) * q;
+    }
+}
+
+/* Four rows; two at a time where the partial sums of four would not fit into the registers. */
 INLINE void dot_four(attsvm_dtype dtype, const char *const row[4], const double *p, int64_t d,
                      double y[4])
 {
-    const int64_t size = size_of(dtype);
-    const char *a = row[0], *b = row[1], *c = row[2], *e = row[3];
-    doubles a0 = { 0 }, b0 = { 0 }, c0 = { 0 }, e0 = { 0 };
-    doubles a1 = { 0 }, b1 = { 0 }, c1 = { 0 }, e1 = { 0 };
-    int64_t j = 0;
-    for (; j + 2 * LANES <= d; j += 2 * LANES) {
-        int64_t at = j * size, next = at + LANES * size;
-        doubles p0 = load(p + j), p1 = load(p + j + LANES);
-        a0 += load_stored(dtype, a + at) * p0;
-        b0 += load_stored(dtype, b + at) * p0;
-        c0 += load_stored(dtype, c + at) * p0;
-        e0 += load_stored(dtype, e + at) * p0;
-        a1 += load_stored(dtype, a + next) * p1;
-        b1 += load_stored(dtype, b + next) * p1;
-        c1 += load_stored(dtype, c + next) * p1;
-        e1 += load_stored(dtype, e + next) * p1;
+    eight sum[4];
+    if (PARTS == 4) {
+        dot_rows(2, dtype, row, p, d, sum);
+        dot_rows(2, dtype, row + 2, p, d, sum + 2);
+    } else {
+        dot_rows(4, dtype, row, p, d, sum);
     }
-    if (j + LANES <= d) {
-        int64_t at = j * size;
-        doubles p0 = load(p + j);
-        a0 += load_stored(dtype, a + at) * p0;
-        b0 += load_stored(dtype, b + at) * p0;
-        c0 += load_stored(dtype, c + at) * p0;
-        e0 += load_stored(dtype, e + at) * p0;
-        j += LANES;
-    }
-    if (j < d) {
-        longs mask = tail_mask(d);
-        int64_t at = (d - LANES) * size;
-        doubles p1 = mask_out(load(p + d - LANES), mask);
-        a1 += mask_out(load_stored(dtype, a + at), mask) * p1;
-        b1 += mask_out(load_stored(dtype, b + at), mask) * p1;
-        c1 += mask_out(load_stored(dtype, c + at), mask) * p1;
-        e1 += mask_out(load_stored(dtype, e + at), mask) * p1;
-    }
-    sum_lanes_of_four(a0 + a1, b0 + b1, c0 + c1, e0 + e1, y);
+    sum_four_eights(sum, y);
 }
 
 INLINE double dot_one(attsvm_dtype dtype, const char *x, const double *p, int64_t d)
 {
-    const int64_t size = size_of(dtype);
-    doubles sum0 = { 0 }, sum1 = { 0 };
-    int64_t j = 0;
-    for (; j + 2 * LANES <= d; j += 2 * LANES) {
-        sum0 += load_stored(dtype, x + j * size) * load(p + j);
-        sum1 += load_stored(dtype, x + (j + LANES) * size) * load(p + j + LANES);
-    }
-    if (j + LANES <= d) {
-        sum0 += load_stored(dtype, x + j * size) * load(p + j);
-        j += LANES;
-    }
-    if (j < d) {
-        longs mask = tail_mask(d);
-        sum1 += mask_out(load_stored(dtype, x + (d - LANES) * size), mask) *
-                mask_out(load(p + d - LANES), mask);
-    }
-    return sum_lanes(sum0 + sum1);
+    eight sum[4];
+    dot_rows(1, dtype, &x, p, d, sum);
+    return sum_eight(sum[0]);
 }
 
-/* Rows shorter than a vector. */
+/* Rows shorter than eight, from the first entry to the last. */
 INLINE double dot_short(attsvm_dtype dtype, const char *x, const double *p, int64_t d)
 {
     const int64_t size = size_of(dtype);
@@ -124,7 +108,7 @@ INLINE void rows_dot_of(attsvm_dtype dtype, const la_rows *rows, const double *p
 {
     const int64_t d = rows->d, bytes = d * size_of(dtype);
     int64_t t = 0;
-    if (d < LANES) {
+    if (d < LA_LANES) {
         for (; t < rows->count; t++)
             y[t] = dot_short(dtype, row_at(rows, t, bytes), p, d);
         return;
@@ -164,15 +148,14 @@ INLINE void rows_square_of(attsvm_dtype dtype, const la_rows *rows, double *y)
     const int64_t d = rows->d, size = size_of(dtype);
     for (int64_t t = 0; t < rows->count; t++) {
         const char *x = row_at(rows, t, d * size);
-        doubles sum0 = { 0 }, sum1 = { 0 };
+        eight square = eight_of(0);
         int64_t j = 0;
-        for (; j + 2 * LANES <= d; j += 2 * LANES) {
-            doubles a = load_stored(dtype, x + j * size);
-            doubles b = load_stored(dtype, x + (j + LANES) * size);
-            sum0 += a * a;
-            sum1 += b * b;
-        }
-        double sum = sum_lanes(sum0 + sum1);
+        for (; j + LA_LANES <= d; j += LA_LANES)
+            for (int part = 0; part < PARTS; part++) {
+                doubles a = load_stored(dtype, x + (j + part * LANES) * size);
+                square.part[part] += a * a;
+            }
+        double sum = sum_eight(square);
         for (; j < d; j++) {
             double a = load_one(dtype, x + j * size);
             sum += a * a;

@@ -3,7 +3,7 @@
  * code of the plain form, which is the last branch; the tests ask for that one by KERNELS_PLAIN.
  *
  *   widen_floats, widen_halves   LANES stored values as doubles
- *   clamp, clampf                to low..high; NaN stays NaN
+ *   clamp                        to low..high; NaN stays NaN
  *   least, most                  lane by lane; y where one of them is NaN
  */
 
@@ -38,11 +38,6 @@ INLINE doubles most(doubles x, doubles y)
     return _mm512_max_pd(x, y);
 }
 
-INLINE floats clampf(floats x, float low, float high)
-{
-    return _mm512_max_ps(_mm512_set1_ps(low), _mm512_min_ps(_mm512_set1_ps(high), x));
-}
-
 INLINE doubles widen_floats(const char *x)
 {
     return _mm512_cvtps_pd(_mm256_loadu_ps((const float *)x));
@@ -71,11 +66,6 @@ INLINE doubles most(doubles x, doubles y)
     return _mm256_max_pd(x, y);
 }
 
-INLINE floats clampf(floats x, float low, float high)
-{
-    return _mm256_max_ps(_mm256_set1_ps(low), _mm256_min_ps(_mm256_set1_ps(high), x));
-}
-
 INLINE doubles widen_floats(const char *x)
 {
     return _mm256_cvtps_pd(_mm_loadu_ps((const float *)x));
@@ -102,11 +92,6 @@ INLINE doubles least(doubles x, doubles y)
 INLINE doubles most(doubles x, doubles y)
 {
     return _mm_max_pd(x, y);
-}
-
-INLINE floats clampf(floats x, float low, float high)
-{
-    return _mm_max_ps(_mm_set1_ps(low), _mm_min_ps(_mm_set1_ps(high), x));
 }
 
 INLINE doubles widen_floats(const char *x)
@@ -146,13 +131,6 @@ INLINE doubles most(doubles x, doubles y)
 {
     longs above = x > y;
     return (doubles)((above & (longs)x) | (~above & (longs)y));
-}
-
-INLINE floats clampf(floats x, float lowest, float highest)
-{
-    const floats low = (floats){ 0 } + lowest, high = (floats){ 0 } + highest;
-    ints below = x<low, above = x> high;
-    return (floats)((below & (ints)low) | (above & (ints)high) | (~(below | above) & (ints)x));
 }
 
 INLINE doubles widen_floats(const char *x)
@@ -198,47 +176,101 @@ INLINE double load_one(attsvm_dtype dtype, const char *x)
 #endif
 }
 
-/* Adds neighbours, then pairs of neighbours, and so on. */
-INLINE double sum_lanes(doubles v)
+INLINE doubles choose(longs mask, doubles yes, doubles no)
 {
-#if VECTOR_BYTES == 64
-    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-#elif VECTOR_BYTES == 32
-    return (v[0] + v[1]) + (v[2] + v[3]);
-#else
-    return v[0] + v[1];
-#endif
+    return (doubles)((mask & (longs)yes) | (~mask & (longs)no));
 }
 
-/* The same for four vectors at once, in the same order of additions. */
-INLINE void sum_lanes_of_four(doubles a, doubles b, doubles c, doubles d, double y[4])
+INLINE eight eight_of(double x)
 {
-#if VECTOR_BYTES == 64
-    doubles ab = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
-                 __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-    doubles cd = __builtin_shufflevector(c, d, 0, 8, 2, 10, 4, 12, 6, 14) +
-                 __builtin_shufflevector(c, d, 1, 9, 3, 11, 5, 13, 7, 15);
-    doubles sum = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +
-                  __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
-    for (int k = 0; k < 4; k++)
-        y[k] = sum[k] + sum[k + 4];
-#elif VECTOR_BYTES == 32
-    doubles ab =
-        __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
-    doubles cd =
-        __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
-    store(y, __builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
-                 __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-#else
+    eight v;
+    for (int p = 0; p < PARTS; p++)
+        v.part[p] = all(x);
+    return v;
+}
+
+typedef double two_doubles VECTOR(16);
+
+/*
+ * Eight lanes to two, by halves: lane k and k + 4, then k and k + 2.  The order of the additions is
+ * ((0+4) + (2+6)) + ((1+5) + (3+7)).
+ */
+#if VECTOR_BYTES == 16
+INLINE two_doubles sum_to_two(eight v)
+{
+    return (v.part[0] + v.part[2]) + (v.part[1] + v.part[3]);
+}
+
+INLINE void sum_four_eights(const eight v[4], double y[4])
+{
+    two_doubles a = sum_to_two(v[0]), b = sum_to_two(v[1]), c = sum_to_two(v[2]),
+                d = sum_to_two(v[3]);
     store(y, __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3));
     store(y + 2, __builtin_shufflevector(c, d, 0, 2) + __builtin_shufflevector(c, d, 1, 3));
+}
+#else
+typedef double four_doubles VECTOR(32);
+typedef double loose_four LOOSE_VECTOR(32);
+
+INLINE four_doubles sum_to_four(eight v)
+{
+#if VECTOR_BYTES == 64
+    return __builtin_shufflevector(v.part[0], v.part[0], 0, 1, 2, 3) +
+           __builtin_shufflevector(v.part[0], v.part[0], 4, 5, 6, 7);
+#else
+    return v.part[0] + v.part[1];
 #endif
 }
 
-/* x to LANES vectors, one a place, the lanes from LANES arrays; and back. */
+INLINE two_doubles sum_to_two(eight v)
+{
+    four_doubles sum = sum_to_four(v);
+    return __builtin_shufflevector(sum, sum, 0, 1) + __builtin_shufflevector(sum, sum, 2, 3);
+}
+
+/* Of four sums at once, in the same order of additions. */
+INLINE void sum_four_eights(const eight v[4], double y[4])
+{
+    four_doubles a = sum_to_four(v[0]), b = sum_to_four(v[1]), c = sum_to_four(v[2]),
+                 d = sum_to_four(v[3]);
+    four_doubles ac =
+        __builtin_shufflevector(a, c, 0, 1, 4, 5) + __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    four_doubles bd =
+        __builtin_shufflevector(b, d, 0, 1, 4, 5) + __builtin_shufflevector(b, d, 2, 3, 6, 7);
+    *(loose_four *)y =
+        __builtin_shufflevector(ac, bd, 0, 4, 2, 6) + __builtin_shufflevector(ac, bd, 1, 5, 3, 7);
+}
+#endif
+
+INLINE double sum_eight(eight v)
+{
+    two_doubles sum = sum_to_two(v);
+    return sum[0] + sum[1];
+}
+
+/* Transposes LANES vectors: lane l of vector k changes places with lane k of vector l. */
+#if VECTOR_BYTES == 64
 INLINE void turn(doubles x[LANES])
 {
-#if VECTOR_BYTES == 32
+    doubles y[LANES];
+    for (int k = 0; k < 8; k += 2) {
+        y[k] = __builtin_shufflevector(x[k], x[k + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        y[k + 1] = __builtin_shufflevector(x[k], x[k + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int half = 0; half < 8; half += 4)
+        for (int k = half; k < half + 2; k++) {
+            x[k] = __builtin_shufflevector(y[k], y[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            x[k + 2] = __builtin_shufflevector(y[k], y[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int k = 0; k < 4; k++) {
+        y[k] = __builtin_shufflevector(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        y[k + 4] = __builtin_shufflevector(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    memcpy(x, y, sizeof y);
+}
+#elif VECTOR_BYTES == 32
+INLINE void turn(doubles x[LANES])
+{
     doubles a = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6);
     doubles b = __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7);
     doubles c = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6);
@@ -247,11 +279,12 @@ INLINE void turn(doubles x[LANES])
     x[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
     x[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
     x[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
-#else
-    doubles y[LANES];
-    for (int k = 0; k < LANES; k++)
-        for (int l = 0; l < LANES; l++)
-            y[k][l] = x[l][k];
-    memcpy(x, y, sizeof y);
-#endif
 }
+#else
+INLINE void turn(doubles x[LANES])
+{
+    doubles a = __builtin_shufflevector(x[0], x[1], 0, 2);
+    x[1] = __builtin_shufflevector(x[0], x[1], 1, 3);
+    x[0] = a;
+}
+#endif

@@ -14,7 +14,7 @@ INLINE void rows_times(int64_t m, int64_t n, double alpha, const double *A, int6
                        const double *x, double beta, double *y)
 {
     int64_t i = 0;
-    for (; i + 4 <= m && n >= LANES; i += 4) {
+    for (; i + 4 <= m && n >= LA_LANES; i += 4) {
         const char *row[4];
         double value[4];
         for (int k = 0; k < 4; k++)
@@ -27,12 +27,10 @@ INLINE void rows_times(int64_t m, int64_t n, double alpha, const double *A, int6
         y[i] = combine(alpha * dot(A + i * lda, x, n), beta, y[i]);
 }
 
-/* y = alpha A' x + beta y, the entries of x `stride` apart. */
-INLINE void columns_times(int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
-                          const double *x, int64_t stride, double beta, double *y)
+/* y += alpha A' x, the entries of x `stride` apart. */
+INLINE void columns_add(int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
+                        const double *x, int64_t stride, double *y)
 {
-    for (int64_t j = 0; j < n; j++)
-        y[j] = combine(0, beta, y[j]);
     int64_t i = 0;
     for (; i + 4 <= m; i += 4) {
         const char *row[4];
@@ -50,10 +48,13 @@ INLINE void columns_times(int64_t m, int64_t n, double alpha, const double *A, i
 static void gemv(bool transpose, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
                  const double *x, double beta, double *y)
 {
-    if (transpose)
-        columns_times(m, n, alpha, A, lda, x, 1, beta, y);
-    else
+    if (!transpose) {
         rows_times(m, n, alpha, A, lda, x, beta, y);
+        return;
+    }
+    for (int64_t j = 0; j < n; j++)
+        y[j] = combine(0, beta, y[j]);
+    columns_add(m, n, alpha, A, lda, x, 1, y);
 }
 
 /* Where entry (i,j) of a factor is: at[i * row + j * column]. */
@@ -91,7 +92,7 @@ INLINE void gemm_tile(int rows, int vectors, int64_t k, operand A, const double 
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++) {
             double *to = C + r * ldc + v * LANES;
-            const longs lane = lane_numbers() + v * LANES;
+            const longs lane = lane_numbers(0) + v * LANES;
             doubles value = how->alpha * sum[r][v];
             if (how->beta != 0)
                 value += how->beta * load(to);
@@ -116,7 +117,7 @@ INLINE void gemm_rows(int vectors, int64_t rows, int64_t k, operand A, const dou
         gemm_tile(1, vectors, k, A, B, ldb, how, C, ldc);
 }
 
-enum { PANEL = 64 };
+enum { PANEL = 64 }; /* products of an entry that are added up before C takes part */
 
 /* Columns of B, k at most PANEL: where they are, or copied together if B is not stored by rows. */
 INLINE const double *panel_of(operand B, int64_t first, int64_t count, int64_t k, double *panel,
@@ -175,37 +176,51 @@ INLINE void gemm_tiles(bool lower, int64_t m, int64_t n, int64_t k, double alpha
     }
 }
 
+/* The same for fewer columns than a vector has lanes, in the same order. */
+INLINE void gemm_narrow(bool lower, int64_t m, int64_t n, int64_t k, double alpha, operand A,
+                        operand B, double beta, double *C, int64_t ldc)
+{
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n && (!lower || j <= i); j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += A.at[i * A.row + l * A.column] * B.at[l * B.row + j * B.column];
+            C[i * ldc + j] = combine(alpha * sum, beta, C[i * ldc + j]);
+        }
+}
+
+/* C = alpha A B + beta C, by panels of the inner dimension: every entry is the sum over a panel,
+   then over the panels. */
+INLINE void gemm_panels(bool lower, int64_t m, int64_t n, int64_t k, double alpha, operand A,
+                        operand B, double beta, double *C, int64_t ldc)
+{
+    int64_t l = 0;
+    do {
+        const int64_t inner = k - l < PANEL ? k - l : PANEL;
+        const operand a = { A.at + l * A.column, A.row, A.column };
+        const operand b = { B.at + l * B.row, B.row, B.column };
+        if (n >= LANES)
+            gemm_tiles(lower, m, n, inner, alpha, a, b, beta, C, ldc);
+        else
+            gemm_narrow(lower, m, n, inner, alpha, a, b, beta, C, ldc);
+        beta = 1;
+        l += PANEL;
+    } while (l < k);
+}
+
 static void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
                  const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
                  int64_t ldc)
 {
-    const operand a = operand_of(transpose_a, A, lda), b = operand_of(transpose_b, B, ldb);
-    if (n >= LANES && k <= PANEL) {
-        gemm_tiles(false, m, n, k, alpha, a, b, beta, C, ldc);
-        return;
-    }
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            double sum = 0;
-            for (int64_t l = 0; l < k; l++)
-                sum += a.at[i * a.row + l * a.column] * b.at[l * b.row + j * b.column];
-            C[i * ldc + j] = combine(alpha * sum, beta, C[i * ldc + j]);
-        }
+    gemm_panels(false, m, n, k, alpha, operand_of(transpose_a, A, lda),
+                operand_of(transpose_b, B, ldb), beta, C, ldc);
 }
 
 static void syrk(bool transpose, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
                  double beta, double *C, int64_t ldc)
 {
-    const operand a = operand_of(transpose, A, lda), b = operand_of(!transpose, A, lda);
-    if (n >= LANES && k <= PANEL) {
-        gemm_tiles(true, n, n, k, alpha, a, b, beta, C, ldc);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++)
-        if (transpose)
-            columns_times(k, i + 1, alpha, A, lda, A + i, lda, beta, C + i * ldc);
-        else
-            rows_times(i + 1, k, alpha, A, lda, A + i * lda, beta, C + i * ldc);
+    gemm_panels(true, n, n, k, alpha, operand_of(transpose, A, lda), operand_of(!transpose, A, lda),
+                beta, C, ldc);
 }
 
 /*
@@ -244,6 +259,24 @@ static void trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double
         trsv_forward(n, L, ldl, x);
 }
 
+/* L X = B: row i of X is (B_i - sum_{j<i} L_ij X_j) / L_ii, all columns at once.  L' X = B: from
+   the last row on. */
+static void trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl,
+                 double *B, int64_t ldb)
+{
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t i = transpose ? n - 1 - r : r;
+        double *row = B + i * ldb;
+        /* rows that are known, and their coefficients, which are a row or a column of L */
+        const int64_t first = transpose ? i + 1 : 0, known = transpose ? n - 1 - i : i;
+        const double *coefficient = transpose ? L + first * ldl + i : L + i * ldl;
+        columns_add(known, columns, -1, B + first * ldb, ldb, coefficient, transpose ? ldl : 1,
+                    row);
+        for (int64_t c = 0; c < columns; c++)
+            row[c] /= L[i * ldl + i];
+    }
+}
+
 /* By columns: L_ij = (A_ij - sum_{l<j} L_il L_jl) / L_jj, the sums for four rows i at a time. */
 static int64_t cholesky(int64_t n, double *A, int64_t lda)
 {
@@ -254,7 +287,7 @@ static int64_t cholesky(int64_t n, double *A, int64_t lda)
             return j + 1;
         row[j] = sqrt(pivot);
         int64_t i = j + 1;
-        for (; i + 4 <= n && j >= LANES; i += 4) {
+        for (; i + 4 <= n && j >= LA_LANES; i += 4) {
             const char *rows[4];
             double sum[4];
             for (int k = 0; k < 4; k++)

@@ -3,11 +3,6 @@
  * over the tokens of a problem are plain operations on vectors (la.h, la_lanes).
  */
 
-INLINE doubles choose(longs mask, doubles yes, doubles no)
-{
-    return (doubles)((mask & (longs)yes) | (~mask & (longs)no));
-}
-
 /* `rows` rows and `vectors` vectors of lanes_product. */
 INLINE void product_tile(int rows, int vectors, int64_t inner, const double *A, int64_t stride,
                          const double *x, double *y, int64_t count)
@@ -224,22 +219,22 @@ INLINE void lanes_weigh(int vectors, const la_lanes *l, int64_t g)
     }
 }
 
-/* B = map Z', each lane of a vector with a map of its own: map d x d x LANES. */
+/* B = map Z', lane k of eight with a map of its own: map d x d x 8. */
 INLINE void lanes_own_product(const la_lanes *l, const double *map)
 {
-    const int64_t d = l->d, count = l->count;
+    const int64_t d = l->d, count = l->count, row = d * LA_LANES;
     for (int64_t g = 0; g < count; g += LANES) {
-        const double *z = l->Zt + g;
+        const double *z = l->Zt + g, *own = map + g % LA_LANES;
         int64_t r = 0;
         for (; r + 4 <= d; r += 4) {
-            const double *a = map + r * d * LANES;
+            const double *a = own + r * row;
             doubles s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };
             for (int64_t k = 0; k < d; k++) {
                 doubles v = load(z + k * count);
-                s0 += v * load(a + k * LANES);
-                s1 += v * load(a + (d + k) * LANES);
-                s2 += v * load(a + (2 * d + k) * LANES);
-                s3 += v * load(a + (3 * d + k) * LANES);
+                s0 += v * load(a + k * LA_LANES);
+                s1 += v * load(a + k * LA_LANES + row);
+                s2 += v * load(a + k * LA_LANES + 2 * row);
+                s3 += v * load(a + k * LA_LANES + 3 * row);
             }
             store(l->B + r * count + g, s0);
             store(l->B + (r + 1) * count + g, s1);
@@ -249,7 +244,7 @@ INLINE void lanes_own_product(const la_lanes *l, const double *map)
         for (; r < d; r++) {
             doubles s = { 0 };
             for (int64_t k = 0; k < d; k++)
-                s += load(z + k * count) * load(map + (r * d + k) * LANES);
+                s += load(z + k * count) * load(own + r * row + k * LA_LANES);
             store(l->B + r * count + g, s);
         }
     }
@@ -312,20 +307,21 @@ INLINE void lanes_pool(const la_lanes *l, const double *rate, int64_t g)
 }
 
 /*
- * gradient (d x d x LANES) = sum over vectors of U z', lane by lane; the sum of its squares into
- * square (LANES).
+ * Of the lanes from `lane` on: gradient (d x d x 8) = sum over problems of U z', lane by lane, and
+ * the sum of its squares, which is returned.
  */
-INLINE void lanes_own_gradient(const la_lanes *l, double *gradient, double *square)
+INLINE doubles lanes_own_gradient(const la_lanes *l, int lane, double *gradient)
 {
     const int64_t d = l->d, count = l->count;
     doubles total = { 0 };
     for (int64_t j = 0; j < d; j++) {
         const double *u = l->U + j * count;
+        double *to = gradient + j * d * LA_LANES + lane;
         int64_t k = 0;
         for (; k + 4 <= d; k += 4) {
             const double *z = l->Zt + k * count;
             doubles s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };
-            for (int64_t g = 0; g < count; g += LANES) {
+            for (int64_t g = lane; g < count; g += LA_LANES) {
                 doubles v = load(u + g);
                 s0 += v * load(z + g);
                 s1 += v * load(z + count + g);
@@ -333,28 +329,48 @@ INLINE void lanes_own_gradient(const la_lanes *l, double *gradient, double *squa
                 s3 += v * load(z + 3 * count + g);
             }
             total += (s0 * s0 + s1 * s1) + (s2 * s2 + s3 * s3);
-            store(gradient + (j * d + k) * LANES, s0);
-            store(gradient + (j * d + k + 1) * LANES, s1);
-            store(gradient + (j * d + k + 2) * LANES, s2);
-            store(gradient + (j * d + k + 3) * LANES, s3);
+            store(to + k * LA_LANES, s0);
+            store(to + (k + 1) * LA_LANES, s1);
+            store(to + (k + 2) * LA_LANES, s2);
+            store(to + (k + 3) * LA_LANES, s3);
         }
         for (; k < d; k++) {
             doubles s = { 0 };
-            for (int64_t g = 0; g < count; g += LANES)
+            for (int64_t g = lane; g < count; g += LA_LANES)
                 s += load(u + g) * load(l->Zt + k * count + g);
             total += s * s;
-            store(gradient + (j * d + k) * LANES, s);
+            store(to + k * LA_LANES, s);
         }
     }
-    store(square, total);
+    return total;
 }
 
-/* y += a x, lane by lane: x and y count x LANES, a (LANES). */
+/* y += a x, lane by lane: x and y count x 8, a (8). */
 static void lanes_axpy(int64_t count, const double *a, const double *x, double *y)
 {
-    doubles factor = load(a);
+    eight factor;
+    for (int part = 0; part < PARTS; part++)
+        factor.part[part] = load(a + part * LANES);
     for (int64_t j = 0; j < count; j++)
-        store(y + j * LANES, load(y + j * LANES) + factor * load(x + j * LANES));
+        for (int part = 0; part < PARTS; part++) {
+            const int64_t at = j * LA_LANES + part * LANES;
+            store(y + at, load(y + at) + factor.part[part] * load(x + at));
+        }
+}
+
+/* The whole gradient from G: whole vectors where there is room, as a row takes back what the one
+   before wrote into it. */
+INLINE void copy_gradient(const la_lanes *l, double *gradient)
+{
+    for (int64_t j = 0; j < l->d; j++) {
+        double *row = gradient + j * l->d;
+        const double *G = l->G + j * l->stride;
+        if (j * l->d + l->stride > l->d * l->d)
+            memcpy(row, G, (size_t)l->d * sizeof *row);
+        else
+            for (int64_t k = 0; k < l->d; k += LANES)
+                store(row + k, load(G + k));
+    }
 }
 
 static void lanes_backward(const la_lanes *l, const double *rate, double *gradient)
@@ -362,31 +378,21 @@ static void lanes_backward(const la_lanes *l, const double *rate, double *gradie
     for (int64_t g = 0; g < l->count; g += LANES)
         lanes_pool(l, rate, g);
     if (l->own_maps) {
-        lanes_own_gradient(l, gradient, l->square);
+        for (int lane = 0; lane < LA_LANES; lane += LANES)
+            store(l->square + lane, lanes_own_gradient(l, lane, gradient));
         return;
     }
     if (l->queries) {
         /* gradient = U Z, with lanes along the rows of Z, which have room up to l->stride */
         lanes_product(l->d, l->problems, l->U, l->count, l->Z, l->G, l->stride);
-        /* whole vectors where there is room: a row takes back what the one before wrote into it */
-        for (int64_t j = 0; j < l->d; j++) {
-            double *row = gradient + j * l->d;
-            const double *G = l->G + j * l->stride;
-            if (j * l->d + l->stride > l->d * l->d)
-                memcpy(row, G, (size_t)l->d * sizeof *row);
-            else
-                for (int64_t k = 0; k < l->d; k += LANES)
-                    store(row + k, load(G + k));
-        }
+        copy_gradient(l, gradient);
         return;
     }
     for (int64_t j = 0; j < l->d; j++) {
-        doubles sum = { 0 };
-        for (int64_t g = 0; g < l->count; g += LANES)
-            sum += load(l->U + j * l->count + g);
-        double total = 0;
-        for (int k = 0; k < LANES; k++)
-            total += sum[k];
-        gradient[j] = total;
+        eight sum = eight_of(0);
+        for (int64_t g = 0; g < l->count; g += LA_LANES)
+            for (int part = 0; part < PARTS; part++)
+                sum.part[part] += load(l->U + j * l->count + g + part * LANES);
+        gradient[j] = sum_eight(sum);
     }
 }

@@ -86,7 +86,7 @@ static void widen(attsvm_dtype dtype, const void *x, double *y, int64_t count)
 
 static double dot(const double *x, const double *y, int64_t count)
 {
-    if (count < LANES)
+    if (count < LA_LANES)
         return dot_short(ATTSVM_F64, (const char *)x, y, count);
     return dot_one(ATTSVM_F64, (const char *)x, y, count);
 }

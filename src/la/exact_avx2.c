@@ -1,3 +1,0 @@
-#define VECTOR_BYTES 32
-#define EXACT        la_exact_avx2
-#include "la/exact.inc"

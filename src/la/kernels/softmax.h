@@ -1,0 +1,112 @@
+/* One softmax problem, tokens along eight lanes.  The letters are those of small.h. */
+
+/* Tokens from t on that belong to a part of the lanes, and `rest` beyond the last. */
+INLINE doubles load_tokens(const double *x, int64_t t, int64_t T, int part, double rest)
+{
+    const int64_t at = t + part * LANES, left = T - at;
+    if (left >= LANES)
+        return load(x + at);
+    doubles v = all(rest);
+    if (left > 0)
+        memcpy(&v, x + at, (size_t)left * sizeof *x);
+    return v;
+}
+
+INLINE void store_tokens(double *x, int64_t t, int64_t T, int part, doubles v)
+{
+    const int64_t at = t + part * LANES, left = T - at;
+    if (left >= LANES)
+        store(x + at, v);
+    else if (left > 0)
+        memcpy(x + at, &v, (size_t)left * sizeof *x);
+}
+
+/* The selected token, which is the first of the largest logit, that logit and the next. */
+typedef struct top_token {
+    double number, best, second;
+} top_token;
+
+INLINE top_token better_of(top_token a, top_token b)
+{
+    const bool first = a.best > b.best || (a.best == b.best && a.number < b.number);
+    const double seconds = a.second > b.second ? a.second : b.second;
+    const double loser = first ? b.best : a.best;
+    return (top_token){ first ? a.number : b.number, first ? a.best : b.best,
+                        seconds > loser ? seconds : loser };
+}
+
+/* Lane by lane first; a NaN is never the largest.  second = -INFINITY: there is one token. */
+INLINE top_token find_top(int64_t T, const double *a)
+{
+    eight best = eight_of(-INFINITY), second = best, number;
+    for (int part = 0; part < PARTS; part++)
+        number.part[part] = lane_doubles(part);
+    for (int64_t t = 0; t < T; t += LA_LANES)
+        for (int part = 0; part < PARTS; part++) {
+            const doubles x = load_tokens(a, t, T, part, -INFINITY);
+            number.part[part] =
+                choose(x > best.part[part], all((double)t) + lane_doubles(part), number.part[part]);
+            second.part[part] = most(least(x, best.part[part]), second.part[part]);
+            best.part[part] = most(x, best.part[part]);
+        }
+    top_token lane[LA_LANES];
+    for (int k = 0; k < LA_LANES; k++) {
+        const int part = k / LANES, at = k % LANES;
+        lane[k] = (top_token){ number.part[part][at], best.part[part][at], second.part[part][at] };
+    }
+    for (int half = LA_LANES / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; k++)
+            lane[k] = better_of(lane[k], lane[k + half]);
+    return lane[0];
+}
+
+INLINE bool any_lane(eight v)
+{
+    longs some = { 0 };
+    for (int part = 0; part < PARTS; part++)
+        some |= (longs)v.part[part];
+    int64_t bits = 0;
+    for (int k = 0; k < LANES; k++)
+        bits |= some[k];
+    return bits != 0;
+}
+
+static bool weigh(int64_t T, const double *a, const double *score, double Y, double *w,
+                  la_weighed *out)
+{
+    const top_token top = find_top(T, a);
+    if (!(top.second > -INFINITY))
+        return false;
+    const int64_t at_top = (int64_t)top.number;
+    const double M = top.best - top.second, top_score = score[at_top];
+    const double other = 2 * fabs(top_score) + 1; /* for lanes without a token: not top's score */
+    eight sum = eight_of(0), pull = sum, equal = sum;
+    for (int64_t t = 0; t < T; t += LA_LANES)
+        for (int part = 0; part < PARTS; part++) {
+            const doubles number = all((double)t) + lane_doubles(part);
+            const longs others = number != top.number;
+            const doubles x = load_tokens(a, t, T, part, -INFINITY) - top.second;
+            const doubles e = load_tokens(score, t, T, part, other) - top_score;
+            const doubles q =
+                (doubles)((longs)exp_quick(x) & others & ~(x < -700.0)); /* NaN stays */
+            equal.part[part] = (doubles)((longs)equal.part[part] | ((e == 0.0) & others));
+            sum.part[part] += q;
+            pull.part[part] += q * e;
+            store_tokens(w, t, T, part, q);
+        }
+    if (any_lane(equal))
+        return false;
+    const double unit = exp_or_nothing(all(-M))[0];
+    out->M = M;
+    out->Z = 1 + unit * sum_eight(sum);
+    const double shared = Y * sum_eight(pull) / out->Z, shift = unit * shared;
+    for (int64_t t = 0; t < T; t += LA_LANES)
+        for (int part = 0; part < PARTS; part++) {
+            const doubles e = load_tokens(score, t, T, part, 0) - top_score;
+            const doubles q = load_tokens(w, t, T, part, 0);
+            store_tokens(w, t, T, part, q * (Y * e - shift));
+        }
+    w[at_top] = -shared;
+    out->output = Y * top_score + shift;
+    return true;
+}

@@ -1,4 +1,0 @@
-#define VECTOR_BYTES 32
-#define KERNELS      la_avx2
-#define NAME         "avx2"
-#include "la/kernels.inc"

@@ -1,4 +1,0 @@
-#define VECTOR_BYTES 16
-#define KERNELS      la_baseline
-#define NAME         "baseline"
-#include "la/kernels.inc"
