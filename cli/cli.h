@@ -197,6 +197,7 @@ void cli_solved_print(const cli_solved *solved, const char *output);
 /* What attsvm verify finds. */
 typedef struct cli_verified {
     const char *file;
+    const attsvm_data *data;
     attsvm_train_settings settings;
     attsvm_train *run;
     attsvm_verdict verdict;
@@ -210,6 +211,12 @@ typedef struct cli_verified {
     attsvm_kept kept;
 } cli_verified;
 
+/* What the settings say: the head is trained, is linear; the query is a prompt. */
+bool cli_verified_trains_head(const cli_verified *v);
+bool cli_verified_linear(const cli_verified *v);
+bool cli_verified_prompt(const cli_verified *v);
+/* The selected token of each term. */
+const int64_t *cli_verified_selected(const cli_verified *v);
 /* "l2", "lq:3": the norm of an SVM as its flag. */
 const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t size);
 /* What theory says must happen with these data: "global", "local" or "none". */

@@ -1,7 +1,6 @@
 /* attsvm demo: attention on reviews, from words to a verdict. */
 #include "cli.h"
 #include "experiments/experiments.h"
-#include "theory/theory.h"
 
 #include <math.h>
 #include <stdlib.h>

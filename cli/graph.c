@@ -1,7 +1,5 @@
 /* attsvm graph: what next-token prediction learns. */
 #include "cli.h"
-#include "svm/svm.h"
-#include "train/train.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +32,7 @@ typedef struct found {
     const cli_call *call;
     const graph_options *options;
     attsvm_data *data;
+    attsvm_data_info info;
     attsvm_graph *graph;
     attsvm_graph_info about;
     attsvm_solution *solution;
@@ -73,7 +72,7 @@ static attsvm_status solve(found *f, attsvm_error *err)
 static attsvm_status read_trained(found *f, attsvm_error *err)
 {
     const char *path = f->options->trained;
-    const int64_t d = f->data->d;
+    const int64_t d = f->info.d;
     attsvm_archive *archive;
     attsvm_status status = ATTSVM_OK;
     TRY(attsvm_archive_open(&archive, path, NULL, err));
@@ -105,7 +104,7 @@ static attsvm_status train(found *f, attsvm_error *err)
     attsvm_status status = attsvm_train_run(run, NULL, NULL, err);
     if (status == ATTSVM_OK) {
         memcpy(f->W, attsvm_train_find(run, "W")->data,
-               (size_t)(f->data->d * f->data->d) * sizeof *f->W);
+               (size_t)(f->info.d * f->info.d) * sizeof *f->W);
         f->loss = attsvm_train_describe(run).loss;
     }
     attsvm_train_free(run);
@@ -115,8 +114,8 @@ static attsvm_status train(found *f, attsvm_error *err)
 static attsvm_status find_out(found *f, attsvm_error *err)
 {
     size_t size;
-    if (!base_multiply((size_t)f->data->d, (size_t)f->data->d, &size))
-        return fail(err, ATTSVM_E_MEMORY, "d = %" PRId64 ": W does not fit", f->data->d);
+    if (!base_multiply((size_t)f->info.d, (size_t)f->info.d, &size))
+        return fail(err, ATTSVM_E_MEMORY, "d = %" PRId64 ": W does not fit", f->info.d);
     f->about = attsvm_graph_describe(f->graph);
     TRY(base_allocate(&f->finite, size, sizeof *f->finite, "finite part", err));
     TRY(solve(f, err));
@@ -184,7 +183,7 @@ static void print_text(const found *f)
 {
     bool feasible = f->svm.outcome == ATTSVM_OPTIMAL, grows = f->svm.norm > 0;
     printf("%s: %" PRId64 " contexts, %" PRId64 " words, %" PRId64 " last words\n\n", f->path,
-           f->data->n, f->data->vocabulary, f->about.lasts);
+           f->info.n, f->info.vocabulary, f->about.lasts);
     print_parts(f);
     printf("\n  direction  %s", attsvm_outcome_name(f->svm.outcome));
     if (feasible && !grows)
@@ -192,8 +191,7 @@ static void print_text(const found *f)
     else if (feasible)
         printf(", norm %.8g, margin %.6g", f->svm.norm, f->svm.margin);
     printf("; checked: %s\n", f->report.valid ? "proved" : f->report.reason);
-    printf("  finite     norm %.6g, least loss %.6g%s\n",
-           la_norm(f->finite, f->data->d * f->data->d), f->finite_info.loss,
+    printf("  finite     norm %.6g, least loss %.6g%s\n", f->finite_info.norm, f->finite_info.loss,
            f->finite_info.converged ? "" : "; not converged");
     if (f->compared && grows)
         print_match(f);
@@ -255,7 +253,7 @@ static attsvm_status print_json(const found *f, attsvm_error *err)
     io_json_set(json, "file", io_json_text(f->path));
     io_json_set(json, "status", io_json_text(attsvm_outcome_name(f->svm.outcome)));
     io_json_set(json, "components", parts);
-    io_json_set(json, "contexts", io_json_integer(f->data->n));
+    io_json_set(json, "contexts", io_json_integer(f->info.n));
     io_json_set(json, "words", io_json_integer(f->about.words));
     io_json_set(json, "edges", io_json_integer(f->about.edges));
     io_json_set(json, "cyclic", io_json_integer(f->about.cyclic));
@@ -263,7 +261,7 @@ static attsvm_status print_json(const found *f, attsvm_error *err)
     io_json_set(json, "margin", io_json_number(f->svm.margin));
     io_json_set(json, "gap", io_json_number(f->svm.gap));
     io_json_set(json, "checked", io_json_bool(f->report.valid));
-    io_json_set(json, "finite_norm", io_json_number(la_norm(f->finite, f->data->d * f->data->d)));
+    io_json_set(json, "finite_norm", io_json_number(f->finite_info.norm));
     io_json_set(json, "finite_loss", io_json_number(f->finite_info.loss));
     io_json_set(json, "finite_gradient", io_json_number(f->finite_info.gradient));
     io_json_set(json, "finite_error", io_json_number(f->compared ? f->match.finite_error : NAN));
@@ -281,7 +279,7 @@ static attsvm_status print_json(const found *f, attsvm_error *err)
 
 static attsvm_status show(found *f, attsvm_error *err)
 {
-    const int64_t d = f->data->d;
+    const int64_t d = f->info.d;
     attsvm_named_array more[2] = {
         { "finite", { .data = f->finite, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
         { "trained", { .data = f->W, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
@@ -309,6 +307,7 @@ attsvm_status cli_graph(cli_call *call, attsvm_error *err)
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     TRY(attsvm_data_read(&f.data, f.path, &reading, err));
+    f.info = attsvm_data_describe(f.data);
     attsvm_status status = attsvm_graph_create(&f.graph, f.data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, f.path);

@@ -1,7 +1,5 @@
 /* attsvm path: regularisation paths, and where they lead. */
 #include "cli.h"
-#include "svm/svm.h"
-#include "theory/theory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -231,11 +229,14 @@ static attsvm_status select_tokens(attsvm_chosen **out, const attsvm_data *data,
 
 static attsvm_status write_arrays(const char *output, const attsvm_path *path, attsvm_error *err)
 {
-    attsvm_named_array arrays[THEORY_PATH_ARRAYS];
+    attsvm_named_array *arrays;
     int64_t count = attsvm_path_count(path);
+    TRY(base_allocate(&arrays, (size_t)count, sizeof *arrays, "list of arrays", err));
     for (int64_t k = 0; k < count; k++)
         arrays[k] = *attsvm_path_array(path, k);
-    return attsvm_archive_write(output, arrays, count, err);
+    attsvm_status status = attsvm_archive_write(output, arrays, count, err);
+    free(arrays);
+    return status;
 }
 
 attsvm_status cli_path(cli_call *call, attsvm_error *err)

@@ -1,6 +1,5 @@
 /* attsvm tokens: scores, support tokens, and whether a selection is optimal. */
 #include "cli.h"
-#include "theory/theory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -159,7 +158,7 @@ static void say(const char *text)
 
 static void print_terms(const findings *f)
 {
-    bool queries = f->terms != f->data->n;
+    bool queries = f->terms != attsvm_data_describe(f->data).n;
     printf("  %8s%s  %6s  %10s  %8s  %10s\n", "sequence", queries ? "   query" : "", "best",
            "its score", "selected", "its score");
     for (int64_t g = 0; g < f->terms && g < MOST_SHOWN; g++) {
@@ -177,7 +176,7 @@ static void print_terms(const findings *f)
 
 static void print_support(const findings *f)
 {
-    bool queries = f->terms != f->data->n;
+    bool queries = f->terms != attsvm_data_describe(f->data).n;
     int64_t count = f->optimality.support;
     printf("\nSupport tokens: the rivals that come nearest, %" PRId64 " of them.\n\n", count);
     printf("  %8s%s  %8s  %6s  %10s  %22s\n", "sequence", queries ? "   query" : "", "selected",
@@ -310,12 +309,12 @@ static attsvm_status scores_table(const findings *f, double **out, int64_t *coun
 {
     *count = 0;
     for (int64_t g = 0; g < f->terms; g++)
-        *count += data_length(f->data, attsvm_scores_term(f->scores, g).sequence);
+        *count += attsvm_data_length(f->data, attsvm_scores_term(f->scores, g).sequence);
     TRY(base_allocate(out, (size_t)*count, sizeof **out, "scores", err));
     double *at = *out;
     for (int64_t g = 0; g < f->terms; g++) {
         attsvm_term term = attsvm_scores_term(f->scores, g);
-        int64_t length = data_length(f->data, term.sequence);
+        int64_t length = attsvm_data_length(f->data, term.sequence);
         for (int64_t t = 0; t < length; t++)
             *at++ = t < term.tokens ? attsvm_scores_gamma(f->scores, g, t) : (double)NAN;
     }
@@ -346,7 +345,7 @@ static attsvm_status write_arrays(const findings *f, const char *path, attsvm_er
         { "support", { rows, { count, 3 }, 2, ATTSVM_I64 } },
         { "support_lambda", { lambda, { count }, 1, ATTSVM_F64 } },
         { "selections",
-          { f->enumeration ? f->enumeration->alpha : NULL,
+          { info.count > 0 ? attsvm_enumeration_get(f->enumeration, 0).alpha : NULL,
             { info.count, info.terms },
             2,
             ATTSVM_I64 } },

@@ -1,5 +1,4 @@
 /* attsvm train: descent on one attention layer. */
-#include "train/train.h"
 #include "cli.h"
 
 #include <math.h>

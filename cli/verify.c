@@ -1,6 +1,5 @@
 /* attsvm verify: train, and say what the result is beside the max-margin solution. */
 #include "cli.h"
-#include "theory/theory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ static attsvm_status compare_kept(cli_verified *v, const attsvm_data *data, atts
     svm.threads = v->settings.threads;
     if (*v->settings.query)
         TRY(attsvm_svm_settings_set(&svm, "query", v->settings.query, err));
-    const double *W = theory_theta(v->run, &count);
+    const double *W = attsvm_train_theta(v->run, &count);
     return attsvm_kept_predict(&v->kept, data, W, &svm, NULL, NULL, NULL, err);
 }
 
@@ -33,7 +32,6 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
 {
     TRY(attsvm_train_create(&v->run, data, &v->settings, NULL, NULL, err));
     TRY(attsvm_exchangeable_compute(&v->exchangeable, v->run, err));
-    const model *m = v->run->m;
     cli_progress progress = cli_progress_start(call, "verify");
     attsvm_status status = attsvm_train_run(v->run, observe, &progress, err);
     cli_progress_end(&progress);
@@ -41,9 +39,9 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
         return status;
     TRY(attsvm_verdict_of(&v->verdict, v->run, NULL, &v->solution, err));
     TRY(attsvm_conditions_of_run(&v->conditions, v->run, err));
-    if (!m->prompt && !m->head.kind->linear)
+    if (!cli_verified_prompt(v) && !cli_verified_linear(v))
         TRY(compare_kept(v, data, err));
-    v->joint = m->prompt && m->trains_v && m->head.kind == &model_head_linear;
+    v->joint = cli_verified_prompt(v) && cli_verified_trains_head(v) && cli_verified_linear(v);
     if (!v->joint)
         return ATTSVM_OK;
     return attsvm_joint_of(&v->found, v->run, cli_settings(call, &attsvm_joint_table),
@@ -121,7 +119,7 @@ static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
     io_json_set(json, "efficiency", io_json_number(d->efficiency));
     io_json_set(json, "margin", io_json_number(d->margin));
     io_json_set(json, "gap", io_json_number(d->gap));
-    io_json_set(json, "selected", io_json_integers(v->run->m->selected, d->terms));
+    io_json_set(json, "selected", io_json_integers(cli_verified_selected(v), d->terms));
     io_json_set(json, "conditions", conditions_json(v));
     io_json_set(json, "exchangeable", cli_exchangeable_json(&v->exchangeable));
     io_json_set(json, "status", io_json_text(attsvm_outcome_name(d->outcome)));
@@ -161,7 +159,7 @@ static attsvm_status write_arrays(const cli_verified *v, const char *path, attsv
 {
     attsvm_named_array arrays[3];
     attsvm_claim claim = attsvm_solution_claim(v->solution);
-    int64_t count = 0, d = v->run->m->d;
+    int64_t count = 0, d = attsvm_data_describe(v->data).d;
     arrays[count++] = theta_array("svm_theta", &claim, d);
     if (v->joint && v->found.outcome == ATTSVM_OPTIMAL) {
         attsvm_claim joint = attsvm_solution_claim(v->joint_solution);
@@ -179,6 +177,7 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     cli_verified v = { .file = call->arguments[0] };
     memcpy(&v.settings, cli_settings(call, &attsvm_train_table), sizeof v.settings);
     TRY(cli_data_read(call, v.file, &data, err));
+    v.data = data;
     attsvm_status status = verify(&v, call, data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, v.file);

@@ -1,6 +1,5 @@
 /* attsvm verify to a reader: figures, what theory promises for these data, and what happened. */
 #include "cli.h"
-#include "theory/theory.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,20 +14,33 @@ const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t 
     return out;
 }
 
-static bool trains_head(const cli_verified *v)
+bool cli_verified_trains_head(const cli_verified *v)
 {
-    return v->run->m->trains_v;
+    return v->settings.model >= ATTSVM_MODEL_VP;
 }
 
-static bool is_linear(const cli_verified *v)
+bool cli_verified_linear(const cli_verified *v)
 {
-    return v->run->m->head.kind == &model_head_linear;
+    return strcmp(v->settings.head, "linear") == 0;
+}
+
+bool cli_verified_prompt(const cli_verified *v)
+{
+    int32_t model = v->settings.model;
+    return model == ATTSVM_MODEL_P || model == ATTSVM_MODEL_PW || model == ATTSVM_MODEL_VP ||
+           model == ATTSVM_MODEL_VPW;
+}
+
+const int64_t *cli_verified_selected(const cli_verified *v)
+{
+    return attsvm_train_find(v->run, "ids")->data;
 }
 
 /* Proved for plain descent with small steps on p, its map or W, with a fixed linear head. */
 static bool is_proved_rule(const cli_verified *v)
 {
-    return strcmp(v->run->rule->flag, "gd") == 0 && !v->run->m->factored;
+    bool factored = v->settings.model == ATTSVM_MODEL_KQ || v->settings.model == ATTSVM_MODEL_VKQ;
+    return strcmp(v->settings.step, "gd") == 0 && !factored;
 }
 
 /*
@@ -44,7 +56,8 @@ static bool is_benign(const attsvm_conditions *c)
 const char *cli_verified_must(const cli_verified *v)
 {
     const attsvm_conditions *c = &v->conditions;
-    if (trains_head(v) || !is_linear(v) || !v->verdict.claimed || c->choices == 0)
+    if (cli_verified_trains_head(v) || !cli_verified_linear(v) || !v->verdict.claimed ||
+        c->choices == 0)
         return "none";
     return is_benign(c) && v->verdict.terms == 1 ? "global" : "local";
 }
@@ -102,10 +115,10 @@ static void state_local(const cli_verified *v, char *out, size_t size)
              c->feasible && c->unique_optimal
                  ? "; the path of growing norm leads to the best tokens"
                  : "",
-             !c->wide            ? ""
-             : v->run->m->prompt ? " Every selection can be separated."
-                                 : " Every selection can be separated if the tokens are in "
-                                   "general position.");
+             !c->wide                 ? ""
+             : cli_verified_prompt(v) ? " Every selection can be separated."
+                                      : " Every selection can be separated if the tokens are in "
+                                        "general position.");
 }
 
 void cli_verified_statement(const cli_verified *v, char *out, size_t size)
@@ -113,11 +126,11 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
     const attsvm_conditions *c = &v->conditions;
     if (v->joint && v->found.outcome == ATTSVM_OPTIMAL)
         state_joint(v, out, size);
-    else if (trains_head(v))
+    else if (cli_verified_trains_head(v))
         snprintf(out, size,
                  "The head is trained too, and nothing is proved about where it leads for these "
                  "data; scores are those of the head as it is now.");
-    else if (!is_linear(v))
+    else if (!cli_verified_linear(v))
         snprintf(out, size,
                  "With this head attention may keep several tokens, and the theorems about single "
                  "tokens do not apply.");
@@ -127,7 +140,7 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
                  "loss, and its gradient is 0 everywhere.");
     else if (!v->verdict.claimed)
         snprintf(out, size, "There is no claim about the direction that the step rule %s leads to.",
-                 v->run->rule->flag);
+                 v->settings.step);
     else if (strcmp(cli_verified_must(v), "global") == 0)
         snprintf(out, size,
                  "One token is best, all others share one score, and it can be separated from "
@@ -154,7 +167,7 @@ static void say(const char *text)
 static const char *why_unsaturated(const cli_verified *v)
 {
     attsvm_train_info info = attsvm_train_describe(v->run);
-    if (v->conditions.choices == 0 && is_linear(v))
+    if (v->conditions.choices == 0 && cli_verified_linear(v))
         return "Attention does not change the loss: no number of steps moves it.";
     if (v->verdict.outcome == ATTSVM_INFEASIBLE)
         return "Nothing separates these tokens from their rivals, so no number of steps puts all "
@@ -165,7 +178,7 @@ static const char *why_unsaturated(const cli_verified *v)
                "more steps do not help; another start does (--init gauss:0.01).";
     if (info.grad_log_scale == -INFINITY)
         return "The gradient is 0 here: more steps do not help; another start may.";
-    if (!is_linear(v))
+    if (!cli_verified_linear(v))
         return "More steps may decide it; with this head attention may also stay on several "
                "tokens.";
     return "More steps may decide it.";
@@ -256,7 +269,7 @@ void cli_verified_print(const cli_verified *v)
 {
     const attsvm_verdict *d = &v->verdict;
     char norm[32], text[1024];
-    const int64_t *selected = v->run->m->selected;
+    const int64_t *selected = cli_verified_selected(v);
     printf("%s: %s\n\n", v->file, attsvm_verdict_name(d->kind));
     say_verdict(v);
     putchar('\n');
@@ -285,6 +298,6 @@ void cli_verified_print(const cli_verified *v)
     cli_verified_statement(v, text, sizeof text);
     say(text);
     attsvm_train_info info = attsvm_train_describe(v->run);
-    cli_gradient_print(v->run->data, &v->settings, &info);
+    cli_gradient_print(v->data, &v->settings, &info);
     cli_exchangeable_print(&v->exchangeable);
 }

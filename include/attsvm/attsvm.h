@@ -713,6 +713,12 @@ ATTSVM_API const attsvm_named_array *attsvm_train_array(const attsvm_train *trai
 ATTSVM_API const attsvm_array *attsvm_train_find(const attsvm_train *train, const char *name);
 
 /*
+ * What the logits are made with, and what SVM solutions are compared with: p, or W'p where W is
+ * trained with a prompt (d); W, or K Q' (d,d).  Borrowed until the run is continued or freed.
+ */
+ATTSVM_API const double *attsvm_train_theta(const attsvm_train *train, int64_t *count);
+
+/*
  * Runs `count` runs over `threads` threads (0: all cores), each on one thread; the results do not
  * depend on the number of threads or on the other runs.  Small runs of one shape are done side by
  * side in vector registers; beside attsvm_train_run they may differ by rounding.  Reports the first
@@ -834,7 +840,8 @@ typedef struct attsvm_enumeration_info {
     char reserved[6];
 } attsvm_enumeration_info;
 
-/* A locally optimal selection; alpha (terms) is borrowed. */
+/* A locally optimal selection; alpha (terms) is borrowed.  Those of all selections follow each
+   other in memory. */
 typedef struct attsvm_local {
     const int64_t *alpha;
     double norm, margin; /* of its SVM                                     */
@@ -1154,6 +1161,7 @@ ATTSVM_API const uint8_t *attsvm_graph_sets(const attsvm_graph *graph);
  * component.
  */
 typedef struct attsvm_graph_finite_info {
+    double norm;        /* |W|_F                                          */
     double loss;        /* least loss, which is that of the whole problem */
     double gradient;    /* its norm at the end                            */
     int64_t iterations; /* of L-BFGS                                      */

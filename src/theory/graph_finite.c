@@ -125,6 +125,7 @@ attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
         goto done;
     model_value value;
     model_evaluate(m, W, NULL, 0, NULL, &value);
+    info->norm = la_norm(W, graph->data->d * graph->data->d);
     info->loss = value.loss * (double)c.n / (double)graph->data->n;
     info->converged = info->gradient <= converged;
 done:

@@ -147,7 +147,7 @@ static attsvm_status analyse(joint *j, const attsvm_joint_settings *settings,
     int64_t count;
     if (attsvm_data_array(j->data, "W"))
         TRY(data_doubles(j->data, "W", (int64_t[]){ m->d, m->d }, 2, &j->keymap, err));
-    j->theta = theory_theta(j->run, &count);
+    j->theta = attsvm_train_theta(j->run, &count);
     j->v = j->run->theta + m->block[m->blocks - 1].offset;
     attsvm_status status = compare(j, solution, err);
     if (status == ATTSVM_OK && j->out->outcome == ATTSVM_OPTIMAL)

@@ -65,7 +65,7 @@ attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_sv
     return ATTSVM_OK;
 }
 
-const double *theory_theta(const attsvm_train *run, int64_t *count)
+const double *attsvm_train_theta(const attsvm_train *run, int64_t *count)
 {
     *count = run->m->part_size;
     return model_logit_map(run->m, run->theta);

@@ -55,10 +55,6 @@ attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *er
 
 /* -------------------------------------------------------------------------- runs */
 
-/* What the logits of a finished run see, as the SVM's theta: p, W, K Q', W'p.  Valid until the
-   model is evaluated again. */
-const double *theory_theta(const attsvm_train *run, int64_t *count);
-
 /* A view of `data` without its key map W: shares all else, owns nothing but `arrays`. */
 typedef struct theory_bare {
     attsvm_data data;

@@ -75,7 +75,7 @@ static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_sc
     v->margin = info.margin;
     v->gap = info.gap;
     TRY(attsvm_optimality_of(&v->optimality, scores, *solution, NULL, 0, err));
-    const double *theta = theory_theta(run, &count);
+    const double *theta = attsvm_train_theta(run, &count);
     return compare(v, scores->data, theta, count, &claim, info.norm, err);
 }
 
