@@ -23,9 +23,9 @@ near correlation 0.99 0.01
 near gap 0 1e-12
 check 'the same page for any number of threads' cmp page.html attsvm-demo.html
 # The processor and the seed do not decide: from 0 rounding chose among words that are alike.
-for kernels in baseline avx2 avx512; do
-    "$attsvm" --version --kernels "$kernels" >/dev/null 2>&1 || continue
-    good demo --json --kernels "$kernels" -o "$kernels.html"
+for name in baseline avx2 avx512; do
+    "$attsvm" --version --kernels "$name" >/dev/null 2>&1 || continue
+    good demo --json --kernels "$name" -o "$name.html"
     json kind '"global"'
 done
 good demo --json --seed 1 -o seed.html
