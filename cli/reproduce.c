@@ -70,7 +70,7 @@ static void print_outcome(const experiments_outcome *o)
     printf("%-18s %7.2f s", o->experiment->id, o->seconds);
     int64_t checked = 0;
     for (int64_t k = 0; k < o->numbers.count; k++)
-        checked += o->numbers.items[k].expected;
+        checked += o->numbers.items[k].expected.known || o->numbers.items[k].own.known;
     if (o->failed > 0)
         printf("  %" PRId64 " of %" PRId64 " key numbers are not as expected\n", o->failed,
                checked);
@@ -78,9 +78,12 @@ static void print_outcome(const experiments_outcome *o)
         printf("  %" PRId64 " key numbers as expected\n", checked);
     for (int64_t k = 0; k < o->numbers.count; k++) {
         const experiments_check *c = &o->numbers.items[k];
-        if (!c->ok)
-            printf("    %s = %.8g, expected %.8g +- %.2g (%s)\n", c->key, c->value, c->wanted,
-                   c->tolerance, c->source);
+        if (c->expected.missed)
+            printf("    %s = %.8g, expected %.8g +- %.2g (%s)\n", c->key, c->value,
+                   c->expected.value, c->expected.tolerance, c->source);
+        if (c->own.missed)
+            printf("    %s = %.12g, expected %.12g +- %.2g (our own run of this size)\n", c->key,
+                   c->value, c->own.value, c->own.tolerance);
     }
     fflush(stdout);
 }

@@ -47,25 +47,36 @@ static char *read_svg(const char *path)
     return text;
 }
 
+/* Adds what a number should be to `text`; whether it is. */
+static bool show_target(char *text, size_t size, const io_json *target, const char *from)
+{
+    double wanted = NAN, tolerance = NAN;
+    bool ok = true;
+    size_t used = strlen(text);
+    if (!target)
+        return true;
+    io_json_as_number(io_json_get(target, "expected"), &wanted);
+    io_json_as_number(io_json_get(target, "tolerance"), &tolerance);
+    io_json_as_bool(io_json_get(target, "ok"), &ok);
+    snprintf(text + used, size - used, "%s%s%.6g \xC2\xB1 %.2g: %s", used > 0 ? "; " : "",
+             ok ? "" : "NOT ", wanted, tolerance, from ? from : "");
+    return ok;
+}
+
 /* One key number from the JSON: its value as text, and what is expected. */
 static void show_number(const source *s, int64_t k, const char *key)
 {
-    double value = NAN, wanted = NAN, tolerance = NAN;
-    bool ok = true;
+    double value = NAN;
     const io_json *check = io_json_get(io_json_get(s->json, "checks"), key);
+    const io_json *own = io_json_get(io_json_get(s->json, "own"), key);
     io_json_as_number(io_json_get(io_json_get(s->json, "numbers"), key), &value);
     if (isnan(value))
         snprintf(s->texts[k][0], sizeof s->texts[k][0], "none");
     else
         snprintf(s->texts[k][0], sizeof s->texts[k][0], "%.6g", value);
-    if (check) {
-        io_json_as_number(io_json_get(check, "expected"), &wanted);
-        io_json_as_number(io_json_get(check, "tolerance"), &tolerance);
-        io_json_as_bool(io_json_get(check, "ok"), &ok);
-        const char *from = io_json_as_text(io_json_get(check, "source"));
-        snprintf(s->texts[k][1], sizeof s->texts[k][1], "%s%.6g \xC2\xB1 %.2g: %s",
-                 ok ? "" : "NOT ", wanted, tolerance, from ? from : "");
-    }
+    const char *from = io_json_as_text(io_json_get(check, "source"));
+    bool ok = show_target(s->texts[k][1], sizeof s->texts[k][1], check, from);
+    ok &= show_target(s->texts[k][1], sizeof s->texts[k][1], own, "our own run of this size");
     const char *meaning = io_json_as_text(io_json_get(io_json_get(s->json, "meanings"), key));
     s->numbers[k] = (report_number){ .key = key,
                                      .meaning = meaning ? meaning : "",

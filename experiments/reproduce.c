@@ -97,7 +97,7 @@ static attsvm_status finish(experiments_outcome *o, const experiments_result *re
         return fail(err, ATTSVM_E_MEMORY, "no memory for the key numbers");
     experiments_view own;
     if (experiments_get(result, "own_data", &own, NULL) != ATTSVM_OK || own.x[0] == 0)
-        TRY(experiments_compare(e, &o->numbers, o->runs, &o->failed, err));
+        TRY(experiments_compare(e, &o->numbers, &setup, &o->failed, err));
     TRY(draw(e, result, directory, "svg", err));
     if (settings->png)
         TRY(draw(e, result, directory, "png", err));

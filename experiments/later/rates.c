@@ -101,12 +101,25 @@ static double quantile(const experiments_view *distance, int64_t rule, int64_t r
     return result;
 }
 
+/* Change of log10 of the median per decade of steps, from 1000 steps to the end. */
+static double slope_of(const experiments_view *distance, const experiments_view *steps,
+                       int64_t rule)
+{
+    const int64_t last = steps->count - 1;
+    int64_t first = 0;
+    while (first < last && steps->x[first] < 1000)
+        first++;
+    return base_log10(quantile(distance, rule, last, 0.5) / quantile(distance, rule, first, 0.5)) /
+           base_log10(steps->x[last] / steps->x[first]);
+}
+
 static attsvm_status numbers(const experiments_result *r, experiments_numbers *out,
                              attsvm_error *err)
 {
-    experiments_view distance;
+    experiments_view distance, steps;
     double median[RULES];
     TRY(experiments_get(r, "distance", &distance, err));
+    TRY(experiments_get(r, "steps", &steps, err));
     for (int64_t rule = 0; rule < RULES; rule++) {
         char key[64], meaning[128];
         median[rule] = quantile(&distance, rule, distance.shape[2] - 1, 0.5);
@@ -114,6 +127,10 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         snprintf(meaning, sizeof meaning, "log10 of the median of 1 - correlation at the end, %s",
                  names[rule]);
         experiments_number(out, key, base_log10(median[rule]), meaning);
+        snprintf(key, sizeof key, "slope_%s", keys[rule]);
+        snprintf(meaning, sizeof meaning, "its change per decade of steps from 1000 on, %s",
+                 names[rule]);
+        experiments_number(out, key, slope_of(&distance, &steps, rule), meaning);
     }
     experiments_finds(out,
                       "After %d steps the median distance 1 - correlation is %.1e for gradient "

@@ -146,27 +146,46 @@ static double middle(const experiments_view *x, int64_t kind, int64_t point, dou
     return base_exp(sum);
 }
 
-/* Norm of p from which on the gradient of a type is off by more than 1 - cos = 1e-3. */
+/* Norm of p at which the gradient of a type is off by 1 - cos = 1e-3 for the first time, on the
+   line between two recorded points (logarithms). */
 static double trusted_norm(const experiments_view *turn, const experiments_view *norm, int kind)
 {
+    const double bar = base_log(1e-3);
     int64_t points = turn->shape[2];
-    for (int64_t k = 0; k < points; k++)
-        if (middle(turn, kind, k, NULL) > 1e-3) {
-            double mean;
-            experiments_mean(norm->x + k, norm->shape[0], points, &mean, NULL);
+    double last_turn = NAN, last_norm = NAN;
+    for (int64_t k = 0; k < points; k++) {
+        double mean, now = base_log(middle(turn, kind, k, NULL));
+        experiments_mean(norm->x + k, norm->shape[0], points, &mean, NULL);
+        if (now > bar && k == 0)
             return mean;
-        }
+        if (now > bar)
+            return last_norm * base_pow(mean / last_norm, (bar - last_turn) / (now - last_turn));
+        last_turn = now;
+        last_norm = mean;
+    }
     return NAN;
+}
+
+/* Change of log10 of the exact run's distance per decade of steps, from 1000 steps to the end. */
+static double slope_of(const experiments_view *distance, const experiments_view *steps)
+{
+    const int64_t last = steps->count - 1;
+    int64_t first = 0;
+    while (first < last && steps->x[first] < 1000)
+        first++;
+    return base_log10(middle(distance, 0, last, NULL) / middle(distance, 0, first, NULL)) /
+           base_log10(steps->x[last] / steps->x[first]);
 }
 
 static attsvm_status numbers(const experiments_result *r, experiments_numbers *out,
                              attsvm_error *err)
 {
-    experiments_view turn, distance, norm, same;
+    experiments_view turn, distance, norm, same, steps;
     TRY(experiments_get(r, "turn", &turn, err));
     TRY(experiments_get(r, "distance", &distance, err));
     TRY(experiments_get(r, "norm", &norm, err));
     TRY(experiments_get(r, "same_tokens", &same, err));
+    TRY(experiments_get(r, "steps", &steps, err));
     int64_t last = distance.shape[2] - 1, runs = distance.shape[1];
     double end[KINDS], kept[KINDS];
     for (int kind = 0; kind < KINDS; kind++) {
@@ -178,9 +197,11 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
                  names[kind]);
         experiments_number(out, key, base_log10(end[kind]), meaning);
     }
+    experiments_number(out, "slope_exact", slope_of(&distance, &steps),
+                       "its change per decade of steps from 1000 on, exact");
     double norm64 = trusted_norm(&turn, &norm, 0), norm32 = trusted_norm(&turn, &norm, 1);
     experiments_number(out, "trusted_norm_float64", norm64,
-                       "|p| from which the float64 gradient is off by 1 - cos > 1e-3");
+                       "|p| at which the float64 gradient is off by 1 - cos = 1e-3");
     experiments_number(out, "trusted_norm_float32", norm32, "the same in float32");
     experiments_finds(out,
                       "The textbook gradient loses its direction at |p| = %.0f in float32 and at "

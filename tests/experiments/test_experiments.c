@@ -85,16 +85,18 @@ static void numbers_are_compared_with_what_is_expected(void **state)
     experiments_number(&numbers, "correlation_ngd", NAN, "not there: wrong");
     experiments_number(&numbers, "correlation_gd", 0.98090113, "right");
     experiments_number(&numbers, "more", 1, "not expected");
-    assert_ok(experiments_compare(&multi, &numbers, 0, &failed, &err), err);
+    const experiments_setup other = { .runs = 0, .seed = 1 };
+    assert_ok(experiments_compare(&multi, &numbers, &other, &failed, &err), err);
     assert_int_equal(failed, 2);
-    assert_true(numbers.items[0].ok && !numbers.items[1].ok && !numbers.items[2].ok);
-    assert_false(numbers.items[4].expected);
+    assert_true(!numbers.items[0].expected.missed && numbers.items[1].expected.missed &&
+                numbers.items[2].expected.missed);
+    assert_false(numbers.items[4].expected.known || numbers.items[0].own.known);
     assert_true(strlen(numbers.items[0].source) > 0);
-    assert_ok(experiments_compare(&unknown, &numbers, 0, &failed, &err), err);
+    assert_ok(experiments_compare(&unknown, &numbers, &other, &failed, &err), err);
     assert_int_equal(failed, 0);
     experiments_numbers_free(&numbers);
     experiments_number(&numbers, "svm_1", 0, "the others are missing");
-    assert_fails(experiments_compare(&multi, &numbers, 0, &failed, &err), err, ATTSVM_E_FORMAT,
+    assert_fails(experiments_compare(&multi, &numbers, &other, &failed, &err), err, ATTSVM_E_FORMAT,
                  "expected/mm-multi.json");
     experiments_numbers_free(&numbers);
 }
@@ -112,8 +114,9 @@ static void tolerance_grows_as_runs_shrink(void **state)
         experiments_number(&numbers, "log10_distance_gd", -1, "");
         experiments_number(&numbers, "log10_distance_ngd", -4, "");
         experiments_number(&numbers, "log10_distance_polyak", -6, "");
-        assert_ok(experiments_compare(&rates, &numbers, k ? 100 : 4, &failed, &err), err);
-        room[k] = numbers.items[0].tolerance;
+        const experiments_setup fewer = { .runs = k ? 100 : 4 };
+        assert_ok(experiments_compare(&rates, &numbers, &fewer, &failed, &err), err);
+        room[k] = numbers.items[0].expected.tolerance;
         experiments_numbers_free(&numbers);
     }
     assert_double_equal(room[0] - room[1], 4 * 0.5 * (1 / 2.0 - 1 / 10.0), 1e-12);
