@@ -102,6 +102,12 @@ attsvm_status experiments_compare(const experiment *e, experiments_numbers *numb
 {
     char name[96];
     *failed = 0;
+    for (int64_t k = 0; k < numbers->count; k++) {
+        experiments_check *check = &numbers->items[k];
+        free(check->source);
+        check->source = NULL;
+        check->expected = check->own = (experiments_target){ 0 };
+    }
     snprintf(name, sizeof name, "expected/%s.json", e->id);
     TRY(compare_file(numbers, name, NULL, setup->runs, err));
     if (setup->seed == 0 && setup->runs == e->runs)

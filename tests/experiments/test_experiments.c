@@ -110,16 +110,15 @@ static void tolerance_grows_as_runs_shrink(void **state)
     double room[2];
     for (int k = 0; k < 2; k++) {
         experiments_numbers numbers = { 0 };
-        const experiment rates = { .id = "rates" };
-        experiments_number(&numbers, "log10_distance_gd", -1, "");
-        experiments_number(&numbers, "log10_distance_ngd", -4, "");
-        experiments_number(&numbers, "log10_distance_polyak", -6, "");
+        const experiment ntp = { .id = "ntp" };
+        experiments_number(&numbers, "finite_error", 0, "");
+        experiments_number(&numbers, "correlation", 1, "");
         const experiments_setup fewer = { .runs = k ? 100 : 4 };
-        assert_ok(experiments_compare(&rates, &numbers, &fewer, &failed, &err), err);
+        assert_ok(experiments_compare(&ntp, &numbers, &fewer, &failed, &err), err);
         room[k] = numbers.items[0].expected.tolerance;
         experiments_numbers_free(&numbers);
     }
-    assert_double_equal(room[0] - room[1], 4 * 0.5 * (1 / 2.0 - 1 / 10.0), 1e-12);
+    assert_double_equal(room[0] - room[1], 4 * 0.0115 * (1 / 2.0 - 1 / 10.0), 1e-12);
 }
 
 static void sentences_are_put_together(void **state)
