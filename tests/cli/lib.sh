@@ -17,7 +17,7 @@ attsvm=$1 helper=$2 source=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-checks=0 failures=0 last='' kernels=${ATTSVM_TEST_KERNELS:+--kernels $ATTSVM_TEST_KERNELS}
+checks=0 failures=0 last='' with_kernels=${ATTSVM_TEST_KERNELS:+--kernels $ATTSVM_TEST_KERNELS}
 # tests that ask for too much memory want to be told so under ASan, as they are without it
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=${LEAKS:-1}
 
@@ -32,7 +32,7 @@ problem() {
 run() {
     last="attsvm $*"
     checks=$((checks + 1))
-    "$attsvm" "$@" $kernels >out 2>err </dev/null
+    "$attsvm" "$@" $with_kernels >out 2>err </dev/null
     status=$?
 }
 

@@ -107,10 +107,10 @@ static void the_demo_was_decided_by_rounding(void **state)
     (void)state;
     read_reviews(&all);
     attsvm_data *data = open_reviews(&all, false);
-    for (int s = 0; s < SETS; s++) {
+    for (int s = 0; s < long_or_short(SETS, 1); s++) {
         if (attsvm_kernels_select(sets[s], NULL) != ATTSVM_OK)
             continue; /* not on this processor */
-        for (int64_t seed = 0; seed < 2; seed++) {
+        for (int64_t seed = 0; seed < long_or_short(2, 1); seed++) {
             attsvm_train *run = run_demo(data, "gauss:0.01", seed);
             ends_global(run);
             attsvm_train_free(run);
@@ -124,7 +124,7 @@ static void the_demo_ends_alike_from_a_start_disturbed_by_1e_12(void **state)
     (void)state;
     read_reviews(&all);
     attsvm_data *data = open_reviews(&all, false);
-    for (int s = 0; s < SETS; s++) {
+    for (int s = 0; s < long_or_short(SETS, 1); s++) {
         if (attsvm_kernels_select(sets[s], NULL) != ATTSVM_OK)
             continue;
         attsvm_train *run = run_demo(data, "gauss:0.01", 0);
