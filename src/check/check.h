@@ -7,7 +7,7 @@
 #define ATTSVM_CHECK_H
 
 #include "base/base.h"
-#include "data/data.h"
+#include "data/terms.h"
 
 /* Tolerances of theory 4 and 4.1. */
 #define CHECK_TIGHT    1e-7     /* a row is tight when <A,theta> <= b + this * max(1,|b|)       */

@@ -3,7 +3,7 @@
  * and the views of sequences that all kernels use.  Tokens stay as they are stored (float16, 32 or
  * 64, in memory or mapped); only integer tokens are widened once, to float32 or float64.
  */
-#include "data/data.h"
+#include "data/reader.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -369,8 +369,7 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
         status = no_tokens(arrays, count, err);
     if (status == ATTSVM_OK)
         status = build(data, settings, source, err);
-    if (source->comm)
-        status = dist_agree(source->comm, status, err);
+    status = dist_agree(source->comm, status, err);
     if (status == ATTSVM_OK)
         status = data_check_ranks(data, source->comm, err);
     if (status != ATTSVM_OK) {

@@ -1,5 +1,5 @@
 /* Terms: sequences with their queries (theory, sections 1 and 2). */
-#include "data/data.h"
+#include "data/terms.h"
 
 attsvm_status data_terms_create(data_terms *out, const attsvm_data *data, int32_t mode,
                                 int64_t token, attsvm_error *err)

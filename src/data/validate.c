@@ -1,7 +1,7 @@
 /*
  * Checks of the arrays of a data set.  A message names array, index, value and expectation.
  */
-#include "data/data.h"
+#include "data/reader.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,14 +82,12 @@ attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array 
     if (data->vocabulary)
         return data_check_finite(X, "E", "tokens", threads, err);
     data_own(data, &lo, &hi);
-    for (int64_t i = lo, end; i < hi; i = end) {
-        /* without a limit of memory all at once, so that threads are started once */
-        end = data->streams ? data_stretch(data, i, hi) : hi;
+    data_reader reader = data_reader_open(data, lo, hi);
+    while (data_reader_next(&reader)) {
         scan s = { .array = X,
-                   .from = data_first(data, i) * data->d,
-                   .to = data_first(data, end) * data->d };
+                   .from = data_first(data, reader.lo) * data->d,
+                   .to = data_first(data, reader.hi) * data->d };
         TRY(scan_elements(&s, "X", "tokens", threads, err));
-        data_give_back(data, i, end);
     }
     return ATTSVM_OK;
 }

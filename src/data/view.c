@@ -1,6 +1,7 @@
 /* Borrowed views: sequences as rows, runs of sequences, single values. */
 #include "data/data.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,30 @@ void data_blocks(const attsvm_data *data, int64_t blocks, int64_t *first)
 {
     for (int64_t b = 0; b <= blocks; b++)
         first[b] = data_block_first(data, blocks, b);
+}
+
+void data_view_open(data_view *view, const attsvm_data *data, int64_t n, bool key_map)
+{
+    assert(n == data->n || !data->comm);
+    view->data = *data;
+    if (n < data->n) {
+        view->data.n = n;
+        view->data.tokens = data_first(data, n);
+        if (data->labels == data->n)
+            view->data.labels = n;
+        else if (data->labels == data->tokens)
+            view->data.labels = view->data.tokens;
+        else if (data->labels > 0)
+            view->data.labels = n * data->queries;
+        view->data.positive = 0;
+        for (int64_t k = 0; k < view->data.labels; k++)
+            view->data.positive += data->Y[k] > 0;
+    }
+    view->data.arrays = view->arrays;
+    view->data.count = 0;
+    for (int64_t k = 0; k < data->count; k++)
+        if (key_map || strcmp(data->arrays[k].name, "W") != 0)
+            view->arrays[view->data.count++] = data->arrays[k];
 }
 
 attsvm_data_info attsvm_data_describe(const attsvm_data *data)

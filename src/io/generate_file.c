@@ -1,4 +1,5 @@
 /* Random data sets straight into a file: the writer asks for pieces, the generator makes them. */
+#include "data/generate/generate.h"
 #include "io/io.h"
 
 #include <string.h>

@@ -427,12 +427,9 @@ static int64_t place_of(const pass *c, int64_t i)
 static void evaluate_all(const pass *c, model_worker *k, model_partial *part, int64_t lo,
                          int64_t hi)
 {
-    const model *m = c->m;
-    for (int64_t s = lo, end; s < hi; s = end) {
-        end = data_stretch(m->data, s, hi);
-        evaluate_stretch(c, k, part, s, end);
-        data_give_back(m->data, s, end);
-    }
+    data_reader reader = data_reader_open(c->m->data, lo, hi);
+    while (data_reader_next(&reader))
+        evaluate_stretch(c, k, part, reader.lo, reader.hi);
 }
 
 /* Block number b of the node; of a batch, what the block has of it. */
@@ -457,9 +454,9 @@ static void evaluate_block(void *context, int64_t b, int worker)
             memset(part->v, 0, (size_t)m->head.size * sizeof(double));
     }
     if (c->sequences) {
-        data_ahead_some(m->data, c->sequences + lo, hi - lo);
+        data_reader_ahead(m->data, c->sequences + lo, hi - lo);
         evaluate_stretch(c, k, part, lo, hi);
-        data_give_back(m->data, c->sequences[lo], c->sequences[hi - 1] + 1);
+        data_reader_release(m->data, c->sequences[lo], c->sequences[hi - 1] + 1);
     } else {
         evaluate_all(c, k, part, lo, hi);
     }
@@ -477,5 +474,5 @@ void model_sum_terms(model *m, const double *theta, const int64_t *sequences, in
         c.v = theta + m->block[m->blocks - 1].offset;
     model_sum_blocks(m, evaluate_block, &c);
     if (sequences) /* they are spread over all pages, of which few are whole in a sequence */
-        data_give_back(m->data, m->own_lo, m->own_hi);
+        data_reader_release(m->data, m->own_lo, m->own_hi);
 }

@@ -149,9 +149,8 @@ void model_softmax(model *m, const double *theta, double *softmax)
     model_worker *k = &m->worker[0];
     const int64_t d = m->d;
     set_logit_map(m, theta);
-    int64_t passed = m->own_lo;
-    for (int64_t i = m->own_lo; i < m->own_hi; i++) {
-        data_passed(m->data, i, &passed);
+    data_reader reader = data_reader_open(m->data, m->own_lo, m->own_hi);
+    for (int64_t i; data_reader_each(&reader, &i);) {
         la_rows keys = model_rows_of(m->data, &m->keys, i);
         const int64_t T = keys.count;
         for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++, softmax += T) {

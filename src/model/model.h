@@ -9,7 +9,7 @@
 #ifndef ATTSVM_MODEL_H
 #define ATTSVM_MODEL_H
 
-#include "data/data.h"
+#include "data/reader.h"
 
 /* A number value * exp(log): what stays exact where a double underflows. */
 typedef struct model_scaled {

@@ -85,21 +85,18 @@ static void search_block(void *context, int64_t block, int worker)
     double *scratch = s->scratch + worker * 2 * data->d;
     int64_t lo, hi;
     base_block(m->own_hi - m->own_lo, s->blocks, block, &lo, &hi);
-    for (int64_t i = m->own_lo + lo, end; i < m->own_lo + hi; i = end) {
-        end = data_stretch(data, i, m->own_lo + hi);
-        for (int64_t at = i; at < end; at++) {
-            la_rows tokens = data_sequence(data, at), rows = model_rows_of(data, &m->keys, at);
-            if (s->score)
-                la_rows_dot(&tokens, m->v, m->scores + data_first(data, at));
-            for (int64_t t = 0; t < rows.count; t++) {
-                la_row(&rows, t, scratch);
-                e[t] = (entry){ hash_row(scratch, data->d), (int32_t)t };
-            }
-            m->repeats[at] = classes(&rows, e, m->same_key + data_first(data, at), scratch);
-            if (m->repeats[at])
-                __atomic_store_n(&s->any, true, __ATOMIC_RELAXED);
+    data_reader reader = data_reader_open(data, m->own_lo + lo, m->own_lo + hi);
+    for (int64_t at; data_reader_each(&reader, &at);) {
+        la_rows tokens = data_sequence(data, at), rows = model_rows_of(data, &m->keys, at);
+        if (s->score)
+            la_rows_dot(&tokens, m->v, m->scores + data_first(data, at));
+        for (int64_t t = 0; t < rows.count; t++) {
+            la_row(&rows, t, scratch);
+            e[t] = (entry){ hash_row(scratch, data->d), (int32_t)t };
         }
-        data_give_back(data, i, end);
+        m->repeats[at] = classes(&rows, e, m->same_key + data_first(data, at), scratch);
+        if (m->repeats[at])
+            __atomic_store_n(&s->any, true, __ATOMIC_RELAXED);
     }
 }
 

@@ -135,7 +135,7 @@ attsvm_status svm_norm_gather(svm_norm_run *run, bool reduce, attsvm_error *err)
     if (!rows->matrix)
         part->v[0] = 1;
     int64_t at = -1;
-    data_set_order(rows->data, DATA_BY_ROWS);
+    data_reader_order(rows->data, DATA_BY_ROWS);
     for (int64_t k = 0; k < run->count; k++) {
         const svm_gathered *g = &run->list[k];
         svm_term term = svm_rows_term(rows, g->term);
@@ -147,9 +147,9 @@ attsvm_status svm_norm_gather(svm_norm_run *run, bool reduce, attsvm_error *err)
         part->equal[k] = g->equal;
         run->at[k] = k;
         run->list[k].dependent = false;
-        data_give_back_around(rows->data, term.i);
+        data_reader_release_around(rows->data, term.i);
     }
-    data_set_order(rows->data, DATA_IN_ORDER);
+    data_reader_order(rows->data, DATA_IN_ORDER);
     free(lo);
     TRY(mark_dependent(run, err));
     drop_dependent(run);

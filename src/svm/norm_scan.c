@@ -130,11 +130,10 @@ static void scan_block(void *context, int64_t b, int worker)
     base_block(job->end - job->first, job->blocks, b, &g, &end);
     g += job->first;
     end += job->first;
-    int64_t passed = svm_rows_term(rows, g).i;
-    for (; g < end && f->status == ATTSVM_OK && !is_stopped(job, g, worker); g++) {
+    data_reader reader = data_reader_terms(&rows->terms, g, end);
+    while (f->status == ATTSVM_OK && data_reader_each(&reader, &g) && !is_stopped(job, g, worker)) {
         svm_term term = svm_rows_term(rows, g);
         int64_t first;
-        data_passed(rows->data, term.i, &passed);
         la_rows tokens = svm_rows_tokens(rows, &term, &first);
         if (rows->matrix)
             svm_rows_direction(rows, &term, job->theta, z, u);
@@ -142,7 +141,6 @@ static void scan_block(void *context, int64_t b, int worker)
         f->status = scan_term(job, &term, first, tokens.count, y, f, &f->err);
         f->tokens += (double)tokens.count;
     }
-    data_give_back(rows->data, passed, svm_rows_term(rows, end - 1).i + 1);
 }
 
 /* What the workers found, as one list. */

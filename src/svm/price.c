@@ -304,13 +304,12 @@ static void visit_block(void *context, int64_t b, int worker)
     base_block(pricing->hi - pricing->lo, pricing->blocks, b, &lo, &hi);
     lo += pricing->lo;
     hi += pricing->lo;
-    svm_walk walk = { pricing, j->settings, lo, lo, hi };
-    while (svm_walk_on(&walk)) {
-        for (int64_t g = walk.lo; g < walk.hi && !block->pass.cut; g++) {
-            block->pass.cut = is_stopped(pricing, g, worker);
-            if (!block->pass.cut && svm_pricing_wants(pricing, j->settings, g))
-                visit(j, g, s, block);
-        }
+    svm_walk walk = { pricing, j->settings };
+    data_reader reader = svm_walk_open(&walk, lo, hi);
+    for (int64_t g; !block->pass.cut && data_reader_each(&reader, &g);) {
+        block->pass.cut = is_stopped(pricing, g, worker);
+        if (!block->pass.cut && svm_pricing_wants(pricing, j->settings, g))
+            visit(j, g, s, block);
     }
 }
 

@@ -100,14 +100,13 @@ static void guess_block(void *context, int64_t b, int worker)
     int64_t lo, hi;
     base_block(pricing->hi - pricing->lo, job->blocks, b, &lo, &hi);
     lo += pricing->lo;
-    svm_walk walk = { pricing, &job->run->pass_settings, lo, lo, hi + pricing->lo };
-    while (svm_walk_on(&walk)) {
-        for (int64_t g = walk.lo; g < walk.hi; g++) {
-            if (!svm_pricing_wants(pricing, walk.settings, g))
-                continue;
-            svm_term term = svm_rows_term(rows, g);
-            job->tokens[b] += (double)guess_term(rows, &term, scratch, job->sums + b * rows->size);
-        }
+    svm_walk walk = { pricing, &job->run->pass_settings };
+    data_reader reader = svm_walk_open(&walk, lo, hi + pricing->lo);
+    for (int64_t g; data_reader_each(&reader, &g);) {
+        if (!svm_pricing_wants(pricing, walk.settings, g))
+            continue;
+        svm_term term = svm_rows_term(rows, g);
+        job->tokens[b] += (double)guess_term(rows, &term, scratch, job->sums + b * rows->size);
     }
 }
 
@@ -205,8 +204,8 @@ static void ask_ahead(const svm_run *run, int64_t k, int64_t count)
         return;
     for (int64_t end = k + AT_ONCE; k < count && k < end; k++) {
         svm_term term = svm_rows_term(run->rows, run->candidates[k].term);
-        data_row_ahead(run->rows->data, term.i, term.base);
-        data_row_ahead(run->rows->data, term.i, run->candidates[k].token);
+        data_reader_token_ahead(run->rows->data, term.i, term.base);
+        data_reader_token_ahead(run->rows->data, term.i, run->candidates[k].token);
     }
 }
 
@@ -220,7 +219,7 @@ static attsvm_status add_candidates(svm_run *run, int64_t count, int64_t *added,
         int64_t t = run->candidates[k].token, slot = svm_pool_find(&run->pool, term.term, t);
         if (slot < 0) {
             TRY(svm_pool_add(&run->pool, &term, t, NULL, err));
-            data_give_back_around(run->rows->data, term.i);
+            data_reader_release_around(run->rows->data, term.i);
             ++*added;
         } else if (*forced < 0) {
             *forced = slot;
@@ -252,9 +251,9 @@ attsvm_status svm_collect(svm_run *run, int64_t most, int64_t *added, int64_t *f
         count = count < most ? count : most;
     }
     TRY(svm_pool_reserve(&run->pool, count, err));
-    data_set_order(run->rows->data, DATA_BY_ROWS);
+    data_reader_order(run->rows->data, DATA_BY_ROWS);
     attsvm_status status = add_candidates(run, count, added, forced, err);
-    data_set_order(run->rows->data, DATA_IN_ORDER);
+    data_reader_order(run->rows->data, DATA_IN_ORDER);
     if (run->rows->data->comm) { /* what was exchanged is no room for the next list */
         free(run->candidates);
         run->candidates = NULL;

@@ -11,7 +11,7 @@
 #ifndef ATTSVM_SVM_H
 #define ATTSVM_SVM_H
 
-#include "data/data.h"
+#include "data/reader.h"
 
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err);
 /* Terms of the problem: with the queries of a W problem, without queries otherwise. */
@@ -359,16 +359,14 @@ bool svm_pricing_sampled(const svm_pass_settings *settings, int64_t term);
 bool svm_pricing_wants(const svm_pricing *pricing, const svm_pass_settings *settings, int64_t term);
 
 /*
- * Terms in the order in which a pass reads them: lo..hi-1 next, until all up to `end` had their
- * turn.  Where tokens stream in, those of each stretch that the pass wants are asked for ahead, and
- * given back when it is over.  Begins with lo = hi.
+ * The terms lo..end-1 as a pass reads them; of a v problem with long sequences single tokens.  The
+ * context of the reader is `pass`.
  */
 typedef struct svm_walk {
     const svm_pricing *pricing;
     const svm_pass_settings *settings;
-    int64_t lo, hi, end;
 } svm_walk;
-bool svm_walk_on(svm_walk *walk);
+data_reader svm_walk_open(const svm_walk *pass, int64_t lo, int64_t end);
 /* Blocks that walk side by side, on the threads of `pricing`. */
 void svm_walk_all(svm_pricing *pricing, const svm_pass_settings *settings, int64_t blocks,
                   base_block_body *body, void *context);

@@ -198,17 +198,14 @@ attsvm_status attsvm_conditions_of_run(attsvm_conditions *out, const attsvm_trai
     const model *m = run->m;
     attsvm_svm_settings svm;
     attsvm_scores *scores;
-    theory_bare bare = { 0 };
+    data_view view;
     TRY(attsvm_train_predict(&run->settings, &svm, NULL, err));
     TRY(theory_scores_of_model(&scores, run, err));
-    attsvm_status status = ATTSVM_OK;
-    if (m->prompt && m->trains_W && attsvm_data_array(m->data, "W")) {
-        status = theory_bare_create(&bare, m->data, err);
-        scores->data = &bare.data;
+    if (m->prompt && m->trains_W) { /* the key map of the data set is what is trained */
+        data_view_open(&view, m->data, m->data->n, false);
+        scores->data = &view.data;
     }
-    if (status == ATTSVM_OK)
-        status = compute(out, scores, &svm, err);
+    attsvm_status status = compute(out, scores, &svm, err);
     attsvm_scores_free(scores);
-    theory_bare_free(&bare);
     return status;
 }

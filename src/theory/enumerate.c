@@ -157,17 +157,15 @@ static attsvm_status grow(theory_list *to, const theory_list *from, const int32_
 static attsvm_status drop_infeasible(attsvm_enumeration *e, theory_list *list, int64_t sequences,
                                      attsvm_error *err)
 {
-    attsvm_data prefix = *e->scores->data; /* the first sequences of the data set */
+    data_view prefix;
     attsvm_svm_settings svm = e->svm;
     theory_judged *judged;
     bool matrix = svm.problem == ATTSVM_PROBLEM_W;
     svm.norm = matrix ? ATTSVM_NORM_FRO : ATTSVM_NORM_L2; /* the quickest; all agree */
-    prefix.labels = prefix.labels == prefix.n ? sequences : prefix.labels;
-    prefix.n = sequences;
-    prefix.tokens = data_first(e->scores->data, sequences);
+    data_view_open(&prefix, e->scores->data, sequences, true);
     TRY(base_allocate(&judged, (size_t)list->count + 1, sizeof *judged, "selections", err));
     attsvm_status status =
-        theory_judge(list, NULL, &prefix, &svm, e->settings.threads, judged, err);
+        theory_judge(list, NULL, &prefix.data, &svm, e->settings.threads, judged, err);
     int64_t kept = 0, width = list->width;
     for (int64_t k = 0; k < list->count && status == ATTSVM_OK; k++) {
         if (judged[k].outcome == ATTSVM_INFEASIBLE) {

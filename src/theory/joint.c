@@ -163,7 +163,7 @@ attsvm_status attsvm_joint_of(attsvm_joint *out, const attsvm_train *run,
     const model *m = run->m;
     attsvm_joint_settings standard;
     attsvm_solution *own = NULL;
-    theory_bare bare = { 0 };
+    data_view view;
     joint j = { .run = run, .data = m->data, .out = out };
     attsvm_joint_settings_init(&standard);
     settings = settings ? settings : &standard;
@@ -185,14 +185,11 @@ attsvm_status attsvm_joint_of(attsvm_joint *out, const attsvm_train *run,
         return fail(err, ATTSVM_E_ARG, "joint training is that of vp or vpW with a linear head");
     if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "the run has not been run: there is nothing to look at");
-    attsvm_status status = ATTSVM_OK;
-    if (m->trains_W && attsvm_data_array(m->data, "W")) {
-        status = theory_bare_create(&bare, m->data, err);
-        j.data = &bare.data;
+    if (m->trains_W) { /* the key map of the data set is what is trained */
+        data_view_open(&view, m->data, m->data->n, false);
+        j.data = &view.data;
     }
-    if (status == ATTSVM_OK)
-        status = analyse(&j, settings, &own, err);
-    theory_bare_free(&bare);
+    attsvm_status status = analyse(&j, settings, &own, err);
     if (status == ATTSVM_OK && solution)
         *solution = own;
     else

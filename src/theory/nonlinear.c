@@ -108,12 +108,10 @@ static void take_block(void *context, int64_t block, int worker)
     int64_t lo, hi;
     base_block(w->hi - w->lo, w->blocks, block, &lo, &hi);
     *sum = (tally){ .least_kept = 1 };
-    int64_t given = w->lo + lo;
-    for (int64_t i = w->lo + lo; i < w->lo + hi; i++) {
+    data_reader reader = data_reader_open(w->data, w->lo + lo, w->lo + hi);
+    for (int64_t i; data_reader_each(&reader, &i);)
         for (int64_t q = 0; q < data_terms_queries(&w->terms, i); q++)
             take_set(w, i, q, worker, sum);
-        data_passed(w->data, i, &given);
-    }
 }
 
 /* Every rank has the sets of its sequences; afterwards all have all. */

@@ -70,21 +70,3 @@ const double *attsvm_train_theta(const attsvm_train *run, int64_t *count)
     *count = run->m->part_size;
     return model_logit_map(run->m, run->theta);
 }
-
-attsvm_status theory_bare_create(theory_bare *out, const attsvm_data *data, attsvm_error *err)
-{
-    *out = (theory_bare){ .data = *data };
-    TRY(base_allocate(&out->arrays, (size_t)data->count + 1, sizeof *out->arrays, "view", err));
-    out->data.count = 0;
-    out->data.arrays = out->arrays;
-    for (int64_t k = 0; k < data->count; k++)
-        if (strcmp(data->arrays[k].name, "W") != 0)
-            out->arrays[out->data.count++] = data->arrays[k];
-    return ATTSVM_OK;
-}
-
-void theory_bare_free(theory_bare *bare)
-{
-    free(bare->arrays);
-    bare->arrays = NULL;
-}

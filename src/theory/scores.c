@@ -52,10 +52,9 @@ static attsvm_status fill(attsvm_scores *s, double (*h)(const void *context, con
 {
     const attsvm_data *data = s->data;
     double *x;
-    int64_t passed = s->lo;
+    data_reader reader = data_reader_open(data, s->lo, s->hi);
     TRY(base_allocate(&x, (size_t)data->d, sizeof *x, "token", err));
-    for (int64_t i = s->lo; i < s->hi; i++) {
-        data_passed(data, i, &passed);
+    for (int64_t i; data_reader_each(&reader, &i);) {
         la_rows rows = data_sequence(data, i);
         for (int64_t t = 0; t < rows.count; t++) {
             la_row(&rows, t, x);

@@ -87,11 +87,11 @@ attsvm_status theory_margins(const svm_rows *rows, const double *theta, double *
     int64_t lo, hi;
     *least = *least_zero = INFINITY;
     data_own(rows->data, &lo, &hi);
-    int64_t passed = lo, end = data_terms_first(&rows->terms, hi);
+    data_reader reader = data_reader_terms(&rows->terms, data_terms_first(&rows->terms, lo),
+                                           data_terms_first(&rows->terms, hi));
     TRY(margins_create(&m, rows, theta, err));
-    for (int64_t g = data_terms_first(&rows->terms, lo); g < end; g++) {
+    for (int64_t g; data_reader_each(&reader, &g);) {
         svm_term term = svm_rows_term(rows, g);
-        data_passed(rows->data, term.i, &passed);
         visit(&m, &term);
         double *to = term.slack ? least_zero : least;
         for (int64_t t = 0; t < term.visible; t++) {
@@ -252,11 +252,10 @@ static attsvm_status collect(collector *c, const attsvm_scores *scores, const sv
                              const double *theta, attsvm_error *err)
 {
     margins m;
-    int64_t passed = scores->lo;
+    data_reader reader = data_reader_terms(&rows->terms, scores->term_lo, scores->term_hi);
     TRY(margins_create(&m, rows, theta, err));
-    for (int64_t g = scores->term_lo; g < scores->term_hi; g++) {
+    for (int64_t g; data_reader_each(&reader, &g);) {
         svm_term term = svm_rows_term(rows, g);
-        data_passed(rows->data, term.i, &passed);
         double b = term.slack ? 0 : 1;
         double own = attsvm_scores_gamma(scores, g, term.base);
         visit(&m, &term);

@@ -53,16 +53,6 @@ attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *er
 /* Tight rows are those with <A, theta> <= b + this * max(1, |b|) (theory 4). */
 #define THEORY_TIGHT 1e-7
 
-/* -------------------------------------------------------------------------- runs */
-
-/* A view of `data` without its key map W: shares all else, owns nothing but `arrays`. */
-typedef struct theory_bare {
-    attsvm_data data;
-    attsvm_named_array *arrays;
-} theory_bare;
-attsvm_status theory_bare_create(theory_bare *out, const attsvm_data *data, attsvm_error *err);
-void theory_bare_free(theory_bare *bare);
-
 /* ------------------------------------------------------------------- enumeration */
 
 /* Selections, or beginnings of selections: alpha (count, width). */

@@ -86,7 +86,7 @@ attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_train *run,
     const model *m = run->m;
     attsvm_scores *scores;
     attsvm_solution *own = NULL;
-    theory_bare bare = { 0 };
+    data_view view;
     if (solution)
         *solution = NULL;
     *out = (attsvm_verdict){ .terms = m->terms,
@@ -104,17 +104,14 @@ attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_train *run,
     if (svm)
         out->svm = *svm;
     TRY(theory_scores_of_model(&scores, run, err));
-    attsvm_status status = ATTSVM_OK;
-    if (m->prompt && m->trains_W && attsvm_data_array(m->data, "W")) {
-        status = theory_bare_create(&bare, m->data, err);
-        scores->data = &bare.data;
+    if (m->prompt && m->trains_W) { /* the key map of the data set is what is trained */
+        data_view_open(&view, m->data, m->data->n, false);
+        scores->data = &view.data;
     }
-    if (status == ATTSVM_OK)
-        status = judge(out, run, scores, &own, err);
+    attsvm_status status = judge(out, run, scores, &own, err);
     if (status == ATTSVM_OK)
         out->kind = classify(out);
     attsvm_scores_free(scores);
-    theory_bare_free(&bare);
     if (status == ATTSVM_OK && solution)
         *solution = own;
     else

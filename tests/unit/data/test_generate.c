@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "data/data.h"
+#include "data/generate/generate.h"
 
 static attsvm_generate_settings settings_of(attsvm_generate_kind kind)
 {
@@ -392,12 +392,13 @@ static void halves_are_rounded_once(void **state)
 {
     (void)state;
     uint16_t half;
-    assert_true(data_narrow(ATTSVM_F16, 1 + 0x1p-11 + 0x1p-40, &half) && half == 0x3c01);
-    assert_true(data_narrow(ATTSVM_F16, 1 + 0x1p-11, &half) && half == 0x3c00);
-    assert_true(data_narrow(ATTSVM_F16, -(1 + 0x1p-11 - 0x1p-40), &half) && half == 0xbc00);
-    assert_true(data_narrow(ATTSVM_F16, 65519.99, &half) && half == 0x7bff);
-    assert_false(data_narrow(ATTSVM_F16, 65520, &half));
-    assert_true(data_narrow(ATTSVM_F16, 1e-300, &half) && half == 0);
+    assert_true(data_generate_narrow(ATTSVM_F16, 1 + 0x1p-11 + 0x1p-40, &half) && half == 0x3c01);
+    assert_true(data_generate_narrow(ATTSVM_F16, 1 + 0x1p-11, &half) && half == 0x3c00);
+    assert_true(data_generate_narrow(ATTSVM_F16, -(1 + 0x1p-11 - 0x1p-40), &half) &&
+                half == 0xbc00);
+    assert_true(data_generate_narrow(ATTSVM_F16, 65519.99, &half) && half == 0x7bff);
+    assert_false(data_generate_narrow(ATTSVM_F16, 65520, &half));
+    assert_true(data_generate_narrow(ATTSVM_F16, 1e-300, &half) && half == 0);
 }
 
 int main(void)

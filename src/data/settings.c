@@ -1,4 +1,4 @@
-#include "base/base.h"
+#include "data/data.h"
 
 #define SETTINGS attsvm_read_settings
 static const field read_fields[] = {

@@ -1,5 +1,5 @@
 /* Pieces of the arrays of a random data set, and the whole of it in memory. */
-#include "data/data.h"
+#include "data/generate/generate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void fill_row(piece *p, int64_t r, double *scratch)
     int64_t lo = r * d > p->first ? r * d : p->first, hi = (r + 1) * d < end ? (r + 1) * d : end;
     p->make(p->g, r, scratch);
     for (int64_t e = lo; e < hi; e++)
-        if (!data_narrow(dtype, scratch[e - r * d], p->buffer + (e - p->first) * size))
+        if (!data_generate_narrow(dtype, scratch[e - r * d], p->buffer + (e - p->first) * size))
             note_overflow(p, e);
 }
 

@@ -4,7 +4,7 @@
  * stream, and the place says where in the stream to read.  Only +, -, *, / and sqrt are used, so a
  * data set has the same values on every platform; sums run in plain order for the same reason.
  */
-#include "data/data.h"
+#include "data/generate/generate.h"
 
 #include <math.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static float to_odd(double x)
     return narrow;
 }
 
-bool data_narrow(attsvm_dtype dtype, double x, void *out)
+bool data_generate_narrow(attsvm_dtype dtype, double x, void *out)
 {
     if (dtype == ATTSVM_F16) {
         uint16_t half = la_float_to_half(to_odd(x));

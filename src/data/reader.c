@@ -1,9 +1,9 @@
 /*
- * Data sets beyond one process and beyond memory.  Every rank sees the whole file and reads its
- * share of the sequences, cut by tokens.  Where the tokens are mapped from a file larger than the
- * memory allowed, they are read ahead and given back stretch by stretch.
+ * Reading tokens that may be more than the memory holds, from a mapped file: what will be needed is
+ * asked for, what was needed is released.  The only place that talks to the system about pages of
+ * files.
  */
-#include "data/data.h"
+#include "data/reader.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,81 +12,11 @@
 #include <unistd.h>
 
 enum {
-    STRETCH = 1 << 24,  /* bytes of tokens that are read, used and given back together */
+    CHUNK = 1 << 24,    /* bytes of tokens that are read, used and released together    */
     HUGE_PAGE = 1 << 21 /* most bytes that come into memory when one of them is touched */
 };
 
-/* ------------------------------------------------------------------------- ranks */
-
-attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
-{
-    if (!comm || dist_size(comm) == 1)
-        return ATTSVM_OK;
-    TRY(base_allocate(&data->share, (size_t)dist_size(comm) + 1, sizeof *data->share, "shares",
-                      err));
-    data_blocks(data, dist_size(comm), data->share);
-    data->comm = comm;
-    return ATTSVM_OK;
-}
-
-/* As many of its bits as a double holds. */
-static double as_double(uint64_t number)
-{
-    return (double)(number >> 12);
-}
-
-/*
- * Names, types, shapes, and of each array at most 17 pieces of 64 bytes from its first to its last:
- * enough to tell another file from a copy of this one, without reading it.
- */
-static double digest_of(const attsvm_data *data)
-{
-    const size_t piece = 64, pieces = 16;
-    uint64_t number = BASE_DIGEST;
-    for (int64_t k = 0; k < data->count; k++) {
-        const attsvm_array *array = &data->arrays[k].array;
-        const char *name = data->arrays[k].name, *bytes = array->data;
-        size_t size = (size_t)attsvm_array_count(array) * attsvm_dtype_size(array->dtype);
-        size_t step = size / pieces > piece ? size / pieces : piece;
-        number = base_digest(number, name, strlen(name));
-        number = base_digest(number, &array->dtype, sizeof array->dtype);
-        number = base_digest(number, array->shape, (size_t)array->ndim * sizeof *array->shape);
-        for (size_t at = 0; at < size; at += step)
-            number = base_digest(number, bytes + at, size - at < piece ? size - at : piece);
-        if (size > piece)
-            number = base_digest(number, bytes + size - piece, piece);
-    }
-    return as_double(number);
-}
-
-attsvm_status data_check_ranks(const attsvm_data *data, dist_comm *comm, attsvm_error *err)
-{
-    const char *name = attsvm_kernels();
-    if (!comm || dist_size(comm) == 1)
-        return ATTSVM_OK;
-    double kernels = as_double(base_digest(BASE_DIGEST, name, strlen(name))),
-           file = digest_of(data);
-    double largest[4] = { kernels, -kernels, file, -file };
-    dist_max(comm, largest, 4);
-    if (largest[0] != -largest[1])
-        return fail(err, ATTSVM_E_ARG,
-                    "ranks have different vector kernels (this one %s); --kernels chooses one for "
-                    "all",
-                    name);
-    if (largest[2] != -largest[3])
-        return fail(err, ATTSVM_E_DATA,
-                    "ranks see different data: expected the same file, or a copy of it, for all");
-    return ATTSVM_OK;
-}
-
-void data_own(const attsvm_data *data, int64_t *lo, int64_t *hi)
-{
-    int rank = data->comm ? dist_rank(data->comm) : 0;
-    *lo = data->share ? data->share[rank] : 0;
-    *hi = data->share ? data->share[rank + 1] : data->n;
-}
-
-/* ------------------------------------------------------------------------ memory */
+/* --------------------------------------------------------------------------- memory */
 
 /* A number from a file of one number; INT64_MAX where there is none ("max"). */
 static int64_t limit_in(const char *path)
@@ -130,27 +60,7 @@ int64_t data_memory_limit(void)
     return (group < most ? group : most) / 2;
 }
 
-int64_t data_stretch(const attsvm_data *data, int64_t lo, int64_t hi)
-{
-    int64_t tokens = 1 + STRETCH / data_row_bytes(data);
-    int64_t first = data_first(data, lo), low = lo + 1, high = hi;
-    while (low < high) { /* the last end of at most so many tokens, but at least one sequence */
-        int64_t middle = low + (high - low + 1) / 2;
-        if (data_first(data, middle) - first <= tokens)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
-void data_passed(const attsvm_data *data, int64_t i, int64_t *first)
-{
-    if (!data->streams || data_stretch(data, *first, data->n) > i)
-        return;
-    data_give_back(data, *first, i);
-    *first = i;
-}
+/* ---------------------------------------------------------------------------- pages */
 
 /* Whole pages within `count` rows of X (`within`), or all that they touch. */
 static void advise(const attsvm_data *data, int64_t row, int64_t count, bool within, int advice)
@@ -184,7 +94,7 @@ static bool has_huge_reads(void)
  * time than the disk takes (docs/scale.md).  In runs, it is to read huge pages, and not ahead into
  * the gap that follows.
  */
-void data_set_order(const attsvm_data *data, data_order order)
+void data_reader_order(const attsvm_data *data, data_order order)
 {
     if (!data->streams)
         return;
@@ -199,9 +109,9 @@ void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
 {
     const int64_t rows = data->index ? data->vocabulary : data->tokens;
     double bytes = (double)data_row_bytes(data) * (double)rows;
-    data->allowed = memory > 0 ? memory : data_memory_limit();
-    data->streams = mapped && !data->index && bytes > (double)data->allowed;
-    data_set_order(data, DATA_IN_ORDER);
+    const int64_t allowed = memory > 0 ? memory : data_memory_limit();
+    data->streams = mapped && !data->index && bytes > (double)allowed;
+    data_reader_order(data, DATA_IN_ORDER);
     if (mapped && !data->streams)
         base_in_huge_pages((void *)data->X, (size_t)(data_row_bytes(data) * rows));
 }
@@ -214,37 +124,37 @@ static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bo
         advise(data, first, data_first(data, hi) - first, within, advice);
 }
 
-void data_ahead(const attsvm_data *data, int64_t lo, int64_t hi)
+/* Asks for sequences lo..hi-1; a long run had better come in huge pages, as it is touched. */
+static void ask_run(const attsvm_data *data, int64_t lo, int64_t hi)
 {
-    /* what is asked for comes in small pages; a long run had better come in huge ones */
     const int64_t rows = data_first(data, hi) - data_first(data, lo);
     if (rows * data_row_bytes(data) < 2 * HUGE_PAGE)
         advise_sequences(data, lo, hi, false, MADV_WILLNEED);
 }
 
-void data_ahead_some(const attsvm_data *data, const int64_t *sequences, int64_t count)
+void data_reader_ahead(const attsvm_data *data, const int64_t *sequences, int64_t count)
 {
-    int64_t left = STRETCH / data_row_bytes(data);
+    int64_t left = CHUNK / data_row_bytes(data);
     for (int64_t k = 0, end; data->streams && k < count && left > 0; k = end) {
         const int64_t first = sequences[k];
         for (end = k; end < count && sequences[end] == first + (end - k) && left > 0; end++)
             left -= data_length(data, sequences[end]);
-        data_ahead(data, first, first + (end - k));
+        ask_run(data, first, first + (end - k));
     }
 }
 
-void data_row_ahead(const attsvm_data *data, int64_t i, int64_t t)
+void data_reader_token_ahead(const attsvm_data *data, int64_t i, int64_t t)
 {
     if (data->streams)
         advise(data, data_first(data, i) + t, 1, false, MADV_WILLNEED);
 }
 
-void data_give_back(const attsvm_data *data, int64_t lo, int64_t hi)
+void data_reader_release(const attsvm_data *data, int64_t lo, int64_t hi)
 {
     advise_sequences(data, lo, hi, true, MADV_DONTNEED);
 }
 
-void data_give_back_around(const attsvm_data *data, int64_t i)
+void data_reader_release_around(const attsvm_data *data, int64_t i)
 {
     if (!data->streams)
         return;
@@ -253,4 +163,109 @@ void data_give_back_around(const attsvm_data *data, int64_t i)
     from = from > 0 ? from : 0;
     to = to < data->tokens ? to : data->tokens;
     advise(data, from, to - from, true, MADV_DONTNEED);
+}
+
+/* --------------------------------------------------------------------------- chunks */
+
+data_reader data_reader_open(const attsvm_data *data, int64_t lo, int64_t end)
+{
+    return (data_reader){ .data = data, .lo = lo, .hi = lo, .end = end, .at = lo };
+}
+
+data_reader data_reader_terms(const data_terms *terms, int64_t lo, int64_t end)
+{
+    return (data_reader){
+        .data = terms->data, .terms = terms, .lo = lo, .hi = lo, .end = end, .at = lo
+    };
+}
+
+/* The sequence of an item; of the end of all items, the end of all sequences. */
+static int64_t sequence_of(const data_reader *reader, int64_t item)
+{
+    int64_t i = item, query;
+    if (!reader->terms)
+        return i;
+    if (item >= reader->terms->count)
+        return reader->data->n;
+    data_terms_find(reader->terms, item, &i, &query);
+    return i;
+}
+
+/* The end of the chunk that begins with sequence lo, at most hi. */
+static int64_t chunk_end(const attsvm_data *data, int64_t lo, int64_t hi)
+{
+    int64_t tokens = 1 + CHUNK / data_row_bytes(data);
+    int64_t first = data_first(data, lo), low = lo + 1, high = hi;
+    while (low < high) { /* the last end of at most so many tokens, but at least one sequence */
+        int64_t middle = low + (high - low + 1) / 2;
+        if (data_first(data, middle) - first <= tokens)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* The end of the chunk that begins with item lo. */
+static int64_t item_end(const data_reader *reader, int64_t lo)
+{
+    const attsvm_data *data = reader->data;
+    if (!reader->terms)
+        return chunk_end(data, lo, reader->end);
+    int64_t end = chunk_end(data, sequence_of(reader, lo), data->n);
+    int64_t term = data_terms_first(reader->terms, end);
+    return term > lo && term < reader->end ? term : reader->end;
+}
+
+/* Asks for what is needed of the chunk that begins with item lo, where that is less than half. */
+static void ask_chunk(const data_reader *reader, int64_t lo)
+{
+    const attsvm_data *data = reader->data;
+    if (!reader->needs || lo == reader->end)
+        return;
+    int64_t hi = item_end(reader, lo), from = sequence_of(reader, lo), to = from, whole = 0;
+    for (int64_t k = lo; k < hi; k++)
+        whole += reader->needs(reader->context, k) == DATA_ALL;
+    if (2 * whole >= hi - lo)
+        return;
+    for (int64_t k = lo; k < hi; k++) {
+        const int64_t need = reader->needs(reader->context, k), i = sequence_of(reader, k);
+        if (need >= 0)
+            data_reader_token_ahead(data, i, need);
+        if (need != DATA_ALL)
+            continue;
+        if (i > to) { /* the sequences from..to-1 are a run */
+            ask_run(data, from, to);
+            from = i;
+        }
+        to = i + 1;
+    }
+    ask_run(data, from, to);
+}
+
+bool data_reader_next(data_reader *reader)
+{
+    const int64_t over = reader->lo;
+    reader->lo = reader->at = reader->hi;
+    if (reader->data->streams) {
+        if (over < reader->lo)
+            data_reader_release(reader->data, sequence_of(reader, over),
+                                sequence_of(reader, reader->lo));
+        else
+            ask_chunk(reader, reader->lo);
+    }
+    if (reader->lo >= reader->end)
+        return false;
+    reader->hi = item_end(reader, reader->lo);
+    if (reader->data->streams)
+        ask_chunk(reader, reader->hi);
+    return true;
+}
+
+bool data_reader_each(data_reader *reader, int64_t *item)
+{
+    if (reader->at == reader->hi && !data_reader_next(reader))
+        return false;
+    *item = reader->at++;
+    return true;
 }

@@ -2,7 +2,7 @@
  * Random data sets: settings, arrays, and pieces of them.  The values are in generate_values.c, the
  * planted selections in generate_plant.c.
  */
-#include "data/data.h"
+#include "data/generate/generate.h"
 
 #include <math.h>
 #include <stdlib.h>

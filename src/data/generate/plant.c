@@ -16,7 +16,7 @@
  * v' W* z = 0 whatever z.  The part c v then moves the score and leaves the planted margin alone:
  * c is the least number for which Y_i v' x_alpha exceeds all other scores by SCORE_GAP.
  */
-#include "data/data.h"
+#include "data/generate/generate.h"
 
 #include <math.h>
 
