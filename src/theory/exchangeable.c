@@ -68,11 +68,10 @@ static void read_words(search *s, double *x, bool *onehot)
 {
     const attsvm_data *data = s->run->data;
     double size = 0;
-    int64_t passed = 0;
+    data_reader reader = data_reader_open(data, 0, data->n);
     *onehot = true;
-    for (int64_t i = 0; i < data->n && *onehot; i++) {
+    for (int64_t i; *onehot && data_reader_each(&reader, &i);) {
         la_rows rows = data_sequence(data, i);
-        data_passed(data, i, &passed);
         for (int64_t t = 0; t < rows.count && *onehot; t++) {
             la_row(&rows, t, x);
             int32_t at = only_entry(x, s->d, &size);
