@@ -43,8 +43,7 @@ attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
     attsvm_archive *archive;
     attsvm_named_array *arrays;
     attsvm_status status = read_alone(&archive, &arrays, path, settings, err);
-    if (comm)
-        status = dist_agree(comm, status, err);
+    status = dist_agree(comm, status, err);
     if (status != ATTSVM_OK) {
         free(arrays);
         attsvm_archive_free(archive);

@@ -2,8 +2,6 @@
 #include "data/generate/generate.h"
 #include "io/io.h"
 
-#include <string.h>
-
 enum { MOST_ARRAYS = 16 };
 
 typedef struct producer producer;
@@ -33,24 +31,6 @@ static attsvm_status produce(void *context, int64_t first, int64_t count, void *
     if (all->observer)
         all->observer(all->context, all->done, all->total);
     return ATTSVM_OK;
-}
-
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcmp(path + length - tail, ending) == 0;
-}
-
-bool attsvm_format_holds(const char *path, const char *name)
-{
-    /* E and tokens are not left out silently: a table cannot hold them, and says so */
-    static const char *const besides[] = { "Z", "v", "ids", "planted_p", "planted_W" };
-    if (!ends_in(path, ".csv") && !ends_in(path, ".tsv"))
-        return true;
-    for (size_t k = 0; k < sizeof besides / sizeof *besides; k++)
-        if (strcmp(name, besides[k]) == 0)
-            return false;
-    return true;
 }
 
 attsvm_status attsvm_generator_write(attsvm_generator *generator, const char *path, bool deflate,

@@ -56,17 +56,40 @@ typedef struct io_write_options {
 attsvm_status io_write(const char *path, const io_source *sources, int64_t count,
                        const io_write_options *options, attsvm_error *err);
 
+/* ---------------------------------------------------------------------- formats */
+
+/*
+ * A file format.  New format: one file in io/format, one line of the table in formats.c.  `read`
+ * takes bytes in memory, which must outlive the archive: large arrays stay where they are; `name`
+ * is the array's for a format that has no names.
+ */
+typedef struct io_format {
+    const char *name, *ending;
+    bool single; /* holds one array                       */
+    bool table;  /* holds tokens and labels, nothing else */
+    bool (*matches)(const unsigned char *bytes, size_t size); /* by content; NULL: by name alone */
+    attsvm_status (*read)(attsvm_archive *archive, const char *name, const void *bytes, size_t size,
+                          const attsvm_read_settings *settings, attsvm_error *err);
+    attsvm_status (*write)(io_file *file, const io_source *sources, int64_t count,
+                           const io_write_options *options, attsvm_error *err);
+} io_format;
+
+/* The format of these bytes, told by their content, then by the ending of `path`; NULL: none. */
+const io_format *io_format_of_bytes(const char *path, const void *bytes, size_t size);
+/* The format that the ending of `path` names; NULL: none. */
+const io_format *io_format_of_name(const char *path);
+/* Reads one array in the npy format, under that name. */
+attsvm_status io_format_read_npy(attsvm_archive *archive, const char *name, const void *bytes,
+                                 size_t size, attsvm_error *err);
+
 /* ---------------------------------------------------------------------- reading */
 
 #ifndef IO_MAP_FROM           /* the fuzz build sets it lower */
 #define IO_MAP_FROM (1 << 20) /* arrays of at least so many bytes are used where they lie */
 #endif
 
-/* Longest headers that are read; numpy itself stops at 10000 bytes, safetensors at this. */
-enum { IO_NPY_HEADER_MOST = 1 << 16, IO_SAFETENSORS_HEADER_MOST = 100000000 };
-
-/* Room for an npy header of ours, a number, and a shape in a message. */
-enum { IO_NPY_HEADER_SIZE = 512, IO_NUMBER_SIZE = 32, IO_SHAPE_SIZE = 192 };
+/* Room for a number, and for a shape in a message. */
+enum { IO_NUMBER_SIZE = 32, IO_SHAPE_SIZE = 192 };
 
 enum { IO_NAME_MOST = 4096 }; /* longest name of an array to write */
 
@@ -125,43 +148,9 @@ void io_archive_drop_unused_map(attsvm_archive *archive, int64_t first_item);
 /* No two arrays of one name. */
 attsvm_status io_archive_check_names(const attsvm_archive *archive, attsvm_error *err);
 
-/*
- * Readers of bytes in memory, which must outlive the archive: large arrays stay where they are.
- * `name` is the array's for a format that has no names.
- */
-attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void *bytes, size_t size,
-                          attsvm_error *err);
-attsvm_status io_npz_read(attsvm_archive *archive, const void *bytes, size_t size,
-                          const attsvm_read_settings *settings, attsvm_error *err);
-attsvm_status io_safetensors_read(attsvm_archive *archive, const void *bytes, size_t size,
-                                  attsvm_error *err);
-attsvm_status io_csv_read(attsvm_archive *archive, const void *bytes, size_t size, char separator,
-                          attsvm_error *err);
-/* Whichever of them the content, then the ending of `path`, asks for. */
+/* Bytes of a file of that name; they must outlive the archive. */
 attsvm_status io_bytes_read(attsvm_archive *archive, const char *path, const void *bytes,
                             size_t size, const attsvm_read_settings *settings, attsvm_error *err);
-
-/* An npy header; array.data is NULL. */
-typedef struct io_npy {
-    attsvm_array array;
-    bool fortran, swapped; /* stored in the other memory order, byte order */
-    bool foreign;       /* refused, but an array all the same: of text, objects, nine dimensions */
-    size_t header_size; /* from the first byte to the first element     */
-    size_t data_size;
-} io_npy;
-
-/* Size of the whole header, told by its first 12 bytes. */
-attsvm_status io_npy_measure(const unsigned char first[12], size_t *header_size, attsvm_error *err);
-/* `bytes` has the whole header. */
-attsvm_status io_npy_parse(io_npy *npy, const unsigned char *bytes, size_t header_size,
-                           attsvm_error *err);
-/* Whether a file or member of `size` bytes is what the header makes of it. */
-attsvm_status io_npy_check_size(const io_npy *npy, uint64_t size, attsvm_error *err);
-/* Brings `data` (npy->data_size bytes, allocated) into row-major order and the machine's byte
-   order, in new memory where it must; *data is the caller's to free either way. */
-attsvm_status io_npy_arrange(const io_npy *npy, void **data, attsvm_error *err);
-/* Header of version 1.0 for an array; returns its size. */
-size_t io_npy_header(const attsvm_array *array, unsigned char header[IO_NPY_HEADER_SIZE]);
 
 void io_swap_bytes(void *data, size_t count, size_t size);
 static inline bool io_little_endian(void)
@@ -195,13 +184,5 @@ void io_pieces_close(io_pieces *pieces);
 /* All elements, in the machine's byte order or in little-endian order. */
 attsvm_status io_elements_write(io_file *file, const io_source *source, bool little_endian,
                                 attsvm_error *err);
-
-attsvm_status io_npz_write(io_file *file, const io_source *sources, int64_t count, bool deflate,
-                           attsvm_error *err);
-attsvm_status io_npy_write(io_file *file, const io_source *source, attsvm_error *err);
-attsvm_status io_safetensors_write(io_file *file, const io_source *sources, int64_t count,
-                                   attsvm_error *err);
-attsvm_status io_csv_write(io_file *file, const io_source *sources, int64_t count, char separator,
-                           attsvm_error *err);
 
 #endif

@@ -18,42 +18,16 @@ static bool ends_in(const char *path, const char *ending)
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
-/*
- * A safetensors file begins with the length of its JSON header, little-endian in eight bytes, and
- * the header with a brace.  No text file does: eight characters make a number beyond the limit.
- */
-static bool looks_like_safetensors(const unsigned char *bytes, size_t size)
-{
-    uint64_t length = 0;
-    if (size < 10 || bytes[8] != '{')
-        return false;
-    for (int k = 7; k >= 0; k--)
-        length = length << 8 | bytes[k];
-    return length <= IO_SAFETENSORS_HEADER_MOST;
-}
-
 attsvm_status io_bytes_read(attsvm_archive *archive, const char *path, const void *bytes,
                             size_t size, const attsvm_read_settings *settings, attsvm_error *err)
 {
     if (!bytes || size == 0)
         return fail(err, ATTSVM_E_FORMAT, "the file is empty");
-    bool known = size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
-    if (known)
-        return io_npz_read(archive, bytes, size, settings, err);
-    if (size >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0)
-        return io_npy_read(archive, "X", bytes, size, err);
-    if (looks_like_safetensors(bytes, size) || ends_in(path, ".safetensors"))
-        return io_safetensors_read(archive, bytes, size, err);
-    if (ends_in(path, ".npz"))
-        return io_npz_read(archive, bytes, size, settings, err);
-    if (ends_in(path, ".npy"))
-        return io_npy_read(archive, "X", bytes, size, err);
-    if (ends_in(path, ".csv"))
-        return io_csv_read(archive, bytes, size, ',', err);
-    if (ends_in(path, ".tsv"))
-        return io_csv_read(archive, bytes, size, '\t', err);
-    return fail(err, ATTSVM_E_FORMAT,
-                "neither the content nor the name says npz, npy, safetensors, csv or tsv");
+    const io_format *format = io_format_of_bytes(path, bytes, size);
+    if (!format)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "neither the content nor the name says npz, npy, safetensors, csv or tsv");
+    return format->read(archive, "X", bytes, size, settings, err);
 }
 
 static attsvm_status no_access(const char *deed, int code, attsvm_error *err)
@@ -99,7 +73,7 @@ static attsvm_status read_mapped(attsvm_archive *archive, const char *path, cons
     int64_t first = archive->count;
     if (base)
         TRY(io_archive_add_map(archive, base, size, err));
-    TRY(npy_name ? io_npy_read(archive, npy_name, base, size, err)
+    TRY(npy_name ? io_format_read_npy(archive, npy_name, base, size, err)
                  : io_bytes_read(archive, path, base, size, settings, err));
     if (base)
         io_archive_drop_unused_map(archive, first);

@@ -1,6 +1,5 @@
 /*
- * Writing arrays: the checks that all formats share, pieces of a source, npy, and the choice of
- * the format by the ending of the name.
+ * Writing arrays: the checks that all formats share, and pieces of a source.
  */
 #include "io/io.h"
 
@@ -48,29 +47,16 @@ void io_pieces_close(io_pieces *pieces)
     pieces->buffer = NULL;
 }
 
-/* The dictionary as numpy writes it, padded so that the elements begin at a multiple of 64. */
-size_t io_npy_header(const attsvm_array *array, unsigned char header[IO_NPY_HEADER_SIZE])
+void io_swap_bytes(void *data, size_t count, size_t size)
 {
-    static const char kinds[] = "ffbiiiiuuuu";
-    size_t size = attsvm_dtype_size(array->dtype);
-    char kind = array->dtype == ATTSVM_F16 ? 'f' : kinds[array->dtype - ATTSVM_F32];
-    char order = size == 1 ? '|' : io_little_endian() ? '<' : '>';
-    char *text = (char *)header;
-    size_t most = IO_NPY_HEADER_SIZE;
-    size_t used = 10 + (size_t)snprintf(text + 10, most - 10,
-                                        "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
-                                        order, kind, size);
-    for (int k = 0; k < array->ndim; k++)
-        used += (size_t)snprintf(text + used, most - used, "%s%" PRId64, k ? ", " : "",
-                                 array->shape[k]);
-    used += (size_t)snprintf(text + used, most - used, "%s), }", array->ndim == 1 ? "," : "");
-    size_t total = (used + 1 + 63) / 64 * 64;
-    memset(header + used, ' ', total - used);
-    header[total - 1] = '\n';
-    memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = (unsigned char)((total - 10) & 0xff);
-    header[9] = (unsigned char)((total - 10) >> 8);
-    return total;
+    unsigned char *at = data;
+    for (size_t k = 0; k < count; k++, at += size) {
+        for (size_t low = 0, high = size - 1; low < high; low++, high--) {
+            unsigned char byte = at[low];
+            at[low] = at[high];
+            at[high] = byte;
+        }
+    }
 }
 
 static attsvm_status write_swapped(io_file *file, const void *bytes, size_t size, size_t element,
@@ -103,34 +89,6 @@ attsvm_status io_elements_write(io_file *file, const io_source *source, bool lit
     } while (status == ATTSVM_OK && size > 0);
     io_pieces_close(&pieces);
     return status;
-}
-
-attsvm_status io_npy_write(io_file *file, const io_source *source, attsvm_error *err)
-{
-    unsigned char header[IO_NPY_HEADER_SIZE];
-    TRY(io_file_write(file, header, io_npy_header(&source->array, header), err));
-    return io_elements_write(file, source, false, err);
-}
-
-typedef enum format { NONE, NPZ, NPY, SAFETENSORS, CSV, TSV } format;
-
-static format format_of(const char *path)
-{
-    static const struct {
-        const char *ending;
-        format format;
-    } endings[] = { { ".npz", NPZ },
-                    { ".npy", NPY },
-                    { ".safetensors", SAFETENSORS },
-                    { ".csv", CSV },
-                    { ".tsv", TSV } };
-    size_t length = strlen(path);
-    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
-        size_t tail = strlen(endings[k].ending);
-        if (length > tail && strcmp(path + length - tail, endings[k].ending) == 0)
-            return endings[k].format;
-    }
-    return NONE;
 }
 
 static attsvm_status check_source(const io_source *source, attsvm_error *err)
@@ -183,36 +141,24 @@ static attsvm_status check_sources(const io_source *sources, int64_t count, atts
     return status;
 }
 
-static attsvm_status write_format(io_file *file, format form, const io_source *sources,
-                                  int64_t count, bool deflate, attsvm_error *err)
-{
-    switch (form) {
-    case NPZ: return io_npz_write(file, sources, count, deflate, err);
-    case NPY: return io_npy_write(file, &sources[0], err);
-    case SAFETENSORS: return io_safetensors_write(file, sources, count, err);
-    case CSV: return io_csv_write(file, sources, count, ',', err);
-    case TSV: return io_csv_write(file, sources, count, '\t', err);
-    case NONE: break;
-    }
-    return fail(err, ATTSVM_E_ARG, "the name ends in none of .npz .npy .safetensors .csv .tsv");
-}
-
 attsvm_status io_write(const char *path, const io_source *sources, int64_t count,
                        const io_write_options *options, attsvm_error *err)
 {
     if (!path || !*path)
         return fail(err, ATTSVM_E_ARG, "the name of the file to write is empty");
-    format form = format_of(path);
+    const io_format *format = io_format_of_name(path);
     attsvm_status status = check_sources(sources, count, err);
-    if (status == ATTSVM_OK && form == NPY && count != 1)
-        status = fail(err, ATTSVM_E_ARG, "a .npy file holds one array, not %" PRId64, count);
-    if (status == ATTSVM_OK && form == NONE)
-        status = write_format(NULL, NONE, NULL, 0, false, err);
+    if (status == ATTSVM_OK && !format)
+        status =
+            fail(err, ATTSVM_E_ARG, "the name ends in none of .npz .npy .safetensors .csv .tsv");
+    if (status == ATTSVM_OK && format->single && count != 1)
+        status = fail(err, ATTSVM_E_ARG, "a %s file holds one array, not %" PRId64, format->ending,
+                      count);
     if (status != ATTSVM_OK)
         return base_fail_in(err, status, base_path_tail(path));
     io_file *file;
     TRY(io_file_create(&file, path, err));
-    status = write_format(file, form, sources, count, options && options->deflate, err);
+    status = format->write(file, sources, count, options, err);
     if (status != ATTSVM_OK) {
         io_file_abandon(file);
         /* messages about the disk name the file already */

@@ -2,7 +2,7 @@
  * Writing CSV and TSV: bag, label, features, one row per token, numbers with as many digits as it
  * takes to read the same value back.
  */
-#include "io/io.h"
+#include "io/format/format.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -167,8 +167,8 @@ static attsvm_status print_titles(const printer *p, attsvm_error *err)
     return io_file_write(p->file, "\n", 1, err);
 }
 
-attsvm_status io_csv_write(io_file *file, const io_source *sources, int64_t count, char separator,
-                           attsvm_error *err)
+static attsvm_status write_table(io_file *file, const io_source *sources, int64_t count,
+                                 char separator, attsvm_error *err)
 {
     content c = { 0 };
     printer p = { &c, file, separator, 0 };
@@ -182,4 +182,18 @@ attsvm_status io_csv_write(io_file *file, const io_source *sources, int64_t coun
     free(c.first);
     free(c.label);
     return status;
+}
+
+attsvm_status io_csv_write(io_file *file, const io_source *sources, int64_t count,
+                           const io_write_options *options, attsvm_error *err)
+{
+    (void)options;
+    return write_table(file, sources, count, ',', err);
+}
+
+attsvm_status io_csv_write_tabs(io_file *file, const io_source *sources, int64_t count,
+                                const io_write_options *options, attsvm_error *err)
+{
+    (void)options;
+    return write_table(file, sources, count, '\t', err);
 }

@@ -2,7 +2,7 @@
  * CSV and TSV: one row per token, columns bag, label, features.  Rows of a bag follow each other
  * and have one label.  Fields may be quoted as in RFC 4180; a first row of titles is recognised.
  */
-#include "io/io.h"
+#include "io/format/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -345,8 +345,8 @@ static attsvm_status add_arrays(attsvm_archive *archive, table *t, attsvm_error 
     return io_archive_add(archive, "Y", &array, Y, err);
 }
 
-attsvm_status io_csv_read(attsvm_archive *archive, const void *bytes, size_t size, char separator,
-                          attsvm_error *err)
+static attsvm_status read_table(attsvm_archive *archive, const void *bytes, size_t size,
+                                char separator, attsvm_error *err)
 {
     table t = { .at = bytes, .separator = separator, .line = 1 };
     t.end = t.at + size;
@@ -362,4 +362,18 @@ attsvm_status io_csv_read(attsvm_archive *archive, const void *bytes, size_t siz
     free(t.bags);
     free(t.names);
     return status;
+}
+
+attsvm_status io_csv_read(attsvm_archive *archive, const char *name, const void *bytes, size_t size,
+                          const attsvm_read_settings *settings, attsvm_error *err)
+{
+    (void)name, (void)settings;
+    return read_table(archive, bytes, size, ',', err);
+}
+
+attsvm_status io_csv_read_tabs(attsvm_archive *archive, const char *name, const void *bytes,
+                               size_t size, const attsvm_read_settings *settings, attsvm_error *err)
+{
+    (void)name, (void)settings;
+    return read_table(archive, bytes, size, '\t', err);
 }

@@ -2,7 +2,7 @@
  * safetensors: eight bytes of length, a JSON header {"name": {"dtype", "shape", "data_offsets"}},
  * and the elements, little-endian, which the tensors cover without gap or overlap.
  */
-#include "io/io.h"
+#include "io/format/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,9 +203,25 @@ static attsvm_status read_tensors(attsvm_archive *archive, const io_json *header
     return ATTSVM_OK;
 }
 
-attsvm_status io_safetensors_read(attsvm_archive *archive, const void *bytes, size_t size,
+/*
+ * A safetensors file begins with the length of its JSON header, little-endian in eight bytes, and
+ * the header with a brace.  No text file does: eight characters make a number beyond the limit.
+ */
+bool io_format_is_safetensors(const unsigned char *bytes, size_t size)
+{
+    uint64_t length = 0;
+    if (size < 10 || bytes[8] != '{')
+        return false;
+    for (int k = 7; k >= 0; k--)
+        length = length << 8 | bytes[k];
+    return length <= IO_SAFETENSORS_HEADER_MOST;
+}
+
+attsvm_status io_safetensors_read(attsvm_archive *archive, const char *name, const void *bytes,
+                                  size_t size, const attsvm_read_settings *settings,
                                   attsvm_error *err)
 {
+    (void)name, (void)settings;
     const unsigned char *start = bytes;
     uint64_t length = 0;
     if (size < 8)
@@ -328,8 +344,9 @@ static attsvm_status write_all(io_file *file, const io_source *sources, int64_t 
 }
 
 attsvm_status io_safetensors_write(io_file *file, const io_source *sources, int64_t count,
-                                   attsvm_error *err)
+                                   const io_write_options *options, attsvm_error *err)
 {
+    (void)options;
     int64_t *begin;
     TRY(base_allocate(&begin, (size_t)count, sizeof *begin, "offsets", err));
     attsvm_status status = place(sources, count, begin, err);

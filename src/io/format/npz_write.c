@@ -3,7 +3,7 @@
  * of the arrays, with zip64 where it is needed.  All times are 1980-01-01, so that the same arrays
  * make the same bytes.
  */
-#include "io/io.h"
+#include "io/format/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -220,9 +220,10 @@ static attsvm_status add_member(zip_t *zip, writer *w, const io_source *source, 
     return ATTSVM_OK;
 }
 
-attsvm_status io_npz_write(io_file *file, const io_source *sources, int64_t count, bool deflate,
-                           attsvm_error *err)
+attsvm_status io_npz_write(io_file *file, const io_source *sources, int64_t count,
+                           const io_write_options *options, attsvm_error *err)
 {
+    const bool deflate = options && options->deflate;
     writer w = { .file = file };
     zip_error_t error;
     zip_error_init(&error);

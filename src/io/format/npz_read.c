@@ -10,7 +10,7 @@
  * its npy header implies, what deflate can reach from its compressed size, and within the caller's
  * limit.
  */
-#include "io/io.h"
+#include "io/format/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -343,9 +343,15 @@ static bool ends_well(const view *v, zip_t *zip)
            size <= at && start == at - size;
 }
 
-attsvm_status io_npz_read(attsvm_archive *archive, const void *bytes, size_t size,
+bool io_format_is_npz(const unsigned char *bytes, size_t size)
+{
+    return size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
+}
+
+attsvm_status io_npz_read(attsvm_archive *archive, const char *name, const void *bytes, size_t size,
                           const attsvm_read_settings *settings, attsvm_error *err)
 {
+    (void)name; /* its members have names */
     view v = { .bytes = bytes, .size = size };
     zip_error_t error;
     zip_error_init(&error);

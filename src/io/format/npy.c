@@ -3,7 +3,7 @@
  * shape, and the elements.  The header is read by a grammar of its own that takes what numpy writes
  * and nothing more: a header in which a bit has flipped is refused, not guessed at.
  */
-#include "io/io.h"
+#include "io/format/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -267,18 +267,6 @@ attsvm_status io_npy_check_size(const io_npy *npy, uint64_t size, attsvm_error *
                 size, shape, attsvm_dtype_name(npy->array.dtype), expected);
 }
 
-void io_swap_bytes(void *data, size_t count, size_t size)
-{
-    unsigned char *at = data;
-    for (size_t k = 0; k < count; k++, at += size) {
-        for (size_t low = 0, high = size - 1; low < high; low++, high--) {
-            unsigned char byte = at[low];
-            at[low] = at[high];
-            at[high] = byte;
-        }
-    }
-}
-
 /*
  * Column-major to row-major.  The first index is contiguous in `in`, the last in `out`: these two
  * are walked in tiles, so that both sides stay in the cache, for each value of the indices between.
@@ -345,9 +333,15 @@ static attsvm_status copy_elements(const io_npy *npy, const unsigned char *bytes
     return status;
 }
 
-attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void *bytes, size_t size,
-                          attsvm_error *err)
+bool io_format_is_npy(const unsigned char *bytes, size_t size)
 {
+    return size >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0;
+}
+
+attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void *bytes, size_t size,
+                          const attsvm_read_settings *settings, attsvm_error *err)
+{
+    (void)settings;
     if (size < 12)
         return fail(err, ATTSVM_E_FORMAT, "it has %zu bytes, fewer than any npy header", size);
     size_t header_size = 0;
@@ -369,4 +363,38 @@ attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void 
         array.data = memory;
     }
     return io_archive_add(archive, name, &array, memory, err);
+}
+
+/* The dictionary as numpy writes it, padded so that the elements begin at a multiple of 64. */
+size_t io_npy_header(const attsvm_array *array, unsigned char header[IO_NPY_HEADER_SIZE])
+{
+    static const char kinds[] = "ffbiiiiuuuu";
+    size_t size = attsvm_dtype_size(array->dtype);
+    char kind = array->dtype == ATTSVM_F16 ? 'f' : kinds[array->dtype - ATTSVM_F32];
+    char order = size == 1 ? '|' : io_little_endian() ? '<' : '>';
+    char *text = (char *)header;
+    size_t most = IO_NPY_HEADER_SIZE;
+    size_t used = 10 + (size_t)snprintf(text + 10, most - 10,
+                                        "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
+                                        order, kind, size);
+    for (int k = 0; k < array->ndim; k++)
+        used += (size_t)snprintf(text + used, most - used, "%s%" PRId64, k ? ", " : "",
+                                 array->shape[k]);
+    used += (size_t)snprintf(text + used, most - used, "%s), }", array->ndim == 1 ? "," : "");
+    size_t total = (used + 1 + 63) / 64 * 64;
+    memset(header + used, ' ', total - used);
+    header[total - 1] = '\n';
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (unsigned char)((total - 10) & 0xff);
+    header[9] = (unsigned char)((total - 10) >> 8);
+    return total;
+}
+
+attsvm_status io_npy_write(io_file *file, const io_source *sources, int64_t count,
+                           const io_write_options *options, attsvm_error *err)
+{
+    unsigned char header[IO_NPY_HEADER_SIZE];
+    (void)count, (void)options;
+    TRY(io_file_write(file, header, io_npy_header(&sources[0].array, header), err));
+    return io_elements_write(file, &sources[0], false, err);
 }
