@@ -146,6 +146,21 @@ static void fill_sets(attsvm_graph *g)
     }
 }
 
+/* Counts the components of more than one word. */
+static attsvm_status count_cyclic(attsvm_graph *g, attsvm_error *err)
+{
+    int64_t *members;
+    TRY(base_allocate(&members, (size_t)g->nodes, sizeof *members, "components", err));
+    for (int64_t k = 0; k < g->lasts; k++) {
+        int64_t first = g->first_node[k];
+        memset(members, 0, (size_t)g->components[k] * sizeof *members);
+        for (int64_t node = first; node < g->first_node[k + 1]; node++)
+            g->cyclic += ++members[g->component[node]] == 2;
+    }
+    free(members);
+    return ATTSVM_OK;
+}
+
 static attsvm_status build(attsvm_graph *g, attsvm_error *err)
 {
     const attsvm_data *data = g->data;
@@ -167,6 +182,8 @@ static attsvm_status build(attsvm_graph *g, attsvm_error *err)
     free(links);
     for (int64_t k = 0; k < g->lasts && status == ATTSVM_OK; k++)
         status = theory_components(g, k, err);
+    if (status == ATTSVM_OK)
+        status = count_cyclic(g, err);
     if (status == ATTSVM_OK)
         fill_sets(g);
     return status;
@@ -198,6 +215,8 @@ void attsvm_graph_free(attsvm_graph *graph)
 
 attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *g, int64_t k)
 {
+    if (k < 0 || k >= g->lasts)
+        return (attsvm_graph_part){ .last = -1 };
     int64_t first = g->first_node[k], end = g->first_node[k + 1];
     return (attsvm_graph_part){ .last = g->last[k],
                                 .words = end - first,
@@ -210,21 +229,11 @@ attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *g, int64_t k)
 
 attsvm_graph_info attsvm_graph_describe(const attsvm_graph *g)
 {
-    attsvm_graph_info info = { .lasts = g->lasts, .words = g->nodes, .edges = g->edges };
-    for (int64_t k = 0; k < g->lasts; k++) {
-        attsvm_graph_part part = attsvm_graph_part_of(g, k);
-        info.components += part.components;
-        /* a component is cyclic where an edge stays inside: count it at its first word */
-        for (int64_t a = 0; a < part.words; a++) {
-            bool first = true, shared = false;
-            for (int64_t b = 0; b < part.words; b++) {
-                bool same = part.component[b] == part.component[a];
-                first &= !(same && b < a);
-                shared |= same && b != a;
-            }
-            info.cyclic += first && shared;
-        }
-    }
+    attsvm_graph_info info = {
+        .lasts = g->lasts, .words = g->nodes, .edges = g->edges, .cyclic = g->cyclic
+    };
+    for (int64_t k = 0; k < g->lasts; k++)
+        info.components += g->components[k];
     return info;
 }
 

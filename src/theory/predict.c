@@ -50,7 +50,7 @@ attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_sv
     double parameter;
     bool found;
     attsvm_svm_settings_init(out);
-    TRY(train_rule_find(train->step, &rule, &parameter, err));
+    TRY(train_rule_find(train->step ? train->step : "ngd", &rule, &parameter, err));
     bool prompt = is_prompt(train->model);
     bool joint = train->model == ATTSVM_MODEL_VP || train->model == ATTSVM_MODEL_VPW;
     out->problem = joint ? ATTSVM_PROBLEM_JOINT : prompt ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;

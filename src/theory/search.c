@@ -33,10 +33,12 @@ static int64_t place_of(const attsvm_enumeration *e, const int32_t *alpha, bool 
 static attsvm_status make_room(attsvm_enumeration *e, attsvm_error *err)
 {
     int64_t capacity = e->capacity > 0 ? 2 * e->capacity : 16;
-    size_t terms = (size_t)e->info.terms;
+    size_t terms = (size_t)e->info.terms, bytes;
     if (e->info.count < e->capacity)
         return ATTSVM_OK;
-    int64_t *alpha = realloc(e->alpha, (size_t)capacity * (terms + 1) * sizeof *alpha);
+    if (!base_multiply((size_t)capacity, (terms + 1) * sizeof *e->alpha, &bytes))
+        return fail(err, ATTSVM_E_MEMORY, "no memory for %" PRId64 " selections", capacity);
+    int64_t *alpha = realloc(e->alpha, bytes);
     e->alpha = alpha ? alpha : e->alpha;
     theory_judged *judged = realloc(e->judged, (size_t)capacity * sizeof *judged);
     e->judged = judged ? judged : e->judged;
@@ -124,22 +126,35 @@ static int32_t first_copy(const attsvm_scores *s, int64_t term, int64_t token)
     return (int32_t)token;
 }
 
-/* Text of the query and the head, as training takes them. */
-static void describe(const attsvm_svm_settings *svm, attsvm_train_settings *train, char *query,
-                     char *head, size_t size)
+/* Text of the query and the head, as training takes them; `terms` know whether there is a Z. */
+static void describe(const attsvm_svm_settings *svm, const data_terms *terms,
+                     attsvm_train_settings *train, char *query, char *head, size_t size)
 {
     static const char *const heads[] = { "", "linear", "relu", "" };
     query[0] = '\0';
-    if (svm->query == ATTSVM_QUERY_TOKEN)
-        snprintf(query, size, "%" PRId64, svm->query_token);
-    else if (svm->query != ATTSVM_QUERY_GIVEN)
-        snprintf(query, size, "%s", svm->query == ATTSVM_QUERY_ALL ? "all" : "causal");
+    switch (terms->mode) {
+    case ATTSVM_QUERY_TOKEN: snprintf(query, size, "%" PRId64, terms->token); break;
+    case ATTSVM_QUERY_ALL: snprintf(query, size, "all"); break;
+    case ATTSVM_QUERY_CAUSAL: snprintf(query, size, "causal"); break;
+    case ATTSVM_QUERY_LAST: snprintf(query, size, "last"); break;
+    default: break; /* given, or no queries */
+    }
     snprintf(head, size, "%s", heads[svm->head]);
     if (svm->head == ATTSVM_HEAD_CONCAVE)
         snprintf(head, size, "concave:%.17g", svm->kappa);
     train->model = svm->problem == ATTSVM_PROBLEM_W ? ATTSVM_MODEL_W : ATTSVM_MODEL_P;
     train->query = train->model == ATTSVM_MODEL_W ? query : "";
     train->head = head;
+}
+
+/* Room for `count` selections of list->width tokens. */
+static attsvm_status allocate_list(theory_list *list, int64_t count, attsvm_error *err)
+{
+    size_t size;
+    if (!base_multiply((size_t)count, (size_t)list->width, &size))
+        return fail(err, ATTSVM_E_MEMORY, "%" PRId64 " selections of %" PRId64 " tokens: no memory",
+                    count, list->width);
+    return base_allocate(&list->alpha, size + 1, sizeof *list->alpha, "selections", err);
 }
 
 /* The optimal tokens, then where descent from random starts ends. */
@@ -151,13 +166,12 @@ static attsvm_status first_guesses(attsvm_enumeration *e, theory_list *list, att
     char query[32], head[32];
     attsvm_status status = ATTSVM_OK;
     attsvm_train_settings_init(&settings);
-    describe(&e->svm, &settings, query, head, sizeof query);
+    describe(&e->svm, &s->terms, &settings, query, head, sizeof query);
     settings.init = "gauss:1";
     settings.iters = e->settings.steps;
     settings.threads = e->settings.threads;
     *list = (theory_list){ .width = terms };
-    TRY(base_allocate(&list->alpha, (size_t)((runs + 1) * terms), sizeof *list->alpha, "selections",
-                      err));
+    TRY(allocate_list(list, runs + 1, err));
     for (int64_t g = 0; g < terms; g++)
         list->alpha[g] = (int32_t)attsvm_scores_term(s, g).optimal;
     list->count = 1;
@@ -186,11 +200,11 @@ static attsvm_status neighbours(const attsvm_enumeration *e, theory_list *out, a
     *out = (theory_list){ .width = terms };
     if (each > e->settings.most / (e->info.count > 0 ? e->info.count : 1))
         return ATTSVM_OK; /* more than a round may look at */
-    TRY(base_allocate(&out->alpha, (size_t)(e->info.count * each * terms + 1), sizeof *out->alpha,
-                      "selections", err));
-    for (int64_t k = 0; k < e->info.count; k++)
-        for (int64_t g = 0; g < terms; g++)
-            for (int64_t t = 0; t < attsvm_scores_term(s, g).tokens; t++) {
+    TRY(allocate_list(out, e->info.count * each + 1, err));
+    for (int64_t g = 0; g < terms; g++) {
+        const int64_t tokens = attsvm_scores_term(s, g).tokens; /* reads the whole term */
+        for (int64_t k = 0; k < e->info.count; k++)
+            for (int64_t t = 0; t < tokens; t++) {
                 const int64_t *from = e->alpha + k * terms;
                 int32_t *to = out->alpha + out->count * terms;
                 if (t == from[g] || first_copy(s, g, t) != t)
@@ -200,6 +214,7 @@ static attsvm_status neighbours(const attsvm_enumeration *e, theory_list *out, a
                 to[g] = (int32_t)t;
                 out->count++;
             }
+    }
     sort_and_unite(out);
     return ATTSVM_OK;
 }
@@ -247,8 +262,12 @@ attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *sc
                                const attsvm_enumerate_settings *settings, attsvm_error *err)
 {
     attsvm_enumerate_settings standard;
+    attsvm_svm_settings standard_svm;
     attsvm_enumeration *e;
     *out = NULL;
+    attsvm_svm_settings_init(&standard_svm);
+    if (!svm)
+        svm = &standard_svm;
     attsvm_enumerate_settings_init(&standard);
     if (!settings)
         settings = &standard;
@@ -287,6 +306,8 @@ attsvm_enumeration_info attsvm_enumeration_describe(const attsvm_enumeration *en
 
 attsvm_local attsvm_enumeration_get(const attsvm_enumeration *enumeration, int64_t k)
 {
+    if (k < 0 || k >= enumeration->info.count)
+        return (attsvm_local){ .alpha = NULL, .norm = NAN, .margin = NAN, .advantage = NAN };
     const theory_judged *judged = &enumeration->judged[k];
     return (attsvm_local){ .alpha = enumeration->alpha + k * enumeration->info.terms,
                            .norm = judged->norm,

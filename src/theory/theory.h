@@ -90,7 +90,7 @@ attsvm_status theory_grow_all(attsvm_enumeration *e, theory_list *whole, bool *f
 
 struct attsvm_graph {
     const attsvm_data *data;
-    int64_t lasts, nodes, edges;
+    int64_t lasts, nodes, edges, cyclic; /* cyclic: components of more than one word */
     int32_t *next;             /* (n) labels                                               */
     int32_t *last;             /* (lasts) last tokens, increasing                          */
     int64_t *first_node;       /* (lasts+1) nodes of each                                  */

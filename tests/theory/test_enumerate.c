@@ -267,12 +267,52 @@ static void descent_ends_in_an_enumerated_selection(void **state)
     assert_true(inside * 100 >= 98 * sets * STARTS);
 }
 
+/*
+ * The search trained query `last` as `causal`, one term a token: wrong tokens, and tokens that are
+ * not there where lengths differ.  It ignored the query token of data without Z.  Both lists must
+ * hold what the exhaustive one does not exclude: selections in range, each locally optimal.
+ */
+static void a_search_trains_the_query_that_it_was_asked_for(void **state)
+{
+    (void)state;
+    attsvm_data *data = generated(ATTSVM_SPHERE, 5, 6, 8, .T_min = 4, .seed = 3);
+    for (int k = 0; k < 2; k++) {
+        attsvm_svm_settings svm;
+        attsvm_enumerate_settings all, few;
+        attsvm_scores *scores;
+        attsvm_enumeration *whole, *searched;
+        attsvm_error err;
+        attsvm_svm_settings_init(&svm);
+        svm.query = k == 0 ? ATTSVM_QUERY_LAST : ATTSVM_QUERY_GIVEN;
+        svm.query_token = k == 0 ? 0 : 2;
+        attsvm_enumerate_settings_init(&all);
+        few = all;
+        few.most = 60; /* too few for all selections, enough for the neighbours of one */
+        assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
+        assert_ok(attsvm_enumerate(&whole, scores, &svm, &all, &err), err);
+        assert_ok(attsvm_enumerate(&searched, scores, &svm, &few, &err), err);
+        attsvm_enumeration_info info = attsvm_enumeration_describe(searched);
+        assert_true(attsvm_enumeration_describe(whole).exhaustive && info.searched);
+        assert_true(info.count > 0 && info.terms == 5);
+        for (int64_t j = 0; j < info.count; j++)
+            assert_true(attsvm_enumeration_find(whole, attsvm_enumeration_get(searched, j).alpha) >=
+                        0);
+        assert_null(attsvm_enumeration_get(searched, info.count).alpha);
+        assert_null(attsvm_enumeration_get(searched, -1).alpha);
+        attsvm_enumeration_free(searched);
+        attsvm_enumeration_free(whole);
+        attsvm_scores_free(scores);
+    }
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(enumeration_agrees_with_brute_force),
         cmocka_unit_test(other_norms_are_enumerated_too),
         cmocka_unit_test(a_search_says_that_it_is_one),
+        cmocka_unit_test(a_search_trains_the_query_that_it_was_asked_for),
         cmocka_unit_test(descent_ends_in_an_enumerated_selection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,8 @@ static void components_by_hand(void **state)
     assert_int_equal(info.edges, 5);
     assert_int_equal(info.components, 4);
     assert_int_equal(info.cyclic, 1);
+    assert_int_equal(attsvm_graph_part_of(graph, 2).last, -1);
+    assert_int_equal(attsvm_graph_part_of(graph, -1).words, 0);
     attsvm_graph_part plain = attsvm_graph_part_of(graph, 0),
                       cycle = attsvm_graph_part_of(graph, 1);
     assert_true(plain.last == 0 && plain.words == 2 && plain.components == 2 && plain.edges == 1);
@@ -257,6 +259,40 @@ static void data_without_labels_are_refused(void **state)
     attsvm_data_free(data);
 }
 
+/* Describing a part took its words squared: two seconds for a chain of 40 000, and again to
+ * compare. */
+static void a_long_chain_is_described_at_once(void **state)
+{
+    (void)state;
+    enum { WORDS = 200000 };
+    int32_t *tokens = calloc(3 * WORDS, sizeof *tokens), *labels = calloc(WORDS, sizeof *labels);
+    for (int32_t k = 0; k < WORDS - 1;
+         k++) { /* context k, k+1 with label k and last word WORDS-1 */
+        memcpy(tokens + 3 * k, (int32_t[]){ k, k + 1, WORDS - 1 }, 3 * sizeof *tokens);
+        labels[k] = k;
+    }
+    const attsvm_named_array arrays[] = {
+        { "E", { calloc(WORDS, sizeof(float)), { WORDS, 1 }, 2, ATTSVM_F32 } },
+        { "tokens", { tokens, { 3 * (WORDS - 1) }, 1, ATTSVM_I32 } },
+        { "offsets", { calloc(WORDS, sizeof(int64_t)), { WORDS }, 1, ATTSVM_I64 } },
+        { "labels", { labels, { WORDS - 1 }, 1, ATTSVM_I32 } },
+    };
+    for (int64_t k = 0; k < WORDS; k++)
+        ((int64_t *)arrays[2].array.data)[k] = 3 * k;
+    attsvm_data *data;
+    attsvm_error err;
+    assert_ok(attsvm_data_create(&data, arrays, 4, NULL, &err), err);
+    attsvm_graph *graph = open_graph(data);
+    attsvm_graph_info info = attsvm_graph_describe(graph);
+    assert_int_equal(info.words, WORDS);
+    assert_int_equal(info.components, WORDS);
+    assert_int_equal(info.cyclic, 0);
+    attsvm_graph_free(graph);
+    attsvm_data_free(data);
+    for (int k = 0; k < 4; k++)
+        free((void *)arrays[k].array.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +302,7 @@ int main(void)
         cmocka_unit_test(trained_matrix_is_finite_plus_direction),
         cmocka_unit_test(few_dimensions_are_infeasible),
         cmocka_unit_test(data_without_labels_are_refused),
+        cmocka_unit_test(a_long_chain_is_described_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
