@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { CURVES = 5, DIMENSIONS = 7, POINTS = CURVES * DIMENSIONS, MOST_D = 20, MOST_N = 15 };
-enum { BATCH = 250, RARE = 1000, LEAST_DRAWS = 4 * RARE };
+enum { BATCH = 250, RARE = 1000, LEAST_DRAWS = 4 * RARE, SURE = 8 };
 
 static const struct {
     int64_t n, T;
@@ -72,21 +72,28 @@ static attsvm_status find_ranks(void *context, int64_t k, int worker, attsvm_err
     return solve(j, j->chosen[k], ATTSVM_NORM_NUC, &j->nuc[k], err);
 }
 
-/* Draws in batches until enough are feasible, or it shows that fewer than 1 in 1000 are. */
-static attsvm_status choose(job *j, int64_t *chosen, int64_t *found, int64_t *drawn, double share,
+/*
+ * Draws in batches until enough are feasible, or it shows that fewer than 1 in 1000 are; *rare says
+ * which.  Two that come early prove nothing: at least 8 are looked for, however few the runs.
+ */
+static attsvm_status choose(job *j, int64_t *chosen, double *feasible, bool *rare, double share,
                             attsvm_error *err)
 {
-    const int64_t runs = j->setup->runs;
-    *found = *drawn = 0;
-    while (*found < runs && (*drawn < LEAST_DRAWS || *found * RARE >= *drawn)) {
-        j->first = *drawn;
+    const int64_t runs = j->setup->runs, enough = runs > SURE ? runs : SURE;
+    int64_t found = 0, drawn = 0;
+    while (found < enough && (drawn < LEAST_DRAWS || found * RARE >= drawn)) {
+        j->first = drawn;
         TRY(experiments_parallel(j->setup, BATCH, share, share, try_draw, j, err));
         int64_t k = 0;
-        for (; k < BATCH && *found < runs; k++)
-            if (j->feasible[k])
-                chosen[(*found)++] = *drawn + k;
-        *drawn += k;
+        for (; k < BATCH && found < enough; k++) {
+            if (j->feasible[k] && found < runs)
+                chosen[found] = drawn + k;
+            found += j->feasible[k];
+        }
+        drawn += k;
     }
+    *feasible = (double)found / (double)drawn;
+    *rare = found < enough;
     return ATTSVM_OK;
 }
 
@@ -102,14 +109,13 @@ static attsvm_status run_point(const experiments_setup *setup, int64_t point, do
               .fro = fro,
               .nuc = nuc };
     const double from = (double)point / POINTS, to = (double)(point + 1) / POINTS;
-    int64_t found, drawn;
-    TRY(choose(&j, chosen, &found, &drawn, from, err));
-    *share = (double)found / (double)drawn;
+    bool rare;
+    TRY(choose(&j, chosen, share, &rare, from, err));
     for (int64_t k = 0; k < setup->runs; k++)
         fro[k] = nuc[k] = NAN;
-    if (found < setup->runs)
+    if (rare)
         return ATTSVM_OK;
-    return experiments_parallel(setup, found, from, to, find_ranks, &j, err);
+    return experiments_parallel(setup, setup->runs, from, to, find_ranks, &j, err);
 }
 
 static attsvm_status run(const experiments_setup *setup, experiments_arrays *out, attsvm_error *err)
