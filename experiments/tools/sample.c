@@ -160,7 +160,7 @@ attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const
         train_start(run);
     for (int64_t steps = first;; steps *= 2) {
         run->settings.iters = steps < cap ? steps : cap;
-        TRY(train_go_on(run, NULL, NULL, err));
+        TRY(train_continue(run, NULL, NULL, err));
         TRY(experiments_efficiency(s, run, norm, efficiency, err));
         if (fabs(*efficiency - before) < settled || steps >= cap)
             return ATTSVM_OK;

@@ -727,13 +727,6 @@ ATTSVM_API const double *attsvm_train_theta(const attsvm_train *train, int64_t *
 ATTSVM_API attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count,
                                                 int64_t threads, attsvm_error *err);
 
-/* Step rules by number, for menus: flag, help, norm of the SVM they lead to ("" : no claim). */
-typedef struct attsvm_step_rule {
-    const char *flag, *help, *norm;
-} attsvm_step_rule;
-ATTSVM_API int64_t attsvm_step_rule_count(void);
-ATTSVM_API attsvm_step_rule attsvm_step_rule_describe(int64_t k);
-
 /* ---------------------------------------------------------------------- theory */
 
 /*

@@ -60,8 +60,7 @@ static void collect_gradient(model *m, bool attention, model_gradient *gradient)
         sums[count++] = copy_total(m, false, m->part_size, m->attention_gradient);
     if (m->trains_v)
         sums[count++] = copy_total(m, true, m->head.size, gradient->x + m->block[last].offset);
-    if (m->comm)
-        dist_scaled_sum(m->comm, sums, count);
+    dist_scaled_sum(m->comm, sums, count);
     if (attention)
         m->gradient_log = sums[0].log;
     if (m->trains_v)

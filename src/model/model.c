@@ -310,10 +310,10 @@ static void *take_terms(const model *m, arena *a, size_t size)
 static void layout(model *m, arena *a)
 {
     size_t part = (size_t)m->part_size;
-    size_t ranks = m->comm ? (size_t)dist_size(m->comm) : 0;
-    m->rank_term = take_int64(a, ranks ? ranks + 1 : 0);
-    m->rank_token = take_int64(a, ranks ? ranks + 1 : 0);
-    m->rank_number = take_int64(a, ranks ? ranks + 1 : 0);
+    const size_t ranks = (size_t)dist_size(m->comm);
+    m->rank_term = take_int64(a, ranks + 1);
+    m->rank_token = take_int64(a, ranks + 1);
+    m->rank_number = take_int64(a, ranks + 1);
     m->rank_sums = base_take(a, ranks, sizeof *m->rank_sums);
     m->selected = take_int64(a, (size_t)m->terms);
     m->attention = take_terms(m, a, sizeof(double));
@@ -361,8 +361,7 @@ static void set_parts(model *m)
     m->parts = m->parts < m->n ? m->parts : m->n;
     m->part_hi = m->parts;
     m->comm = m->parts > 1 ? data->comm : NULL;
-    if (m->comm)
-        dist_share(m->comm, m->parts, dist_rank(m->comm), &m->part_lo, &m->part_hi);
+    dist_share(m->comm, m->parts, dist_rank(m->comm), &m->part_lo, &m->part_hi);
     int64_t own = m->part_hi > m->part_lo ? m->part_hi - m->part_lo : 1;
     m->slots = own < slots ? own : slots;
     m->own_lo = data_block_first(data, m->parts, m->part_lo);
@@ -377,8 +376,6 @@ static void set_parts(model *m)
 static attsvm_status set_ranks(model *m, attsvm_error *err)
 {
     dist_comm *comm = m->comm;
-    if (!comm)
-        return ATTSVM_OK;
     int ranks = dist_size(comm);
     for (int rank = 0; rank < ranks; rank++) {
         int64_t lo, hi;

@@ -65,8 +65,6 @@ static model_sums add_ranks(const model_sums *all, int lo, int hi)
 static model_sums collect(model *m)
 {
     dist_comm *comm = m->comm;
-    if (!comm)
-        return m->total->sums;
     m->rank_sums[dist_rank(comm)] = m->total->sums;
     dist_gather(comm, m->rank_sums, sizeof *m->rank_sums, m->rank_number);
     return add_ranks(m->rank_sums, 0, dist_size(comm));
@@ -101,6 +99,5 @@ model_value model_collect_value(model *m)
 
 void model_gather_selected(model *m)
 {
-    if (m->comm)
-        dist_gather(m->comm, m->selected, sizeof *m->selected, m->rank_term);
+    dist_gather(m->comm, m->selected, sizeof *m->selected, m->rank_term);
 }

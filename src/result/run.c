@@ -73,16 +73,15 @@ attsvm_status attsvm_train_save(const attsvm_train *t, const char *path,
 {
     dist_comm *comm = t->m->comm;
     bool wanted = path != NULL;
-    if (comm)
-        dist_broadcast(comm, &wanted, sizeof wanted, 0);
+    dist_broadcast(comm, &wanted, sizeof wanted, 0);
     if (!wanted)
         return ATTSVM_OK;
-    if (comm && dist_rank(comm) > 0) {
+    if (dist_rank(comm) > 0) {
         answer(t);
         return ATTSVM_OK;
     }
     attsvm_status status = write_all(t, path, more, count, err);
-    for (int rank = 1; comm && rank < dist_size(comm); rank++)
+    for (int rank = 1; rank < dist_size(comm); rank++)
         dist_send(comm, &(question){ 0, -1 }, sizeof(question), rank);
     return status;
 }

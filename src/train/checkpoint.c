@@ -130,8 +130,6 @@ static attsvm_status write_state(const attsvm_train *t, attsvm_error *err)
 attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err)
 {
     dist_comm *comm = t->data->comm;
-    if (!comm)
-        return write_state(t, err);
     attsvm_status status = dist_rank(comm) == 0 ? write_state(t, err) : ATTSVM_OK;
     return dist_agree(comm, status, err);
 }
@@ -205,5 +203,5 @@ static attsvm_status read_state(attsvm_train *t, attsvm_error *err)
 attsvm_status train_checkpoint_read(attsvm_train *t, attsvm_error *err)
 {
     attsvm_status status = read_state(t, err);
-    return t->data->comm ? dist_agree(t->data->comm, status, err) : status;
+    return dist_agree(t->data->comm, status, err);
 }

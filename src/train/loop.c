@@ -2,6 +2,7 @@
  * The loop: gradient, record, step, stop.  It allocates nothing, and what it computes does not
  * depend on what is recorded, observed or timed.
  */
+#include "dist/stop.h"
 #include "train/train.h"
 
 #include <inttypes.h>
@@ -9,12 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double observer_seconds = 0.25, clock_seconds = 0.01; /* between readings */
-
-static double seconds_so_far(const attsvm_train *t)
-{
-    return t->earlier_seconds + base_seconds() - t->start;
-}
+static const double observer_seconds = 0.25; /* between two calls by the clock */
 
 static int by_number(const void *a, const void *b)
 {
@@ -61,118 +57,6 @@ static void add_ridge(const attsvm_train *t, model_gradient *g)
     }
 }
 
-/* Entry `at` of all blocks is entry *at of the block that is returned. */
-static const char *name_entry(const attsvm_train *t, int64_t *at)
-{
-    const model_block *block = t->m->block;
-    while (*at >= block->offset + block->count)
-        block++;
-    *at -= block->offset;
-    return block->name;
-}
-
-/* Parameters that have left the range of doubles do not come back; nor does a gradient move them
-   whose entries have. */
-static attsvm_status check_range(const attsvm_train *t, attsvm_error *err)
-{
-    int64_t at = la_active()->first_nonfinite(ATTSVM_F64, t->theta, t->m->size);
-    if (at >= 0) {
-        double value = t->theta[at];
-        const char *name = name_entry(t, &at);
-        return fail(
-            err, ATTSVM_E_NUMERIC,
-            "after %" PRId64 " steps entry %" PRId64 " of %s is %g: the run has left the range "
-            "of doubles; take a step size below lr = %g or fewer steps, or scale the tokens down",
-            t->iter, at, name, value, t->settings.lr);
-    }
-    at = la_active()->first_nonfinite(ATTSVM_F64, t->gradient, t->m->size);
-    if (at < 0)
-        return ATTSVM_OK;
-    double value = t->gradient[at];
-    const char *name = name_entry(t, &at);
-    return fail(err, ATTSVM_E_NUMERIC,
-                "after %" PRId64 " steps entry %" PRId64 " of the gradient of %s is %g, beyond the "
-                "range of doubles; scale tokens, queries or the head down",
-                t->iter, at, name, value);
-}
-
-/*
- * All numbers about the present state, whose full gradient was the last.  Logits that a double does
- * not hold leave no gradient: the run would stand still without a word.
- */
-static attsvm_status measure(attsvm_train *t, attsvm_error *err)
-{
-    model *m = t->m;
-    model_value v;
-    attsvm_train_info *info = &t->info;
-    model_evaluate(m, t->theta, NULL, 0, NULL, &v);
-    info->iters = t->iter;
-    info->terms = m->terms;
-    info->seconds = seconds_so_far(t);
-    info->loss = v.loss;
-    info->loss_limit = v.limit;
-    info->loss_excess = isnan(v.excess.value) ? NAN : model_scaled_value(v.excess);
-    info->log_excess = v.excess.value > 0 ? model_scaled_log(v.excess) : NAN;
-    info->norm = model_norm(m, t->theta);
-    info->grad_log_scale = model_gradient_log(m, t->theta);
-    info->softmax_min = v.attention_min;
-    info->softmax_mean = v.attention_mean;
-    info->entropy = v.entropy;
-    info->effective_tokens = v.effective_tokens;
-    info->accuracy = v.accuracy;
-    info->margin = v.gap;
-    info->nuclear = info->effective_rank = NAN;
-    info->direction_change = t->direction_change;
-    if (v.beyond < 0)
-        return ATTSVM_OK;
-    TRY(check_range(t, err));
-    int64_t i, q;
-    data_terms_find(&m->query, v.beyond, &i, &q);
-    return fail(err, ATTSVM_E_NUMERIC,
-                "after %" PRId64 " steps the logits of sequence %" PRId64 " (query %" PRId64
-                ") leave the range of doubles; scale tokens, queries or start values down",
-                t->iter, i, q);
-}
-
-/*
- * Nuclear norm and exp of the entropy of the singular values, at records and at the end: about
- * 3 d^3 operations, which progress reports do without.
- */
-static attsvm_status measure_rank(attsvm_train *t, attsvm_error *err)
-{
-    const int64_t d = t->m->d;
-    if (!model_has_matrix(t->m))
-        return ATTSVM_OK;
-    double *sigma = t->matrix + d * d, sum = 0, entropy = 0;
-    memcpy(t->matrix, model_matrix(t->m, t->theta), (size_t)(d * d) * sizeof *t->matrix);
-    TRY(la_singular_values(d, d, t->matrix, d, sigma, err));
-    for (int64_t j = 0; j < d; j++)
-        sum += sigma[j];
-    for (int64_t j = 0; j < d && sum > 0; j++)
-        entropy -= sigma[j] > 0 ? sigma[j] / sum * base_log(sigma[j] / sum) : 0;
-    t->info.nuclear = sum;
-    t->info.effective_rank = sum > 0 ? base_exp(entropy) : 0;
-    return ATTSVM_OK;
-}
-
-/* Every 100 steps: how far the direction of the logit map moved. */
-void train_follow_direction(attsvm_train *t)
-{
-    const double *map = model_logit_map(t->m, t->theta);
-    const int64_t size = t->m->part_size;
-    double norm = train_norm(map, size), square = 0;
-    if (!(norm > 0))
-        return;
-    for (int64_t j = 0; j < size; j++) {
-        double now = map[j] / norm, moved = now - t->direction[j];
-        square += moved * moved;
-        t->direction[j] = now;
-    }
-    if (t->has_direction)
-        t->direction_change = sqrt(square);
-    t->has_direction = true;
-}
-
 static attsvm_train_outcome stop_reason(const attsvm_train *t)
 {
     const attsvm_train_settings *s = &t->settings;
@@ -185,176 +69,194 @@ static attsvm_train_outcome stop_reason(const attsvm_train *t)
     return ATTSVM_TRAIN_NOT_RUN;
 }
 
+static train_block block_of(attsvm_train *t, int b)
+{
+    const model_block *block = &t->m->block[b];
+    return (train_block){ .theta = t->theta + block->offset,
+                          .rows = block->rows,
+                          .cols = block->cols,
+                          .count = block->count,
+                          .state = t->state + block->offset * t->rule->states,
+                          .scratch = t->scratch,
+                          .parameter = t->parameter };
+}
+
 static attsvm_status step_blocks(attsvm_train *t, const model_gradient *g, const model_value *v,
                                  attsvm_error *err)
 {
     const attsvm_train_settings *settings = &t->settings;
-    for (int b = 0; b < t->m->blocks; b++) {
-        const model_block *block = &t->m->block[b];
-        train_step s = { .theta = t->theta + block->offset,
-                         .g = g->x + block->offset,
-                         .log = g->log[b],
-                         .rows = block->rows,
-                         .cols = block->cols,
-                         .count = block->count,
-                         .state = t->state + block->offset * t->rule->states,
-                         .scratch = t->scratch,
-                         .lr = settings->lr,
-                         .eps = block->head ? t->eps_v : t->eps,
-                         .parameter = t->parameter,
-                         .max_step = settings->max_step,
-                         .iter = t->iter,
-                         .over = v->over_best,
-                         .gap = v->gap };
-        if (!isnan(t->lstar))
-            s.over = model_scaled_of(v->loss - t->lstar);
-        TRY(t->rule->step(&s, err));
+    for (int k = 0; k < t->m->blocks; k++) {
+        train_block b = block_of(t, k);
+        b.g = g->x + t->m->block[k].offset;
+        b.log_scale = g->log[k];
+        b.lr = settings->lr;
+        b.eps = t->m->block[k].head ? t->eps_v : t->eps;
+        b.max_step = settings->max_step;
+        b.iter = t->iter;
+        b.excess = isnan(t->lstar) ? v->over_best : model_scaled_of(v->loss - t->lstar);
+        b.min_margin = v->gap;
+        TRY(t->rule->step(&b, err));
     }
     return ATTSVM_OK;
 }
 
 void train_start(attsvm_train *t)
 {
-    for (int b = 0; b < t->m->blocks && t->rule->start; b++) {
-        const model_block *block = &t->m->block[b];
-        t->rule->start(&(train_step){ .theta = t->theta + block->offset,
-                                      .rows = block->rows,
-                                      .cols = block->cols,
-                                      .count = block->count,
-                                      .state = t->state + block->offset * t->rule->states,
-                                      .parameter = t->parameter });
+    for (int k = 0; k < t->m->blocks && t->rule->start; k++) {
+        train_block b = block_of(t, k);
+        t->rule->start(&b);
     }
     train_follow_direction(t);
 }
 
-/* Gradient and values of the coming step's sequences. */
-static void evaluate(attsvm_train *t, model_gradient *g, model_value *v)
-{
-    int64_t count = 0;
-    const int64_t *sequences = next_batch(t, &count);
-    bool values = t->rule->values > 0 && t->iter % t->rule->values == 0;
-    model_evaluate(t->m, t->theta, sequences, count, g, values ? v : NULL);
-    add_ridge(t, g);
-}
-
-typedef struct watch {
+/* What the loop has at hand: the gradient and values of the coming step, and who may stop it. */
+typedef struct loop {
+    attsvm_train *t;
+    model_gradient g;
+    model_value v;
+    bool whole;        /* g is that of the whole data set, not of a mini-batch */
+    int64_t described; /* the iteration that t->info is about; -1: none        */
     attsvm_train_observer *observer;
     void *context;
-    bool watched;       /* some rank has an observer; rank 0 says when to show and to stop */
-    double shown;       /* when the observer was called last                  */
-    double now;         /* of the last reading of the clock                   */
-    int64_t read, next; /* steps at the last reading and before the next one  */
-} watch;
+    dist_stop stop;
+    attsvm_status status; /* of what the observer was to be told */
+    attsvm_error *err;
+} loop;
 
-/* Reads the clock about every clock_seconds, however long a step takes; true where it did. */
-static bool read_clock(watch *w, int64_t iter)
+/* Gradient and values of the coming step's sequences. */
+static void evaluate(loop *l)
 {
-    const double most = 1e5;
-    if (iter < w->next)
-        return false;
-    double before = w->now, steps = (double)(iter - w->read);
-    w->now = base_seconds();
-    double stride = steps * clock_seconds / fmax(w->now - before, 1e-9);
-    w->read = iter;
-    w->next = iter + 1 + (int64_t)fmin(stride, most);
-    return true;
+    attsvm_train *t = l->t;
+    int64_t count = 0;
+    const int64_t *sequences = next_batch(t, &count);
+    bool values = t->rule->value_every > 0 && t->iter % t->rule->value_every == 0;
+    model_evaluate(t->m, t->theta, sequences, count, &l->g, values ? &l->v : NULL);
+    add_ridge(t, &l->g);
+    l->whole = !sequences;
 }
 
-/* Ranks do what rank 0 decides by its clock or its observer. */
-static void follow_first(const attsvm_train *t, bool *decision)
+/* The numbers of the present iteration into t->info; they are those of the whole data set. */
+static attsvm_status describe(loop *l)
 {
-    if (t->data->comm)
-        dist_broadcast(t->data->comm, decision, sizeof *decision, 0);
-}
-
-/* Records and reports; *stop where the observer ends the run. */
-static attsvm_status report(attsvm_train *t, model_gradient *g, watch *w, bool last, bool *stop,
-                            attsvm_error *err)
-{
-    const int64_t every = t->settings.observe;
-    bool record = t->trace.every != 0 && (last || train_trace_wanted(&t->trace, t->iter));
-    bool show = w->observer && !*stop && (last || (every > 0 && t->iter % every == 0));
-    if (w->observer && every == 0 && !show && !last)
-        show = w->now - w->shown > observer_seconds;
-    if (w->watched)
-        follow_first(t, &show);
-    record &= t->trace.count == 0 || t->trace.iter[t->trace.count - 1] != t->iter;
-    bool stands = t->m->gradient_log == -INFINITY && !t->stood; /* the same on all ranks */
-    t->stood |= stands;
-    if (!record && !show && !last && !stands)
+    if (l->described == l->t->iter)
         return ATTSVM_OK;
-    if (t->settings.batch > 0) /* the numbers are those of the whole data set */
-        model_evaluate(t->m, t->theta, NULL, 0, g, NULL);
-    TRY(measure(t, err));
-    if (last || record)
-        TRY(measure_rank(t, err));
-    if (record)
-        train_trace_add(t, &t->info);
-    if (show) {
-        *stop = w->observer && !w->observer(w->context, &t->info);
-        w->shown = base_seconds();
-        follow_first(t, stop);
-    }
-    if (t->settings.batch > 0 && !last)
-        evaluate(t, g, &(model_value){ 0 });
+    if (!l->whole)
+        model_evaluate(l->t->m, l->t->theta, NULL, 0, &l->g, NULL);
+    l->whole = true;
+    TRY(train_measure(l->t, l->err));
+    l->described = l->t->iter;
     return ATTSVM_OK;
 }
 
-static attsvm_status loop(attsvm_train *t, watch *w, attsvm_error *err)
+/* For dist_stop: shows the observer where the run is. */
+static bool tell(void *context)
+{
+    loop *l = context;
+    l->status = describe(l);
+    return l->status == ATTSVM_OK && (!l->observer || l->observer(l->context, &l->t->info));
+}
+
+/* Records what is to be recorded, and looks at why a gradient is zero. */
+static attsvm_status record(loop *l, bool last)
+{
+    attsvm_train *t = l->t;
+    train_trace *trace = &t->trace;
+    bool due = trace->every != 0 && (last || train_trace_wanted(trace, t->iter));
+    due &= trace->count == 0 || trace->iter[trace->count - 1] != t->iter;
+    bool zero = t->m->gradient_log == -INFINITY && !t->zero_gradient_reported;
+    t->zero_gradient_reported |= zero; /* the same on all ranks */
+    if (last || due || zero)
+        TRY(describe(l));
+    if (last || due)
+        TRY(train_measure_rank(t, l->err));
+    if (due)
+        train_trace_add(t, &t->info);
+    return ATTSVM_OK;
+}
+
+/* Multiplications of a step, about; the same on all ranks. */
+static double work_of(const attsvm_train *t)
+{
+    const model *m = t->m;
+    const double share = t->settings.batch > 0 ? (double)t->settings.batch / (double)m->n : 1;
+    const double rows = (double)t->data->tokens * ((double)m->terms / (double)m->n);
+    return share * (double)m->d * (2 * rows + (m->prompt ? 0 : 2 * (double)(m->terms * m->d)));
+}
+
+/* Whether observer or time limit end the run here. */
+static attsvm_status ask_to_stop(loop *l, attsvm_train_outcome *reason)
+{
+    const int64_t every = l->t->settings.observe;
+    if (every > 0 && l->t->iter % every == 0)
+        dist_stop_now(&l->stop);
+    else
+        dist_stop_poll(&l->stop, work_of(l->t));
+    dist_stop_reason why = dist_stop_why(&l->stop);
+    if (why == DIST_STOP_OBSERVER)
+        *reason = ATTSVM_TRAIN_OBSERVER;
+    if (why == DIST_STOP_TIME)
+        *reason = ATTSVM_TRAIN_TIME;
+    return l->status;
+}
+
+/* The checkpoint, at multiples of `every` and at the end; nothing is kept that left the range. */
+static attsvm_status keep_state(const attsvm_train *t, bool ends, attsvm_error *err)
 {
     const attsvm_train_settings *s = &t->settings;
-    model_gradient g = { .x = t->gradient };
-    model_value v = { .gap = 0 };
+    bool keep = *s->checkpoint && (t->iter % s->every == 0 || ends);
+    if (keep || ends || t->iter % TRAIN_DIRECTION_STEPS == 0)
+        TRY(train_check_range(t, err));
+    return keep ? train_checkpoint_write(t, err) : ATTSVM_OK;
+}
+
+static attsvm_status run_loop(loop *l)
+{
+    attsvm_train *t = l->t;
     attsvm_train_outcome reason = stop_reason(t);
     for (bool first = true;; first = false) {
-        bool last = reason != ATTSVM_TRAIN_NOT_RUN, stop = reason == ATTSVM_TRAIN_OBSERVER;
-        evaluate(t, &g, &v);
+        const bool last = reason != ATTSVM_TRAIN_NOT_RUN;
+        evaluate(l);
         if (first)
-            TRY(check_range(t, err));
-        TRY(report(t, &g, w, last, &stop, err));
+            TRY(train_check_range(t, l->err));
+        TRY(record(l, last));
         if (last)
             break;
-        if (stop) {
-            reason = ATTSVM_TRAIN_OBSERVER;
+        TRY(ask_to_stop(l, &reason));
+        if (reason != ATTSVM_TRAIN_NOT_RUN) {
+            TRY(keep_state(t, true, l->err));
             continue;
         }
-        TRY(step_blocks(t, &g, &v, err));
+        if (l->whole && t->settings.batch > 0)
+            evaluate(l);
+        TRY(step_blocks(t, &l->g, &l->v, l->err));
         t->iter++;
-        bool round = t->iter % TRAIN_DIRECTION_STEPS == 0;
-        if (round)
+        if (t->iter % TRAIN_DIRECTION_STEPS == 0)
             train_follow_direction(t);
         reason = stop_reason(t);
-        bool late = read_clock(w, t->iter) && s->time_limit > 0 &&
-                    t->earlier_seconds + w->now - t->start > s->time_limit;
-        if (s->time_limit > 0)
-            follow_first(t, &late);
-        if (late && reason == ATTSVM_TRAIN_NOT_RUN)
-            reason = ATTSVM_TRAIN_TIME;
-        bool ends = reason != ATTSVM_TRAIN_NOT_RUN;
-        bool keep = *s->checkpoint && (t->iter % s->every == 0 || ends);
-        if (round || ends || keep)
-            TRY(check_range(t, err));
-        if (keep)
-            TRY(train_checkpoint_write(t, err));
+        TRY(keep_state(t, reason != ATTSVM_TRAIN_NOT_RUN, l->err));
     }
     t->info.outcome = reason;
+    if (l->observer && reason != ATTSVM_TRAIN_OBSERVER)
+        l->observer(l->context, &t->info);
     return ATTSVM_OK;
 }
 
-attsvm_status train_go_on(attsvm_train *t, attsvm_train_observer *observer, void *context,
-                          attsvm_error *err)
+attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, void *context,
+                             attsvm_error *err)
 {
-    double now = base_seconds();
-    watch w = { .observer = observer,
-                .context = context,
-                .shown = now,
-                .now = now,
-                .read = t->iter,
-                .next = t->iter };
-    if (t->data->comm)
-        w.watched = dist_any(t->data->comm, observer != NULL);
-    TRY(loop(t, &w, err));
-    t->info.seconds = seconds_so_far(t);
+    loop l = { .t = t,
+               .g = { .x = t->gradient },
+               .described = -1,
+               .observer = observer,
+               .context = context,
+               .err = err };
+    const double limit = t->settings.time_limit;
+    /* of a run that goes on, what is left */
+    dist_stop_open(&l.stop, t->data->comm, limit > 0 ? fmax(limit - t->earlier_seconds, 1e-9) : 0,
+                   observer ? tell : NULL, &l);
+    l.stop.every = t->settings.observe > 0 ? INFINITY : observer_seconds;
+    TRY(run_loop(&l));
+    t->info.seconds = train_seconds(t);
     train_results(t);
     return ATTSVM_OK;
 }
@@ -368,5 +270,5 @@ attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *obser
     train_start(train);
     if (train->settings.resume)
         TRY(train_checkpoint_read(train, err));
-    return train_go_on(train, observer, context, err);
+    return train_continue(train, observer, context, err);
 }

@@ -1,15 +1,296 @@
-/* The table of step rules.  A new rule is one file and one line here. */
-#include "train/train.h"
+/*
+ * All step rules (theory, section 3).  Each trained array is stepped by itself; G is its gradient,
+ * eta the step size.  A rule that divides by |G| does not move where G is exactly zero.
+ *
+ *   rule        update of theta                                          leads to the SVM in
+ *   gd          theta - eta G                                            l2, Frobenius
+ *   ngd         theta - eta G/|G|; with eps: G/(|G| + eps)               l2, Frobenius
+ *   polyak      theta - eta (L - L*)/|G|^2 G, at most max_step long      l2, Frobenius
+ *   md:q, nmd:q u = sign(theta)|theta|^(q-1);  u <- u - eta G, or        l_q
+ *               u - eta G/|G|_q', 1/q + 1/q' = 1; theta = sign(u)|u|^(1/(q-1))
+ *   sign        theta - eta sign(G), sign(0) = 0                         l_infinity
+ *   coordinate  theta_j - eta sign(G_j) at the largest |G_j|             l1
+ *   spectral    theta - eta U V', G = U S V'                             spectral
+ *   momentum:b  m <- b m + G;  theta - eta m                             no claim
+ *   adam        Kingma, Ba (2015), 0.9, 0.999, 1e-8                      no claim
+ *   rescale:c   ngd; theta <- c theta whenever its direction has settled l2, Frobenius
+ *
+ * The gradient comes as exp(log_scale) g: normalised rules never form G, which underflows once
+ * attention is saturated.
+ */
+#include "train/rules.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const train_rule *const train_rules[] = {
-    &train_rule_gd,       &train_rule_ngd,  &train_rule_polyak,     &train_rule_md,
-    &train_rule_nmd,      &train_rule_sign, &train_rule_coordinate, &train_rule_spectral,
-    &train_rule_momentum, &train_rule_adam, &train_rule_rescale,    NULL,
+/* The plain sum of squares wherever it neither over- nor underflows. */
+double train_norm(const double *g, int64_t count)
+{
+    double square = la_dot(g, g, count);
+    return square > 1e-250 && square < 1e250 ? sqrt(square) : la_norm(g, count);
+}
+
+/* |g|; 0 where the gradient is zero. */
+static double size_of(const train_block *b)
+{
+    return b->log_scale == -INFINITY ? 0 : train_norm(b->g, b->count);
+}
+
+/* theta -= length g/size, where length/size may be beyond the range of doubles: tokens of 1e-160
+   have gradients of 1e-320, and entries are taken in units of `size` first. */
+static void move(const train_block *b, double length, double size)
+{
+    double rate = length / size;
+    if (isfinite(rate))
+        la_axpy(-rate, b->g, b->theta, b->count);
+    else
+        for (int64_t j = 0; j < b->count; j++)
+            b->theta[j] -= length * (b->g[j] / size);
+}
+
+/* ------------------------------------------------------------------------- gd, ngd */
+
+static attsvm_status gd(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    if (b->log_scale != -INFINITY)
+        la_axpy(-b->lr * base_exp(b->log_scale), b->g, b->theta, b->count);
+    return ATTSVM_OK;
+}
+
+/* In units of the scale, G/(|G| + eps) is g/(|g| + eps exp(-log_scale)). */
+static attsvm_status ngd(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    double norm = size_of(b);
+    if (norm > 0)
+        move(b, b->lr, b->eps > 0 ? norm + b->eps * base_exp(-b->log_scale) : norm);
+    return ATTSVM_OK;
+}
+
+/* The step is lr (L - L*)/|G| long, a ratio of two numbers that underflow together: their exponents
+   are subtracted first. */
+static attsvm_status polyak(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    double norm = size_of(b);
+    if (!(norm > 0) || !(b->excess.value > 0))
+        return ATTSVM_OK;
+    double length = b->lr * (b->excess.value / norm) * base_exp(b->excess.log - b->log_scale);
+    move(b, length < b->max_step ? length : b->max_step, norm);
+    return ATTSVM_OK;
+}
+
+/* ------------------------------------------------------------------ mirror descent */
+
+static double power(double x, double exponent)
+{
+    double size = fabs(x);
+    if (exponent == 1)
+        return x;
+    return copysign(exponent == 0.5 ? sqrt(size) : base_pow(size, exponent), x);
+}
+
+/* The state is u, so that a step takes one power. */
+static void mirror_start(const train_block *b)
+{
+    for (int64_t j = 0; j < b->count; j++)
+        b->state[j] = power(b->theta[j], b->parameter - 1);
+}
+
+/* u -= rate (lift g), and theta from u. */
+static void mirror(const train_block *b, double rate, double lift)
+{
+    const double exponent = 1 / (b->parameter - 1);
+    for (int64_t j = 0; j < b->count && exponent == 0.5; j++) { /* a loop that makes vectors */
+        double u = b->state[j] -= rate * (lift * b->g[j]);
+        b->theta[j] = copysign(sqrt(fabs(u)), u);
+    }
+    for (int64_t j = 0; j < b->count && exponent != 0.5; j++) {
+        b->state[j] -= rate * (lift * b->g[j]);
+        b->theta[j] = power(b->state[j], exponent);
+    }
+}
+
+static attsvm_status md(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    if (b->log_scale != -INFINITY)
+        mirror(b, b->lr * base_exp(b->log_scale), 1);
+    return ATTSVM_OK;
+}
+
+/* |g|_q in units of the largest entry. */
+static double norm_lq(const double *g, int64_t count, double q)
+{
+    double largest = 0, sum = 0;
+    for (int64_t j = 0; j < count; j++)
+        largest = fmax(largest, fabs(g[j]));
+    if (q == 2 || largest == 0)
+        return largest == 0 ? 0 : train_norm(g, count);
+    for (int64_t j = 0; j < count && q == 1.5; j++) { /* of nmd:3, without a power */
+        double x = fabs(g[j]) / largest;
+        sum += x * sqrt(x);
+    }
+    for (int64_t j = 0; j < count && q != 1.5; j++)
+        sum += g[j] == 0 ? 0 : base_pow(fabs(g[j]) / largest, q);
+    return largest * base_pow(sum, 1 / q);
+}
+
+static attsvm_status nmd(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    double q = b->parameter;
+    double norm = b->log_scale == -INFINITY ? 0 : norm_lq(b->g, b->count, q / (q - 1));
+    /* where lr/norm is beyond doubles an exact factor keeps its product with g within them */
+    double lift = isfinite(b->lr / norm) ? 1 : 0x1p900;
+    if (norm > 0)
+        mirror(b, b->lr / (norm * lift), lift);
+    return ATTSVM_OK;
+}
+
+/* ------------------------------------------------- steepest descent in other norms */
+
+static attsvm_status sign(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    if (b->log_scale == -INFINITY)
+        return ATTSVM_OK;
+    for (int64_t j = 0; j < b->count; j++)
+        b->theta[j] -= b->lr * ((b->g[j] > 0) - (b->g[j] < 0));
+    return ATTSVM_OK;
+}
+
+/* The lowest index on ties. */
+static attsvm_status coordinate(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    int64_t best = 0;
+    for (int64_t j = 1; j < b->count; j++)
+        if (fabs(b->g[j]) > fabs(b->g[best]))
+            best = j;
+    if (b->log_scale != -INFINITY)
+        b->theta[best] -= b->lr * ((b->g[best] > 0) - (b->g[best] < 0));
+    return ATTSVM_OK;
+}
+
+static int64_t spectral_scratch(int64_t rows, int64_t cols)
+{
+    int64_t r = rows < cols ? rows : cols;
+    return rows * cols + r + rows * r + r * cols;
+}
+
+/* Singular values up to 1e-12 of the largest are dropped. */
+static attsvm_status spectral(const train_block *b, attsvm_error *err)
+{
+    const double dropped = 1e-12;
+    const int64_t m = b->rows, n = b->cols, r = m < n ? m : n;
+    double *A = b->scratch, *sigma = A + m * n, *U = sigma + r, *Vt = U + m * r;
+    if (b->log_scale == -INFINITY)
+        return ATTSVM_OK;
+    memcpy(A, b->g, (size_t)b->count * sizeof *A);
+    TRY(la_svd(m, n, A, n, sigma, U, r, Vt, n, err));
+    int64_t rank = 0;
+    while (rank < r && sigma[rank] > dropped * sigma[0])
+        rank++;
+    if (rank > 0)
+        la_gemm(false, false, m, n, rank, -b->lr, U, r, Vt, n, 1, b->theta, n);
+    return ATTSVM_OK;
+}
+
+/* ------------------------------------------------------------------- with a memory */
+
+static attsvm_status momentum(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    const double scale = b->log_scale == -INFINITY ? 0 : base_exp(b->log_scale);
+    for (int64_t j = 0; j < b->count; j++) {
+        b->state[j] = b->parameter * b->state[j] + (scale == 0 ? 0 : scale * b->g[j]);
+        b->theta[j] -= b->lr * b->state[j];
+    }
+    return ATTSVM_OK;
+}
+
+/* Both moments without bias. */
+static attsvm_status adam(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    const double beta1 = 0.9, beta2 = 0.999, tiny = 1e-8, k = (double)b->iter + 1;
+    const double scale = b->log_scale == -INFINITY ? 0 : base_exp(b->log_scale);
+    const double unbias1 = 1 - base_pow(beta1, k), unbias2 = 1 - base_pow(beta2, k);
+    double *mean = b->state, *square = b->state + b->count;
+    for (int64_t j = 0; j < b->count; j++) {
+        double g = scale == 0 ? 0 : scale * b->g[j];
+        mean[j] = beta1 * mean[j] + (1 - beta1) * g;
+        square[j] = beta2 * square[j] + (1 - beta2) * g * g;
+        b->theta[j] -= b->lr * (mean[j] / unbias1) / (sqrt(square[j] / unbias2) + tiny);
+    }
+    return ATTSVM_OK;
+}
+
+/* ------------------------------------------------------------------------- rescale */
+
+enum { PERIOD = 100 }; /* steps over which the direction must settle */
+
+/* The state is the direction of theta PERIOD steps ago. */
+static void rescale_start(const train_block *b)
+{
+    double norm = train_norm(b->theta, b->count);
+    for (int64_t j = 0; j < b->count; j++)
+        b->state[j] = norm > 0 ? b->theta[j] / norm : 0;
+}
+
+/* |theta/|theta| - state|, infinite where either has no direction; state <- theta/|theta|. */
+static double turn(const train_block *b)
+{
+    double norm = train_norm(b->theta, b->count), square = 0, before = 0;
+    for (int64_t j = 0; j < b->count; j++) {
+        double now = norm > 0 ? b->theta[j] / norm : 0, moved = now - b->state[j];
+        before += b->state[j] * b->state[j];
+        square += moved * moved;
+        b->state[j] = now;
+    }
+    return norm > 0 && before > 0 ? sqrt(square) : INFINITY;
+}
+
+/* Settled: it moved less than 1e-3 over PERIOD steps, and all margins are positive. */
+static attsvm_status rescale(const train_block *b, attsvm_error *err)
+{
+    const double settled = 1e-3;
+    if (b->iter > 0 && b->iter % PERIOD == 0 && turn(b) < settled && b->min_margin > 0)
+        for (int64_t j = 0; j < b->count; j++)
+            b->theta[j] *= b->parameter;
+    return ngd(b, err);
+}
+
+/* ----------------------------------------------------------------------- the table */
+
+#define NO_NUMBER 0, 1, 0 /* nothing may follow the flag */
+
+const train_rule train_rules[] = {
+    /* flag, help, norm, number (default, lowest, highest), eps, lstar, states, value_every,
+       scratch, start, step */
+    { "gd", "plain gradient descent", "l2", NO_NUMBER, false, false, 0, 0, NULL, NULL, gd },
+    { "ngd", "normalised gradient descent", "l2", NO_NUMBER, true, false, 0, 0, NULL, NULL, ngd },
+    { "polyak", "step lr (L - L*)/|grad|^2, at most max-step long", "l2", NO_NUMBER, false, true, 0,
+      1, NULL, NULL, polyak },
+    { "md", "mirror descent, md:Q", "lq", NAN, 1 + 1e-6, 1e6, false, false, 1, 0, NULL,
+      mirror_start, md },
+    { "nmd", "normalised mirror descent, nmd:Q", "lq", NAN, 1 + 1e-6, 1e6, false, false, 1, 0, NULL,
+      mirror_start, nmd },
+    { "sign", "sign descent", "linf", NO_NUMBER, false, false, 0, 0, NULL, NULL, sign },
+    { "coordinate", "steepest coordinate", "l1", NO_NUMBER, false, false, 0, 0, NULL, NULL,
+      coordinate },
+    { "spectral", "spectral descent", "spectral", NO_NUMBER, false, false, 0, 0, spectral_scratch,
+      NULL, spectral },
+    { "momentum", "heavy ball, momentum:BETA", "", 0.9, 0, 0.999999, false, false, 1, 0, NULL, NULL,
+      momentum },
+    { "adam", "Adam (0.9, 0.999, 1e-8)", "", NO_NUMBER, false, false, 2, 0, NULL, NULL, adam },
+    { "rescale", "ngd that multiplies theta by C once it settles", "l2", 2, 1, 1e6, true, false, 1,
+      PERIOD, NULL, rescale_start, rescale },
+    { .flag = NULL },
 };
 
 static attsvm_status number_of(const train_rule *rule, const char *text, double *parameter,
@@ -38,46 +319,19 @@ attsvm_status train_rule_find(const char *text, const train_rule **rule, double 
 {
     char names[256];
     size_t used = 0;
-    for (const train_rule *const *r = train_rules; *r; r++) {
-        size_t length = strlen((*r)->flag);
-        if (strncmp(text, (*r)->flag, length) == 0 &&
-            (text[length] == '\0' || text[length] == ':')) {
-            *rule = *r;
-            return number_of(*r, text + length, parameter, err);
+    for (const train_rule *r = train_rules; r->flag; r++) {
+        size_t length = strlen(r->flag);
+        if (strncmp(text, r->flag, length) == 0 && (text[length] == '\0' || text[length] == ':')) {
+            *rule = r;
+            return number_of(r, text + length, parameter, err);
         }
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                 (*r)->flag);
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", r->flag);
     }
     return fail(err, ATTSVM_E_ARG, "step = %s is not known; steps are %s", text, names);
 }
 
-int64_t attsvm_step_rule_count(void)
+bool train_rule_is(const train_rule *rule, const char *flag)
 {
-    return (int64_t)(sizeof train_rules / sizeof *train_rules) - 1;
-}
-
-attsvm_step_rule attsvm_step_rule_describe(int64_t k)
-{
-    if (k < 0 || k >= attsvm_step_rule_count())
-        return (attsvm_step_rule){ NULL, NULL, NULL };
-    const train_rule *rule = train_rules[k];
-    return (attsvm_step_rule){ rule->flag, rule->help, rule->norm };
-}
-
-/* The plain sum of squares wherever it neither over- nor underflows. */
-double train_norm(const double *g, int64_t count)
-{
-    double square = la_dot(g, g, count);
-    return square > 1e-250 && square < 1e250 ? sqrt(square) : la_norm(g, count);
-}
-
-/* Tokens of 1e-160 have gradients of 1e-320: entries are taken in units of `size` first. */
-void train_move(const train_step *s, double length, double size)
-{
-    double rate = length / size;
-    if (isfinite(rate))
-        la_axpy(-rate, s->g, s->theta, s->count);
-    else
-        for (int64_t j = 0; j < s->count; j++)
-            s->theta[j] -= length * (s->g[j] / size);
+    return strcmp(rule->flag, flag) == 0;
 }

@@ -80,7 +80,7 @@ static int64_t count_records(int64_t every, int64_t iters)
 static void layout(train_trace *trace, const model *m, arena *a)
 {
     size_t count = (size_t)trace->capacity, per_term = 0;
-    bool first = !m->comm || dist_rank(m->comm) == 0;
+    const bool first = dist_rank(m->comm) == 0;
     if (!base_multiply(count, (size_t)m->terms, &per_term))
         a->overflow = true;
     trace->iter = take_int64(a, count);
@@ -115,10 +115,7 @@ attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err)
 static void collect_terms(const model *m, const void *own, void *all)
 {
     const char *from = (const char *)own + m->term_lo * 8;
-    if (m->comm)
-        dist_collect(m->comm, from, all, 8, m->rank_term);
-    else
-        memcpy(all, from, (size_t)m->terms * 8);
+    dist_collect(m->comm, from, all, 8, m->rank_term);
 }
 
 void train_trace_add(attsvm_train *t, const attsvm_train_info *info)

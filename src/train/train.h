@@ -1,65 +1,15 @@
 /*
- * train: one loop, step rules from a table, stopping, trace, checkpoints (theory, section 3).
+ * train: one loop, step rules from a table (rules.h), trace, checkpoints (theory, section 3).
  */
 #ifndef ATTSVM_TRAIN_H
 #define ATTSVM_TRAIN_H
 
 #include "io/io.h"
-#include "model/model.h"
-
-/* ------------------------------------------------------------------ step rules */
-
-/* One step of one block.  Its gradient is exp(log) g; an exact zero has log = -INFINITY or g = 0.
- */
-typedef struct train_step {
-    double *theta;   /* rows x cols                                */
-    const double *g; /* rows x cols                                */
-    double log;
-    int64_t rows, cols, count;
-    double *state;   /* rule->states x count, kept between steps */
-    double *scratch; /* rule->scratch(rows, cols)                */
-    double lr, eps, parameter, max_step;
-    int64_t iter;      /* steps done                               */
-    model_scaled over; /* L - L*, where rule->values asks for it   */
-    double gap;        /* smallest logit distance, likewise        */
-} train_step;
-
-/* A rule is one file and one line of the table in rules.c. */
-typedef struct train_rule {
-    const char *flag, *help;
-    const char *norm;                 /* of the SVM that it leads to; "": no claim             */
-    double standard, lowest, highest; /* number after the colon; lowest > highest: takes none  */
-    bool takes_eps, takes_lstar;
-    int states;     /* vectors of state                                      */
-    int64_t values; /* `over` and `gap` are wanted every so many steps; 0: not */
-    int64_t (*scratch)(int64_t rows, int64_t cols);
-    void (*start)(const train_step *s); /* sets the state from theta                           */
-    attsvm_status (*step)(const train_step *s, attsvm_error *err);
-} train_rule;
-
-extern const train_rule train_rule_gd, train_rule_ngd, train_rule_polyak, train_rule_md,
-    train_rule_nmd, train_rule_sign, train_rule_coordinate, train_rule_spectral,
-    train_rule_momentum, train_rule_adam, train_rule_rescale;
-extern const train_rule *const train_rules[]; /* NULL-terminated */
-
-/* "nmd:3" into rule and number. */
-attsvm_status train_rule_find(const char *text, const train_rule **rule, double *parameter,
-                              attsvm_error *err);
-
-/* |g|_2 of a gradient vector of moderate size. */
-double train_norm(const double *g, int64_t count);
-
-/* theta -= length g/size, where length/size may be beyond the range of doubles. */
-void train_move(const train_step *s, double length, double size);
+#include "train/rules.h"
 
 /* ------------------------------------------------------------------------- run */
 
-enum {
-    TRAIN_DIRECTION_STEPS = 100,
-    TRAIN_MOST_ARRAYS = 32,
-    TRAIN_PACK_MOST = 8,
-    TRAIN_NUMBERS = 13
-};
+enum { TRAIN_DIRECTION_STEPS = 100, TRAIN_MOST_ARRAYS = 32, TRAIN_NUMBERS = 13 };
 
 /* A number kept at recorded iterations: where it is in attsvm_train_info. */
 typedef struct train_number {
@@ -96,7 +46,7 @@ struct attsvm_train {
     double *direction;       /* theta/|theta| at the last multiple of 100 steps  */
     double direction_change; /* of the one before; NAN: none yet                 */
     bool has_direction;
-    bool stood;             /* the gradient was zero once, and the reason was looked at */
+    bool zero_gradient_reported;
     double earlier_seconds; /* of the runs that this one goes on from           */
     double start;
     int64_t *order;  /* mini-batches: permutation of this epoch          */
@@ -111,20 +61,27 @@ struct attsvm_train {
 };
 
 /* Start values into t->theta. */
-attsvm_status train_init(attsvm_train *t, attsvm_error *err);
+attsvm_status train_start_values(attsvm_train *t, attsvm_error *err);
 
 /* The state of the step rule and the direction at the start values. */
 void train_start(attsvm_train *t);
 /* From the present state to the end, and the results. */
-attsvm_status train_go_on(attsvm_train *t, attsvm_train_observer *observer, void *context,
-                          attsvm_error *err);
+attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, void *context,
+                             attsvm_error *err);
+
+/* Seconds of the run, earlier parts included. */
+double train_seconds(const attsvm_train *t);
+/* Parameters and gradient are finite; otherwise an error says what left the range of doubles. */
+attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err);
+/* All numbers about the present state, whose full gradient was the last, into t->info. */
+attsvm_status train_measure(attsvm_train *t, attsvm_error *err);
+/* Nuclear norm and effective rank, which take 3 d^3 operations. */
+attsvm_status train_measure_rank(attsvm_train *t, attsvm_error *err);
 /* Every 100 steps: how far the direction of the logit map moved. */
 void train_follow_direction(attsvm_train *t);
 
-/* Whether two runs may be done side by side; a run that fits itself may be in a pack. */
-bool train_pack_fits(const attsvm_train *a, const attsvm_train *b);
-/* Runs 1..LA_LANES runs that fit each other. */
-attsvm_status train_pack_run(attsvm_train *const *runs, int64_t count, attsvm_error *err);
+/* Whether a batch steps two runs side by side; a run that fits itself may be one of them. */
+bool train_batch_fits(const attsvm_train *a, const attsvm_train *b);
 
 /* Number of records of a run of `iters` steps; whether iteration `iter` is one (the last always is,
    which the loop sees to). */

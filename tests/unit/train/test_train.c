@@ -149,7 +149,7 @@ static void losses_share_their_limit(void **state)
 /* One step on a block of known gradient. */
 typedef struct one_step {
     double theta[4], states[8], scratch[64];
-    train_step s;
+    train_block s;
 } one_step;
 
 static const double known_gradient[] = { 3, -4, 0, 0 };
@@ -157,13 +157,13 @@ static const double known_gradient[] = { 3, -4, 0, 0 };
 static void set_step(one_step *o, double log)
 {
     *o = (one_step){ .s = { .g = known_gradient,
-                            .log = log,
+                            .log_scale = log,
                             .rows = 2,
                             .cols = 2,
                             .count = 4,
                             .lr = 0.5,
                             .max_step = 1,
-                            .over = { 8, -5000 } } };
+                            .excess = { 8, -5000 } } };
     o->s.theta = o->theta;
     o->s.state = o->states;
     o->s.scratch = o->scratch;
@@ -201,7 +201,7 @@ static void step_rules_by_hand(void **state)
     expect_step(&o, "polyak", 1 - 0.8 * 0.6, 1 + 0.8 * 0.8, 1, 1); /* length 0.5 * 8 / 5 */
     o.s.max_step = 0.5;
     expect_step(&o, "polyak", 0.7, 1.4, 1, 1);
-    o.s.over.value = -1;
+    o.s.excess.value = -1;
     expect_step(&o, "polyak", 1, 1, 1, 1);
     double norm = pow(pow(3, 1.5) + pow(4, 1.5), 2.0 / 3); /* |g|_1.5 */
     expect_step(&o, "nmd:3", sqrt(1 - 1.5 / norm), sqrt(1 + 2 / norm), 1, 1);
@@ -221,12 +221,12 @@ static void step_rules_and_their_limits(void **state)
     expect_step(&o, "md:2", 1 - 0.15, 1 + 0.2, 1, 1);
     expect_step(&o, "momentum", 1 - 0.15, 1 + 0.2, 1, 1);
     expect_step(&o, "adam", 1 - 0.5 * 0.3 / (0.3 + 1e-8), 1 + 0.5 * 0.4 / (0.4 + 1e-8), 1, 1);
-    o.s.log = -INFINITY; /* an exact zero does not move */
+    o.s.log_scale = -INFINITY; /* an exact zero does not move */
     expect_step(&o, "ngd", 1, 1, 1, 1);
     expect_step(&o, "nmd:3", 1, 1, 1, 1);
-    o.s.log = 0;
+    o.s.log_scale = 0;
     o.s.iter = 100;
-    o.s.gap = 1;
+    o.s.min_margin = 1;
     expect_step(&o, "rescale:2", 1.7, 2.4, 2, 2); /* settled, so 2 theta first */
     double number;
     assert_fails(train_rule_find("nmd", &rule, &number, &err), err, ATTSVM_E_ARG, "nmd:NUMBER");

@@ -71,11 +71,50 @@ static void a_batch_does_not_keep_its_runs_on_one_thread(void **state)
     attsvm_data_free(data);
 }
 
+static bool say_no(void *context, const attsvm_train_info *info)
+{
+    *(int64_t *)context = info->iters;
+    return info->iters < 37;
+}
+
+/* A run that its observer ends goes on from where it was, not from the last multiple of `every`. */
+static void a_stopped_run_leaves_a_checkpoint(void **state)
+{
+    (void)state;
+    char file[64];
+    attsvm_error err;
+    snprintf(file, sizeof file, "/tmp/attsvm-stopped-%d.npz", (int)getpid());
+    attsvm_data *data = generated(ATTSVM_SPHERE, 6, 5, 3, .queries = 1, .seed = 2);
+    attsvm_train_settings settings;
+    attsvm_train_settings_init(&settings);
+    settings.checkpoint = file;
+    settings.observe = 1;
+    settings.iters = 100;
+    attsvm_train *t;
+    int64_t seen = -1;
+    assert_ok(attsvm_train_create(&t, data, &settings, NULL, NULL, &err), err);
+    assert_ok(attsvm_train_run(t, say_no, &seen, &err), err);
+    assert_int_equal(attsvm_train_describe(t).outcome, ATTSVM_TRAIN_OBSERVER);
+    assert_int_equal(seen, 37);
+    attsvm_train_free(t);
+    settings.resume = true;
+    settings.observe = 0;
+    settings.iters = 37;
+    assert_ok(attsvm_train_create(&t, data, &settings, NULL, NULL, &err), err);
+    assert_ok(attsvm_train_run(t, NULL, NULL, &err), err);
+    assert_int_equal(attsvm_train_describe(t).iters, 37);
+    assert_int_equal(t->info.outcome, ATTSVM_TRAIN_DONE);
+    attsvm_train_free(t);
+    unlink(file);
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checkpoint_is_told_apart_after_1024_bytes),
         cmocka_unit_test(a_batch_does_not_keep_its_runs_on_one_thread),
+        cmocka_unit_test(a_stopped_run_leaves_a_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void compare(bool relu, int64_t n, int64_t T, int64_t d, bool plain)
         s[k] = make((uint64_t)k, n, T, d, relu ? d : 0, plain);
         runs[k] = run_of(s[k], relu, k, iters);
         turned[RUNS - 1 - k] = run_of(s[k], relu, k, iters);
-        assert_true(train_pack_fits(runs[k], runs[0]));
+        assert_true(train_batch_fits(runs[k], runs[0]));
     }
     assert_int_equal(attsvm_train_run_batch(runs, RUNS, 2, NULL), ATTSVM_OK);
     assert_int_equal(attsvm_train_run_batch(turned, RUNS - 1, 1, NULL), ATTSVM_OK);
@@ -137,9 +137,9 @@ static void only_like_with_like(void **state)
     sample *s = make(1, 3, 4, 5, 5, false);
     attsvm_train *a = run_of(s, true, 0, 10), *b = run_of(s, true, 0, 11);
     attsvm_train *c = run_of(s, false, 0, 10);
-    assert_true(train_pack_fits(a, a));
-    assert_false(train_pack_fits(a, b));
-    assert_false(train_pack_fits(a, c));
+    assert_true(train_batch_fits(a, a));
+    assert_false(train_batch_fits(a, b));
+    assert_false(train_batch_fits(a, c));
     attsvm_train_free(a);
     attsvm_train_free(b);
     attsvm_train_free(c);

@@ -152,7 +152,7 @@ static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-attsvm_status train_init(attsvm_train *t, attsvm_error *err)
+attsvm_status train_start_values(attsvm_train *t, attsvm_error *err)
 {
     TRY(start_values(t, err));
     disturb(t);

@@ -123,7 +123,7 @@ static attsvm_status build(attsvm_train *t, const attsvm_loss_callback *loss,
     t->memory = a.base;
     layout(t, &a);
     TRY(train_trace_create(t, err));
-    return train_init(t, err);
+    return train_start_values(t, err);
 }
 
 attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
