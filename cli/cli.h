@@ -135,7 +135,7 @@ typedef struct cli_progress {
     bool wanted;
 } cli_progress;
 cli_progress cli_progress_start(const cli_call *call, const char *what);
-void cli_progress_show(void *progress, int64_t done, int64_t total); /* bytes */
+bool cli_progress_show(void *progress, int64_t done, int64_t total); /* bytes; true: go on */
 void cli_progress_end(cli_progress *progress);
 
 /*

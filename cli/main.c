@@ -10,6 +10,7 @@ static int exit_of(attsvm_status status)
 {
     switch (status) {
     case ATTSVM_OK: return EXIT_DONE;
+    case ATTSVM_E_STOPPED: return EXIT_NEGATIVE;
     case ATTSVM_E_MEMORY:
     case ATTSVM_E_NUMERIC:
     case ATTSVM_E_DISK: return EXIT_MACHINE;

@@ -91,12 +91,12 @@ cli_progress cli_progress_start(const cli_call *call, const char *what)
                            .wanted = !call->common->quiet && isatty(STDERR_FILENO) };
 }
 
-void cli_progress_show(void *progress, int64_t done, int64_t total)
+bool cli_progress_show(void *progress, int64_t done, int64_t total)
 {
     cli_progress *p = progress;
     double now = p->wanted ? base_seconds() : 0, elapsed = now - p->start;
     if (!p->wanted || elapsed < FIRST_SHOWN || now - p->shown < SHOWN_EVERY || done <= 0)
-        return;
+        return true;
     char so_far[32], all[32];
     cli_bytes((double)done, so_far, sizeof so_far);
     cli_bytes((double)total, all, sizeof all);
@@ -105,6 +105,7 @@ void cli_progress_show(void *progress, int64_t done, int64_t total)
             all, elapsed / share - elapsed);
     fflush(stderr);
     p->shown = now;
+    return true;
 }
 
 void cli_progress_line(cli_progress *p, const char *text)

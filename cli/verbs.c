@@ -186,9 +186,9 @@ const char cli_purpose[] = "max-margin token selection in attention";
 
 const cli_entry cli_exits[] = {
     { "0", "", "done" },
-    { "1", "", "done, and the answer is negative" },
+    { "1", "", "done, and the answer is negative; or stopped before there was one" },
     { "2", "", "bad usage or bad input; nothing was written" },
-    { "3", "", "the machine failed: disk, memory" },
+    { "3", "", "the machine or the arithmetic failed: disk, memory, no convergence" },
     { 0 },
 };
 

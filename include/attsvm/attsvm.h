@@ -39,13 +39,14 @@ ATTSVM_API const char *attsvm_version(void);
 
 typedef enum attsvm_status {
     ATTSVM_OK = 0,
-    ATTSVM_E_ARG = -1,    /* an argument or a setting is out of its range        */
-    ATTSVM_E_OPEN = -2,   /* a file is not there or may not be opened            */
-    ATTSVM_E_FORMAT = -3, /* a file is not what its name or header promises      */
-    ATTSVM_E_DATA = -4,   /* arrays were read, but they are not a valid data set */
-    ATTSVM_E_MEMORY = -5, /* memory could not be had                             */
-    ATTSVM_E_DISK = -6,   /* reading or writing failed: disk full, device error  */
-    ATTSVM_E_NUMERIC = -7 /* arithmetic failed: overflow, or no convergence      */
+    ATTSVM_E_ARG = -1,     /* an argument or a setting is out of its range        */
+    ATTSVM_E_OPEN = -2,    /* a file is not there or may not be opened            */
+    ATTSVM_E_FORMAT = -3,  /* a file is not what its name or header promises      */
+    ATTSVM_E_DATA = -4,    /* arrays were read, but they are not a valid data set */
+    ATTSVM_E_MEMORY = -5,  /* memory could not be had                             */
+    ATTSVM_E_DISK = -6,    /* reading or writing failed: disk full, device error  */
+    ATTSVM_E_NUMERIC = -7, /* arithmetic failed: overflow, or no convergence      */
+    ATTSVM_E_STOPPED = -8  /* its observer or time limit ended a call that has nothing to show */
 } attsvm_status;
 
 typedef struct attsvm_error {
@@ -193,6 +194,7 @@ typedef struct attsvm_generate_settings {
     double push;        /* planted kinds: how far the best token is pushed                 */
     double noise;       /* clusters: typical distance from the centre                      */
     double spread;      /* token norms are multiplied by 10^u, u uniform in +-spread       */
+    double time_limit;  /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none    */
     int32_t kind;       /* attsvm_generate_kind                                            */
     int32_t dtype;      /* attsvm_dtype of the tokens: float16, float32, float64           */
     bool optimal;       /* planted kinds: the planted token also has the best score        */
@@ -324,8 +326,9 @@ ATTSVM_API attsvm_status attsvm_generator_create(attsvm_generator **out,
 ATTSVM_API void attsvm_generator_free(attsvm_generator *generator);
 ATTSVM_API attsvm_generator_info attsvm_generator_describe(const attsvm_generator *generator);
 
-/* Told how many of `total` bytes of arrays have been made. */
-typedef void attsvm_write_observer(void *context, int64_t done, int64_t total);
+/* Told how many of `total` bytes of arrays have been made; false: stop, which leaves no file and
+   returns ATTSVM_E_STOPPED. */
+typedef bool attsvm_write_observer(void *context, int64_t done, int64_t total);
 
 /*
  * Writes the file.  `deflate` compresses the arrays of an .npz.  A table (.csv, .tsv) has room for

@@ -28,8 +28,8 @@ static attsvm_status produce(void *context, int64_t first, int64_t count, void *
     producer *all = one->all;
     TRY(data_generate_fill(all->generator, one->k, first, count, buffer, err));
     all->done += count * (int64_t)attsvm_dtype_size(all->arrays[one->k].array.dtype);
-    if (all->observer)
-        all->observer(all->context, all->done, all->total);
+    if (all->observer && !all->observer(all->context, all->done, all->total))
+        return fail(err, ATTSVM_E_STOPPED, "the observer ended it");
     return ATTSVM_OK;
 }
 

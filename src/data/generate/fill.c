@@ -86,7 +86,7 @@ static void fill_block(void *context, int64_t block, int worker)
     int64_t d = g->settings.d, lo, hi;
     int64_t first_row = p->first / d, rows = (p->first + p->count - 1) / d - first_row + 1;
     base_block(rows, p->blocks, block, &lo, &hi);
-    for (int64_t r = lo; r < hi; r++)
+    for (int64_t r = lo; r < hi && !dist_stop_inside(&g->stop, worker); r++)
         fill_row(p, first_row + r, g->scratch + worker * g->scratch_size);
 }
 
@@ -98,6 +98,7 @@ static attsvm_status fill_vectors(attsvm_generator *g, row_maker *make, int64_t 
         g, make, first, count, buffer, base_blocks(count, d > GRAIN ? d : GRAIN), INT64_MAX
     };
     base_parallel(base_threads(g->settings.threads), p.blocks, fill_block, &p);
+    TRY(data_generate_stopped(g, err));
     if (p.overflow == INT64_MAX)
         return ATTSVM_OK;
     return fail(err, ATTSVM_E_ARG, "value %" PRId64 " is beyond %s; lower push, noise or spread",
@@ -147,6 +148,8 @@ attsvm_status data_generate_fill(attsvm_generator *g, int64_t k, int64_t first, 
     const char *name = g->arrays[k].name;
     if (count == 0)
         return ATTSVM_OK;
+    dist_stop_poll(&g->stop, (double)count);
+    TRY(data_generate_stopped(g, err));
     if (strcmp(name, "X") == 0)
         return fill_vectors(g, make_token, first, count, buffer, err);
     if (strcmp(name, "E") == 0)
@@ -183,7 +186,7 @@ static attsvm_status fill_all(attsvm_generator *g, attsvm_named_array *arrays, v
     arena a = { 0 };
     for (int64_t k = 0; k < g->count; k++)
         piece_of(&a, &g->arrays[k].array);
-    TRY(base_arena_allocate(&a, "random data set", err));
+    TRY(base_arena_reserve(&a, "random data set", err));
     *memory = a.base;
     for (int64_t k = 0; k < g->count; k++) {
         void *values = piece_of(&a, &g->arrays[k].array);

@@ -1,6 +1,6 @@
 /*
- * Random data sets: settings, arrays, and pieces of them.  The values are in generate_values.c, the
- * planted selections in generate_plant.c.
+ * Random data sets: settings, arrays, and pieces of them.  The values are in values.c, the planted
+ * selections in plant.c.
  */
 #include "data/generate/generate.h"
 
@@ -35,6 +35,7 @@ static const field generate_fields[] = {
     { F(noise), FIELD_DOUBLE, 0, 1e6, 0.1, "typical distance from the centre", 0, 0 },
     { F(spread), FIELD_DOUBLE, 0, 30, 0, "token norms vary by 10^u, u uniform in +-spread", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "another seed, another data set", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "give up after so many seconds; 0: never", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads at work; 0: all cores; same values for any", 0,
       0 },
 };
@@ -201,6 +202,7 @@ attsvm_status attsvm_generator_create(attsvm_generator **out,
     attsvm_generator *g;
     TRY(base_allocate(&g, 1, sizeof *g, "generator", err));
     g->settings = s;
+    dist_stop_open(&g->stop, NULL, s.time_limit, NULL, NULL);
     attsvm_status status = build(g, err);
     if (status != ATTSVM_OK) {
         attsvm_generator_free(g);
@@ -208,6 +210,14 @@ attsvm_status attsvm_generator_create(attsvm_generator **out,
     }
     *out = g;
     return ATTSVM_OK;
+}
+
+attsvm_status data_generate_stopped(const attsvm_generator *g, attsvm_error *err)
+{
+    if (dist_stop_why(&g->stop) == DIST_GO_ON)
+        return ATTSVM_OK;
+    return fail(err, ATTSVM_E_STOPPED, "the time limit of %g seconds is over",
+                g->settings.time_limit);
 }
 
 void attsvm_generator_free(attsvm_generator *g)

@@ -6,6 +6,7 @@
 #define ATTSVM_DATA_GENERATE_H
 
 #include "data/data.h"
+#include "dist/stop.h"
 
 /*
  * Elements first..first+count-1 of array k, row-major in its dtype, into `buffer`; works on the
@@ -34,8 +35,12 @@ struct attsvm_generator {
     data_plant *plants; /* n; NULL unless planted                     */
     double *scratch;    /* threads x scratch_size                     */
     int64_t scratch_size;
+    dist_stop stop; /* opened when it was created */
     void *memory;
 };
+
+/* ATTSVM_E_STOPPED where the generator's stop said so. */
+attsvm_status data_generate_stopped(const attsvm_generator *g, attsvm_error *err);
 
 bool data_generate_is_table(const attsvm_generator *g);
 bool data_generate_is_planted(const attsvm_generator *g);

@@ -230,7 +230,7 @@ static void plant_block(void *context, int64_t block, int worker)
     workspace ws = layout(g, g->scratch + worker * g->scratch_size);
     int64_t lo, hi;
     base_block(g->settings.n, all->blocks, block, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++) {
+    for (int64_t i = lo; i < hi && !dist_stop_inside(&g->stop, worker); i++) {
         if (plant_sequence(g, i, &ws))
             continue;
         int64_t known = __atomic_load_n(&all->lost, __ATOMIC_RELAXED);
@@ -247,6 +247,7 @@ attsvm_status data_plant_create(attsvm_generator *g, attsvm_error *err)
     draw_direction(g);
     planting all = { .g = g, .blocks = base_blocks(s->n, 1), .lost = INT64_MAX };
     base_parallel(base_threads(s->threads), all.blocks, plant_block, &all);
+    TRY(data_generate_stopped(g, err));
     if (all.lost < INT64_MAX)
         return fail(err, ATTSVM_E_ARG,
                     "dtype = %s cannot hold the planted token of sequence %" PRId64

@@ -2,6 +2,8 @@
 
 #include "data/generate/generate.h"
 
+#include <unistd.h>
+
 static attsvm_generate_settings settings_of(attsvm_generate_kind kind)
 {
     attsvm_generate_settings s;
@@ -401,6 +403,52 @@ static void halves_are_rounded_once(void **state)
     assert_true(data_generate_narrow(ATTSVM_F16, 1e-300, &half) && half == 0);
 }
 
+/* A time limit ends it in either place where it may take long, within a tenth of a second. */
+static void a_time_limit_ends_generating(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    attsvm_data *data;
+    for (int k = 0; k < 2; k++) {
+        attsvm_generate_settings s = settings_of(k ? ATTSVM_PLANTED_W : ATTSVM_GAUSS);
+        s.n = k ? 1000000 : 20000; /* seconds or minutes of work */
+        s.T = 100;
+        s.d = 100;
+        s.dtype = ATTSVM_F16;
+        s.time_limit = 0.05;
+        double start = base_seconds();
+        assert_fails(attsvm_data_generate(&data, &s, &err), err, ATTSVM_E_STOPPED, "0.05 seconds");
+        assert_null(data);
+        assert_true(base_seconds() - start < 5); /* on a busy machine; alone it is 0.06 */
+    }
+}
+
+static bool until_some(void *context, int64_t done, int64_t total)
+{
+    int *left = context;
+    assert_true(done > 0 && done <= total);
+    return --*left > 0;
+}
+
+static void an_observer_ends_writing_and_leaves_no_file(void **state)
+{
+    (void)state;
+    char path[64];
+    attsvm_error err;
+    attsvm_generator *g;
+    snprintf(path, sizeof path, "/tmp/attsvm-generate-%d.npz", (int)getpid());
+    attsvm_generate_settings s = settings_of(ATTSVM_GAUSS);
+    s.n = 20000;
+    s.d = 100;
+    assert_ok(attsvm_generator_create(&g, &s, &err), err);
+    int left = 5;
+    assert_fails(attsvm_generator_write(g, path, false, until_some, &left, &err), err,
+                 ATTSVM_E_STOPPED, "observer");
+    assert_int_equal(left, 0);
+    assert_int_equal(access(path, F_OK), -1);
+    attsvm_generator_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +466,8 @@ int main(void)
         cmocka_unit_test(wrong_settings),
         cmocka_unit_test(narrow_types_say_when_they_cannot),
         cmocka_unit_test(halves_are_rounded_once),
+        cmocka_unit_test(a_time_limit_ends_generating),
+        cmocka_unit_test(an_observer_ends_writing_and_leaves_no_file),
     };
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);
 }
