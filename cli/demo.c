@@ -147,7 +147,7 @@ static attsvm_status judge(cli_demo *d, attsvm_error *err)
     TRY(attsvm_check(&d->report, d->data, &d->claim, err));
     const double *p = attsvm_train_find(d->train, "trace_p")->data;
     for (int64_t k = 0; k < cli_demo_records(d, &iter); k++)
-        d->correlation[k] = theory_correlation(p + k * d->words, d->claim.theta, d->words);
+        d->correlation[k] = attsvm_correlation(p + k * d->words, d->claim.theta, d->words);
     return ATTSVM_OK;
 }
 

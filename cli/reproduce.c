@@ -99,6 +99,20 @@ static io_json *outcome_json(const experiments_outcome *o)
     return json;
 }
 
+/* An experiment that the time limit ended is named. */
+static void tell_outcome(const cli_call *call, const experiments_outcome *o, io_json *json)
+{
+    const char *id = o->experiment->id;
+    if (call->common->json && o->stopped)
+        io_json_set(json, "stopped", io_json_text(id));
+    else if (call->common->json)
+        io_json_set(json, id, outcome_json(o));
+    else if (!call->common->quiet && o->stopped)
+        printf("%-18s stopped by --time-limit\n", id);
+    else if (!call->common->quiet)
+        print_outcome(o);
+}
+
 /* ------------------------------------------------------------------------------ run */
 
 /* The experiments to run, in the order of the registry, into chosen; NULL-terminated. */
@@ -136,14 +150,15 @@ static attsvm_status make_directory(const char *path, attsvm_error *err)
 }
 
 static attsvm_status run_chosen(cli_call *call, const experiments_settings *s,
-                                const experiment *const *chosen, const char *directory,
-                                io_json *json, attsvm_error *err)
+                                experiments_stop *stop, const experiment *const *chosen,
+                                const char *directory, io_json *json, attsvm_error *err)
 {
+    bool stopped = false;
     live progress = { .start = base_seconds(),
                       .wanted = !call->common->quiet && isatty(STDERR_FILENO) == 1 };
     for (const experiment *const *e = chosen; *e; e++)
         progress.total += (*e)->seconds;
-    for (const experiment *const *e = chosen; *e; e++) {
+    for (const experiment *const *e = chosen; *e && !stopped; e++) {
         experiments_outcome outcome;
         experiments_setup setup = { .runs = s->runs > 0 && (*e)->runs > 0 ? s->runs : (*e)->runs,
                                     .seed = call->common->seed,
@@ -152,16 +167,17 @@ static attsvm_status run_chosen(cli_call *call, const experiments_settings *s,
                                     .disturb_seed = s->disturb_seed,
                                     .data = (*e)->takes_data ? s->data : NULL,
                                     .progress = show_progress,
-                                    .context = &progress };
+                                    .context = &progress,
+                                    .stop = stop };
         progress.now = *e;
         attsvm_status status = experiments_reproduce(*e, s, &setup, directory, &outcome, err);
         end_progress(&progress);
         progress.before += (*e)->seconds;
-        if (status == ATTSVM_OK && call->common->json)
-            io_json_set(json, (*e)->id, outcome_json(&outcome));
-        else if (status == ATTSVM_OK && !call->common->quiet)
-            print_outcome(&outcome);
-        call->negative = call->negative || (s->check && status == ATTSVM_OK && outcome.failed > 0);
+        if (status == ATTSVM_OK)
+            tell_outcome(call, &outcome, json);
+        stopped = outcome.stopped;
+        call->negative =
+            call->negative || stopped || (s->check && status == ATTSVM_OK && outcome.failed > 0);
         experiments_outcome_free(&outcome);
         if (status != ATTSVM_OK)
             return base_fail_in(err, status, (*e)->id);
@@ -174,6 +190,7 @@ attsvm_status cli_reproduce(cli_call *call, attsvm_error *err)
     const experiments_settings *s = cli_settings(call, &experiments_table);
     const char *directory = call->common->output ? call->common->output : DIRECTORY;
     const experiment **chosen = NULL;
+    experiments_stop stop;
     io_json *json = NULL;
     size_t count = 0;
     if (call->count == 0 && !s->all)
@@ -183,12 +200,14 @@ attsvm_status cli_reproduce(cli_call *call, attsvm_error *err)
     TRY(base_allocate(&chosen, count + 1, sizeof *chosen, "list of experiments", err));
     attsvm_status status = choose(call, s, chosen, err);
     if (status == ATTSVM_OK)
-        status = report_gnuplot_find(err);
+        status = experiments_ready(err);
     if (status == ATTSVM_OK)
         status = make_directory(directory, err);
     json = io_json_object();
+    experiments_stop_open(&stop, s->time_limit, NULL, NULL);
     if (status == ATTSVM_OK)
-        status = run_chosen(call, s, chosen, directory, json, err);
+        status = run_chosen(call, s, &stop, chosen, directory, json, err);
+    experiments_stop_close(&stop);
     if (status == ATTSVM_OK && call->common->json)
         status = io_json_print(json, stdout, false, err);
     else if (status == ATTSVM_OK && !call->common->quiet)

@@ -107,7 +107,7 @@ const cli_verb cli_verbs[] = {
       "ID.json and the figure ID.svg, and one page index.html of all that is there. Same seed, "
       "same "
       "bytes of ID.npz. Figures are drawn by gnuplot. JSON keys: one for each ID, with seconds, "
-      "failed, numbers." },
+      "failed, numbers; stopped, the ID that --time-limit ended." },
     { "path", "follow a regularisation path", "FILE",
       TABLES(&attsvm_path_table, &cli_path_table, NULL),
       "attsvm path planted.npz --model p --radii 1:10000:9", cli_path,

@@ -1,5 +1,5 @@
 /* The page of a directory: every result that is there, from its JSON and its figure. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* One experiment from its registry line to files; and the page of a directory. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,10 @@ static const field reproduce_fields[] = {
       0, 0 },
     { F(disturb_seed), FIELD_INT, 0, 9e15, 0, "seed of this disturbance", 0, 0 },
     { F(check), FIELD_BOOL, 0, 1, 0, "exit status 1 where a key number is not as expected", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
+      "seconds of wall clock for all of them; 0 = no limit. What is done by then is kept, exit "
+      "status 1",
+      0, 0 },
     { F(redraw), FIELD_BOOL, 0, 1, 0, "only draw anew from the arrays of an earlier run", 0, 0 },
     { F(png), FIELD_BOOL, 0, 1, 0, "also draw each figure as .png", 0, 0 },
     { F(data), FIELD_TEXT, 0, 0, 0, "data file for mm-attention instead of the built-in sentences",
@@ -26,6 +30,11 @@ static const field reproduce_fields[] = {
 const settings_table experiments_table = { "reproduce", reproduce_fields,
                                            sizeof reproduce_fields / sizeof *reproduce_fields,
                                            sizeof(experiments_settings), NULL };
+
+attsvm_status experiments_ready(attsvm_error *err)
+{
+    return report_gnuplot_find(err);
+}
 
 attsvm_status experiments_find(const char *id, const experiment **out, attsvm_error *err)
 {
@@ -118,6 +127,7 @@ attsvm_status experiments_reproduce(const experiment *e, const experiments_setti
         out->seconds = experiments_json_seconds(json);
     else if (status == ATTSVM_OK)
         status = run(e, setup, npz, &out->seconds, err);
+    out->stopped = status == EXPERIMENTS_STOPPED;
     if (status == ATTSVM_OK)
         status = experiments_result_read(&result, e, npz, err);
     if (status == ATTSVM_OK)
@@ -125,7 +135,7 @@ attsvm_status experiments_reproduce(const experiment *e, const experiments_setti
     experiments_result_free(result);
     free(json);
     free(npz);
-    return status;
+    return out->stopped ? ATTSVM_OK : status;
 }
 
 void experiments_outcome_free(experiments_outcome *outcome)

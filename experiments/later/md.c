@@ -4,7 +4,7 @@
  * A run ends after 6000 steps; that of q = 3, whose margin grows more slowly, once its efficiency
  * changes by less than 1e-3 over a doubling of steps, at the latest after 200 000.
  */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static attsvm_status run_rule(const void *context, experiments_sample *s, int64_
                                               rule == 2 ? CAP : STEPS, &j->efficiency[row], err);
     for (int other = 0; other < RULES && status == ATTSVM_OK; other++) {
         status = experiments_sample_solve(s, rules[other].norm, train->m->selected, svm, NULL, err);
-        j->correlation[row * RULES + other] = experiments_correlation(train->theta, svm, DD);
+        j->correlation[row * RULES + other] = attsvm_correlation(train->theta, svm, DD);
     }
     double norm = la_norm(train->theta, DD);
     for (int64_t e = 0; e < DD; e++)
@@ -211,7 +211,7 @@ static attsvm_status path_of(const experiments_sample *s, int rule, experiments_
     double *steps = NULL, *c = NULL, svm[RULES][DD];
     char name[48];
     TRY(start(s, rule, "log", &train, err));
-    attsvm_status status = attsvm_train_run(train, NULL, NULL, err);
+    attsvm_status status = experiments_train(s->setup, train, err);
     for (int other = 0; other < RULES && status == ATTSVM_OK; other++)
         status = experiments_sample_solve(s, rules[other].norm, train->m->selected, svm[other],
                                           NULL, err);
@@ -225,8 +225,7 @@ static attsvm_status path_of(const experiments_sample *s, int rule, experiments_
     for (int64_t k = 0; k < trace->count && status == ATTSVM_OK; k++) {
         steps[k] = (double)trace->iter[k];
         for (int other = 0; other < RULES; other++)
-            c[k * RULES + other] =
-                experiments_correlation(trace->theta[0] + k * DD, svm[other], DD);
+            c[k * RULES + other] = attsvm_correlation(trace->theta[0] + k * DD, svm[other], DD);
     }
     attsvm_train_free(train);
     return status;

@@ -1,5 +1,5 @@
 /* ntp: next-token prediction learns the graph of its contexts. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static attsvm_status train(const experiments_setup *setup, const attsvm_data *da
     s.record = "log";
     s.seed = run; /* of the disturbance alone */
     TRY(attsvm_train_create(out, data, &s, NULL, NULL, err));
-    return attsvm_train_run(*out, NULL, NULL, err);
+    return experiments_train(setup, *out, err);
 }
 
 /* Every record against finite + R direction. */

@@ -1,5 +1,5 @@
 /* rates: how fast the step rules reach their common limit. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static attsvm_status compare(const experiments_sample *sample, const attsvm_trai
     if (status == ATTSVM_OK && iter)
         status = experiments_trained(train, "trace_iter", iter, records, err);
     for (int64_t k = 0; k < records && status == ATTSVM_OK; k++)
-        distance[k] = 1 - experiments_correlation(W + k * DD, svm, DD);
+        distance[k] = 1 - attsvm_correlation(W + k * DD, svm, DD);
     free(W);
     return status;
 }
@@ -58,7 +58,7 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
     s.seed = sample.seed; /* of the disturbance alone */
     attsvm_status status = attsvm_train_create(&train, sample.data, &s, NULL, NULL, err);
     if (status == ATTSVM_OK)
-        status = attsvm_train_run(train, NULL, NULL, err);
+        status = experiments_train(j->setup, train, err);
     if (status == ATTSVM_OK)
         status = compare(&sample, train, j->distance + (rule * j->setup->runs + run) * j->records,
                          k == 0 ? j->iter : NULL, j->records, err);

@@ -1,5 +1,5 @@
 /* mm-attention: real sentences; attention turns to fewer tokens as the norm grows. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static attsvm_status run_data(const experiments_setup *setup, const attsvm_data 
     s.threads = setup->threads;
     attsvm_status status = attsvm_train_create(&train, data, &s, NULL, NULL, err);
     if (status == ATTSVM_OK)
-        status = attsvm_train_run(train, NULL, NULL, err);
+        status = experiments_train(setup, train, err);
     experiments_progress(setup, 0.7);
     int64_t count = RECORDS * info.d;
     if (status == ATTSVM_OK)

@@ -1,5 +1,5 @@
 /* mm-joint-tight, mm-joint-slack: p and v trained together. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 enum { STEPS = 1000, RECORDS = STEPS + 1, N = 3, T = 2, D = 2 };
 
@@ -106,8 +106,8 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
     for (int k = 0; k < 3; k++) {
         const double *end = w.p[k].x + (int64_t)STEPS * D;
         char key[64], meaning[128];
-        joint[k] = experiments_correlation(end, w.joint.x, D);
-        plain[k] = experiments_correlation(end, w.svm.x, D);
+        joint[k] = attsvm_correlation(end, w.joint.x, D);
+        plain[k] = attsvm_correlation(end, w.svm.x, D);
         snprintf(key, sizeof key, "correlation_joint_%s", names[k]);
         snprintf(meaning, sizeof meaning, "correlation of p to the joint SVM, %s", words[k]);
         experiments_number(out, key, joint[k], meaning);
@@ -115,7 +115,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         snprintf(meaning, sizeof meaning, "correlation of p to the unrelaxed SVM, %s", words[k]);
         experiments_number(out, key, plain[k], meaning);
     }
-    double head = experiments_correlation(w.v[0].x + (int64_t)STEPS * D, w.svm_v.x, D);
+    double head = attsvm_correlation(w.v[0].x + (int64_t)STEPS * D, w.svm_v.x, D);
     experiments_number(out, "correlation_v", head, "correlation of v to its SVM, exact");
     experiments_finds(out,
                       "Exact descent ends with correlation %.5f to the joint SVM and %.5f to the "

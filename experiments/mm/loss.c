@@ -1,5 +1,5 @@
 /* mm-loss: the loss shapes the path, not its end. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 enum { STEPS = 1000, RECORDS = STEPS + 1, N = 2, T = 2, D = 3, CASES = 11, LOSSES = 2 };
 
@@ -50,9 +50,8 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
     for (int64_t loss = 0; loss < LOSSES; loss++) {
         const double *end = p.x + (loss * CASES * RECORDS + STEPS) * D;
         char key[64], meaning[128];
-        ten[loss] = experiments_correlation(end + (ptrdiff_t)(CASES - 2) * RECORDS * D, svm.x, D);
-        hundred[loss] =
-            experiments_correlation(end + (ptrdiff_t)(CASES - 1) * RECORDS * D, svm.x, D);
+        ten[loss] = attsvm_correlation(end + (ptrdiff_t)(CASES - 2) * RECORDS * D, svm.x, D);
+        hundred[loss] = attsvm_correlation(end + (ptrdiff_t)(CASES - 1) * RECORDS * D, svm.x, D);
         snprintf(key, sizeof key, "correlation_%s_10", losses[loss]);
         snprintf(meaning, sizeof meaning, "correlation to the SVM direction, %s loss, C = 10",
                  losses[loss]);

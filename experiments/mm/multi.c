@@ -1,5 +1,5 @@
 /* mm-multi: three sequences of seven tokens, normalised and plain descent. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 enum { STARTS = 6, STEPS = 1000, RECORDS = STEPS + 1, N = 3, T = 7, D = 3, RULES = 2 };
 
@@ -98,9 +98,8 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
     TRY(experiments_get(r, "p_svm", &svm, err));
     for (int rule = 0; rule < RULES; rule++)
         for (int64_t k = 0; k < STARTS; k++)
-            worst[rule] =
-                fmin(worst[rule],
-                     experiments_correlation(p[rule].x + (k * RECORDS + STEPS) * D, svm.x, D));
+            worst[rule] = fmin(worst[rule],
+                               attsvm_correlation(p[rule].x + (k * RECORDS + STEPS) * D, svm.x, D));
     experiments_number(out, "svm_1", svm.x[0], "first coordinate of the SVM solution");
     experiments_number(out, "svm_2", svm.x[1], "its second coordinate");
     experiments_number(out, "correlation_ngd", worst[0],

@@ -1,5 +1,5 @@
 /* mm-single-global, mm-single-local: one sequence of three tokens, six starts. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 enum { STARTS = 6, STEPS = 1000, RECORDS = STEPS + 1, D = 3, T = 3 };
 
@@ -80,7 +80,7 @@ static double worst_correlation(const experiments_view *p, const double *svm,
     double worst = 1;
     for (int64_t k = 0; k < STARTS; k++) {
         const double *end = p->x + (k * RECORDS + STEPS) * D;
-        worst = fmin(worst, experiments_correlation(end, svm + (int64_t)selected[k] * D, D));
+        worst = fmin(worst, attsvm_correlation(end, svm + (int64_t)selected[k] * D, D));
     }
     return worst;
 }

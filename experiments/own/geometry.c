@@ -1,5 +1,5 @@
 /* geometry: margin efficiency of every step rule in every norm. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>

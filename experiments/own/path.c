@@ -1,5 +1,5 @@
 /* path: regularisation paths lead to the SVM solutions. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <string.h>
 
@@ -71,7 +71,10 @@ static attsvm_status follow(const experiments_setup *setup, int k, double *radiu
         s.ratio = paths[k].ratio;
     s.head_radius = paths[k].head_radius;
     TRY(attsvm_data_create(&data, k < JOINT ? attention : joint, k < JOINT ? 4 : 2, NULL, err));
-    attsvm_status status = attsvm_path_follow(&path, data, &s, NULL, NULL, NULL, err);
+    attsvm_status status =
+        attsvm_path_follow(&path, data, &s, NULL, experiments_observe_path, (void *)setup, err);
+    if (status == ATTSVM_OK)
+        status = experiments_go_on(setup);
     if (status == ATTSVM_OK)
         status = read_array(path, "radius", radius, err);
     if (status == ATTSVM_OK)

@@ -1,5 +1,5 @@
 /* saturation: how far float32, float64 and exact evaluation follow the true direction. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>

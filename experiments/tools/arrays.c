@@ -1,5 +1,5 @@
 /* The arrays of an experiment: made by a run, written, and read again. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What key numbers should be: expected/ID.json, from elsewhere, and expected/own.json, our own run.
  */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Descent as published code does it, in float and in double, for comparison with the exact one. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <float.h>
 #include <stdlib.h>

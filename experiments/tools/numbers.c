@@ -1,5 +1,5 @@
 /* Key numbers, what is found in words, and ID.json. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

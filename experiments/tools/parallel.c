@@ -1,5 +1,5 @@
 /* Runs side by side, with one report of progress and of failure. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <pthread.h>
 
@@ -27,7 +27,9 @@ static void run_one(void *context, int64_t k, int worker)
     pthread_mutex_lock(&w->lock);
     bool wanted = k < w->failed;
     pthread_mutex_unlock(&w->lock);
-    attsvm_status status = wanted ? w->body(w->context, k, worker, &error) : ATTSVM_OK;
+    attsvm_status status = wanted ? experiments_go_on(w->setup) : ATTSVM_OK;
+    if (wanted && status == ATTSVM_OK)
+        status = w->body(w->context, k, worker, &error);
     pthread_mutex_lock(&w->lock);
     w->done++;
     if (status != ATTSVM_OK && k < w->failed) {

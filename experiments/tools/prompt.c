@@ -1,5 +1,5 @@
 /* Small prompt problems through the library: exact descent and certified SVM directions. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ attsvm_status experiments_exact(const experiments_prompt *q, double *trace_p, do
     if (status == ATTSVM_OK)
         status = attsvm_train_create(&train, data, &s, NULL, NULL, err);
     if (status == ATTSVM_OK)
-        status = attsvm_train_run(train, NULL, NULL, err);
+        status = experiments_train(q->setup, train, err);
     if (status == ATTSVM_OK)
         status = read_traces(train, q, trace_p, trace_v, softmax, err);
     attsvm_train_free(train);

@@ -1,5 +1,5 @@
 /* The built-in review sentences as a data set: a random unit vector for each word. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>

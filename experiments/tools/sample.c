@@ -1,5 +1,5 @@
 /* Random data sets of unit vectors (theory, section 7), and what is trained and solved on them. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +160,9 @@ attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const
         train_start(run);
     for (int64_t steps = first;; steps *= 2) {
         run->settings.iters = steps < cap ? steps : cap;
-        TRY(train_continue(run, NULL, NULL, err));
+        TRY(train_continue(run, experiments_observe_train, (void *)s->setup, err));
+        if (run->info.outcome == ATTSVM_TRAIN_OBSERVER)
+            return EXPERIMENTS_STOPPED;
         TRY(experiments_efficiency(s, run, norm, efficiency, err));
         if (fabs(*efficiency - before) < settled || steps >= cap)
             return ATTSVM_OK;

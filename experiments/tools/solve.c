@@ -1,5 +1,5 @@
 /* Training and solving in one call, and disturbed start values. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <string.h>
 

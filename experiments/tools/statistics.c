@@ -1,16 +1,5 @@
-/* Correlations and averages. */
-#include "experiments/experiments.h"
-
-double experiments_correlation(const double *a, const double *b, int64_t count)
-{
-    double ab = 0, aa = 0, bb = 0;
-    for (int64_t k = 0; k < count; k++) {
-        ab += a[k] * b[k];
-        aa += a[k] * a[k];
-        bb += b[k] * b[k];
-    }
-    return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : NAN;
-}
+/* Averages. */
+#include "experiments/tools/tools.h"
 
 void experiments_mean(const double *x, int64_t count, int64_t stride, double *mean,
                       double *deviation)

@@ -1,5 +1,5 @@
 /* ts-global: how often descent ends on the optimal tokens, by dimension, sequences and length. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* ts-local: W and (K,Q) from random starts, against the SVMs of the tokens they select. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static void follow(const attsvm_train *run, const double *fro, const double *nuc
     for (int64_t k = 0; k < RECORDS; k++) {
         matrix_at(run, k, W);
         experiments_mean(run->trace.softmax + k * N, N, 1, &attention[k], NULL);
-        to_fro[k] = experiments_correlation(W, fro, DD);
-        to_nuc[k] = experiments_correlation(W, nuc, DD);
+        to_fro[k] = attsvm_correlation(W, fro, DD);
+        to_nuc[k] = attsvm_correlation(W, nuc, DD);
     }
 }
 
@@ -75,8 +75,8 @@ static attsvm_status judge(const experiments_sample *s, const attsvm_train *run,
     facts[GLOBAL] = verdict.optimality.global;
     facts[SATURATED] = verdict.kind != ATTSVM_VERDICT_UNSATURATED;
     facts[NORM] = run->info.norm;
-    facts[FRO] = experiments_correlation(W, fro, DD);
-    facts[NUC] = experiments_correlation(W, nuc, DD);
+    facts[FRO] = attsvm_correlation(W, fro, DD);
+    facts[NUC] = attsvm_correlation(W, nuc, DD);
     return ATTSVM_OK;
 }
 
@@ -92,7 +92,7 @@ static attsvm_status run_variant(const job *j, const experiments_sample *s, int6
     TRY(experiments_sample_train(s, longer ? ATTSVM_MODEL_W : variants[v].kind, "ngd",
                                  !longer && variants[v].published, longer ? "" : record,
                                  longer ? LONG : STEPS, &train, err));
-    attsvm_status status = attsvm_train_run(train, NULL, NULL, err);
+    attsvm_status status = experiments_train(j->setup, train, err);
     int64_t row = run * (VARIANTS + 1) + v, at = run * RECORDS;
     if (status == ATTSVM_OK)
         status = judge(s, train, a->facts + row * FACTS, a->ids + row * N, fro, nuc, err);

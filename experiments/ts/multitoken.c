@@ -1,5 +1,5 @@
 /* ts-multitoken: with a ReLU head attention keeps several tokens, W = W_fin + R W_svm. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,11 +97,11 @@ static attsvm_status judge(const experiments_sample *s, const attsvm_train *run,
         return ATTSVM_OK;
     double R = radius_of(W, fin, svm, count);
     out->accepted = true;
-    out->facts[TO_SVM] = 1 - experiments_correlation(W, svm, count);
-    out->facts[TO_SINGLE] = 1 - experiments_correlation(W, single, count);
+    out->facts[TO_SVM] = 1 - attsvm_correlation(W, svm, count);
+    out->facts[TO_SINGLE] = 1 - attsvm_correlation(W, single, count);
     for (int64_t j = 0; j < count; j++)
         fin[j] += R * svm[j];
-    out->facts[TO_BOTH] = 1 - experiments_correlation(W, fin, count);
+    out->facts[TO_BOTH] = 1 - attsvm_correlation(W, fin, count);
     out->facts[RADIUS] = R;
     out->facts[NORM] = run->info.norm;
     for (int t = 0; t < TOKENS; t++)

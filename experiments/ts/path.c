@@ -1,5 +1,5 @@
 /* ts-path: W and its factors K, Q on the same data go to different solutions. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static attsvm_status train(const experiments_setup *setup, const attsvm_data *da
         s.ridge = 2.220446049250313e-16;
     }
     TRY(attsvm_train_create(out, data, &s, NULL, NULL, err));
-    return attsvm_train_run(*out, NULL, NULL, err);
+    return experiments_train(setup, *out, err);
 }
 
 /* W = K Q' at every record. */
@@ -110,10 +110,10 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
     TRY(experiments_get(r, "W_fro", &fro, err));
     TRY(experiments_get(r, "W_nuc", &nuc, err));
     const double *end = W.x + (ptrdiff_t)STEPS * DD, *end_KQ = KQ.x + (ptrdiff_t)STEPS * DD;
-    double W_fro = experiments_correlation(end, fro.x, DD);
-    double W_nuc = experiments_correlation(end, nuc.x, DD);
-    double KQ_fro = experiments_correlation(end_KQ, fro.x, DD);
-    double KQ_nuc = experiments_correlation(end_KQ, nuc.x, DD);
+    double W_fro = attsvm_correlation(end, fro.x, DD);
+    double W_nuc = attsvm_correlation(end, nuc.x, DD);
+    double KQ_fro = attsvm_correlation(end_KQ, fro.x, DD);
+    double KQ_nuc = attsvm_correlation(end_KQ, nuc.x, DD);
     experiments_number(out, "W_fro", W_fro, "correlation of W to the Frobenius SVM");
     experiments_number(out, "W_nuc", W_nuc, "correlation of W to the nuclear SVM");
     experiments_number(out, "KQ_fro", KQ_fro, "correlation of KQ' to the Frobenius SVM");

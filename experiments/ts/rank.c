@@ -1,5 +1,5 @@
 /* ts-rank: rank of the Frobenius and the nuclear solutions, by dimension. */
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>

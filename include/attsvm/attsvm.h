@@ -972,6 +972,9 @@ typedef struct attsvm_verdict {
     double margin, gap; /* of the SVM                                               */
 } attsvm_verdict;
 
+/* Correlation <a,b>/(|a||b|) of two vectors, or of matrices as such; NAN where one of them is 0. */
+ATTSVM_API double attsvm_correlation(const double *a, const double *b, int64_t count);
+
 /*
  * The verdict on a run that is over.  `svm` chooses another SVM than the predicted one (its
  * problem, query and head must fit the model) and may be NULL.  *solution (may be NULL) is the SVM

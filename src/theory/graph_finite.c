@@ -207,11 +207,11 @@ attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const double *W, c
             error = base_hypot(error, inside[j] - finite[j]);
         }
         out->finite_error = cyclic ? error / la_norm(finite, size) : NAN;
-        out->correlation = theory_correlation(rest, direction, size);
+        out->correlation = attsvm_correlation(rest, direction, size);
         out->R = square > 0 ? la_dot(rest, direction, size) / square : NAN;
         for (int64_t j = 0; j < size; j++)
             rest[j] = finite[j] + (square > 0 ? out->R * direction[j] : 0);
-        out->together = theory_correlation(W, rest, size);
+        out->together = attsvm_correlation(W, rest, size);
     }
     free(inside);
     return status;

@@ -123,18 +123,18 @@ static attsvm_status compare(const joint *j, attsvm_solution **solution, attsvm_
     if (out->outcome != ATTSVM_OPTIMAL)
         return ATTSVM_OK;
     out->margin = 1 / la_norm(claim->head->theta, d);
-    out->correlation_v = theory_correlation(j->v, claim->head->theta, d);
+    out->correlation_v = attsvm_correlation(j->v, claim->head->theta, d);
     out->ratio = la_norm(j->v, d) / la_norm(j->theta, d);
     if (claim->outcome == ATTSVM_OPTIMAL) {
         out->relaxed = (*solution)->info.norm;
-        out->correlation_relaxed = theory_correlation(j->theta, claim->theta, d);
+        out->correlation_relaxed = attsvm_correlation(j->theta, claim->theta, d);
     }
     TRY(look_at_head(j, claim->head, &out->ratio_needed, err));
     svm.problem = ATTSVM_PROBLEM_P;
     TRY(theory_solve(j->data, alpha, &svm, &unrelaxed, err));
     if (unrelaxed->info.outcome == ATTSVM_OPTIMAL) {
         out->unrelaxed = unrelaxed->info.norm;
-        out->correlation_unrelaxed = theory_correlation(j->theta, unrelaxed->claim.theta, d);
+        out->correlation_unrelaxed = attsvm_correlation(j->theta, unrelaxed->claim.theta, d);
     }
     attsvm_solution_free(unrelaxed);
     return ATTSVM_OK;

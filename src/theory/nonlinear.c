@@ -178,14 +178,14 @@ static void compare(const work *w, attsvm_kept *out)
 {
     const int64_t size = w->data->d * w->data->d;
     double square = la_dot(w->direction, w->direction, size);
-    out->correlation_svm = theory_correlation(w->W, w->direction, size);
-    out->correlation_single = theory_correlation(w->W, w->single, size);
+    out->correlation_svm = attsvm_correlation(w->W, w->direction, size);
+    out->correlation_single = attsvm_correlation(w->W, w->single, size);
     /* no rows outside the sets: W_svm = 0, and R means nothing */
     out->R = square == 0 ? 0 : la_dot(w->W, w->direction, size) / square;
     double *sum = w->single;
     for (int64_t j = 0; j < size; j++)
         sum[j] = w->finite[j] + out->R * w->direction[j];
-    out->correlation = theory_correlation(w->W, sum, size);
+    out->correlation = attsvm_correlation(w->W, sum, size);
 }
 
 static attsvm_status allocate(work *w, attsvm_error *err)

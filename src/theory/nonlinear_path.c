@@ -321,7 +321,7 @@ static attsvm_status compare(attsvm_path *path, const attsvm_svm_settings *svm, 
     }
     for (int64_t k = 0; k < path->points; k++)
         path->correlation[k] =
-            theory_correlation(path->theta + k * m->size, path->target.theta, m->size);
+            attsvm_correlation(path->theta + k * m->size, path->target.theta, m->size);
     return ATTSVM_OK;
 }
 

@@ -233,7 +233,7 @@ static bool is_known(const attsvm_path *path, int64_t a, int64_t count)
 {
     const int64_t size = path->m->size;
     for (int64_t b = 0; b < count; b++)
-        if (theory_correlation(path->candidate + a * size, path->candidate + b * size, size) >
+        if (attsvm_correlation(path->candidate + a * size, path->candidate + b * size, size) >
             1 - same_direction)
             return true;
     return false;

@@ -153,7 +153,7 @@ static attsvm_status joint_case(attsvm_path *path, attsvm_error *err)
 
 static double correlate(const theory_target *target, const double *theta, int64_t count)
 {
-    return target->theta ? theory_correlation(theta, target->theta, count) : NAN;
+    return target->theta ? attsvm_correlation(theta, target->theta, count) : NAN;
 }
 
 /* Whether the selected tokens of point k are alpha, copies included. */

@@ -109,7 +109,7 @@ attsvm_status theory_margins(const svm_rows *rows, const double *theta, double *
 }
 
 /* The directions as unit vectors are compared, so that no product of norms over- or underflows. */
-double theory_correlation(const double *a, const double *b, int64_t count)
+double attsvm_correlation(const double *a, const double *b, int64_t count)
 {
     double norm_a = la_norm(a, count), norm_b = la_norm(b, count), sum = 0;
     if (!(norm_a > 0) || !(norm_b > 0))

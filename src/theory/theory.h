@@ -43,8 +43,7 @@ attsvm_status theory_rows_of(svm_rows *rows, const attsvm_data *data, const atts
 attsvm_status theory_margins(const svm_rows *rows, const double *theta, double *least,
                              double *least_zero, attsvm_error *err);
 
-/* <a,b>/(|a||b|), NAN where one of them is 0, and the angle in degrees, accurate near 0. */
-double theory_correlation(const double *a, const double *b, int64_t count);
+/* The angle between a and b in degrees, accurate near 0; NAN where one of them is 0. */
 double theory_angle(const double *a, const double *b, int64_t count);
 
 /* Optimality is a property of the hard margin without a rank limit (theory 5). */

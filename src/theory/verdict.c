@@ -40,7 +40,7 @@ static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const d
     TRY(svm_norm_of(&claim->settings, false, theta, d, matrix ? d : 1, &v->norm, err));
     if (claim->outcome == ATTSVM_INFEASIBLE)
         return ATTSVM_OK;
-    v->correlation = theory_correlation(theta, claim->theta, count);
+    v->correlation = attsvm_correlation(theta, claim->theta, count);
     v->angle = theory_angle(theta, claim->theta, count);
     TRY(theory_rows_of(&rows, data, claim, err));
     attsvm_status status = theory_margins(&rows, theta, &least, &least_zero, err);

@@ -56,6 +56,15 @@ for id in $random; do
     done
 done
 
+# ------------------------------------------------------------------------ stopped in time
+start=$(date +%s)
+run reproduce mm-multi geometry --time-limit 1 -o short
+check 'geometry was stopped' sh -c "test $status -eq 1 && grep -q '^geometry  *stopped by --time-limit' out"
+check 'in time' test $(($(date +%s) - start)) -lt 20
+check 'what was done is kept' test -s short/mm-multi.svg -a -s short/index.html -a ! -e short/geometry.npz
+run reproduce mm-multi geometry --time-limit 1 -o short --json
+json stopped '"geometry"'
+
 # ----------------------------------------------------------------------------- redrawing
 cp -r first again
 rm again/*.svg again/*.png again/index.html

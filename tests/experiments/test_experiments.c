@@ -2,7 +2,7 @@
  */
 #include "files.h"
 
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 /* ------------------------------------------------------------------------- registry */
 
@@ -143,9 +143,9 @@ static void averages_leave_out_what_is_not_finite(void **state)
     assert_double_equal(deviation, sqrt(2), 1e-15);
     experiments_mean(x + 2, 1, 1, &mean, &deviation);
     assert_true(isnan(mean) && deviation == 0);
-    assert_double_equal(experiments_correlation((double[]){ 1, 0 }, (double[]){ 1, 1 }, 2),
-                        sqrt(0.5), 1e-15);
-    assert_true(isnan(experiments_correlation((double[]){ 0, 0 }, (double[]){ 1, 1 }, 2)));
+    assert_double_equal(attsvm_correlation((double[]){ 1, 0 }, (double[]){ 1, 1 }, 2), sqrt(0.5),
+                        1e-15);
+    assert_true(isnan(attsvm_correlation((double[]){ 0, 0 }, (double[]){ 1, 1 }, 2)));
 }
 
 /* ------------------------------------------------------------------------- parallel */
@@ -168,6 +168,60 @@ static void the_first_failure_is_reported(void **state)
         assert_fails(experiments_parallel(&four, 40, 0, 1, fail_from_five, done, &err), err,
                      ATTSVM_E_DATA, "run 5");
     assert_ok(experiments_parallel(&four, 5, 0, 1, fail_from_five, done, &err), err);
+}
+
+/* ------------------------------------------------------------------------- stopping */
+
+/* Goes on for as many questions as *context says. */
+static bool count_down(void *context)
+{
+    int *left = context;
+    return (*left)-- > 0;
+}
+
+/* Every experiment ends soon after its observer says so, and leaves no file behind. */
+static void every_experiment_can_be_stopped(void **state)
+{
+    files *f = *state;
+    for (const experiment *const *e = experiments_all; *e; e++) {
+        int left = 0;
+        attsvm_error err;
+        experiments_stop stop;
+        experiments_outcome outcome;
+        experiments_stop_open(&stop, 0, count_down, &left);
+        stop.stop.every = 0; /* at every question */
+        const experiments_setup once = { .runs = (*e)->runs > 0 ? 2 : 0, .stop = &stop };
+        const experiments_settings standard = { .runs = 0 };
+        double start = base_seconds();
+        assert_ok(experiments_reproduce(*e, &standard, &once, f->directory, &outcome, &err), err);
+        if (!outcome.stopped || base_seconds() - start > 2)
+            fail_msg("%s: stopped %d, after %g s", (*e)->id, outcome.stopped,
+                     base_seconds() - start);
+        assert_int_equal(outcome.numbers.count, 0);
+        assert_int_equal(files_count(f), 0);
+        experiments_outcome_free(&outcome);
+        experiments_stop_close(&stop);
+    }
+}
+
+/* 200 000 steps of one run, stopped in the middle of it. */
+static void a_long_run_is_stopped_by_the_clock(void **state)
+{
+    files *f = *state;
+    attsvm_error err;
+    const experiment *e;
+    experiments_stop stop;
+    experiments_outcome outcome;
+    assert_ok(experiments_find("md-path", &e, &err), err);
+    experiments_stop_open(&stop, 0.05, NULL, NULL);
+    const experiments_setup once = { .stop = &stop };
+    const experiments_settings standard = { .runs = 0 };
+    assert_ok(experiments_reproduce(e, &standard, &once, f->directory, &outcome, &err), err);
+    assert_true(outcome.stopped);
+    assert_int_equal(dist_stop_why(&stop.stop), DIST_STOP_TIME);
+    assert_int_equal(files_count(f), 0);
+    experiments_outcome_free(&outcome);
+    experiments_stop_close(&stop);
 }
 
 /* --------------------------------------------------------------------------- prompt */
@@ -238,7 +292,7 @@ static void naive_gradient_turns_where_attention_saturates(void **state)
     experiments_prompt q = { .n = 1, .T = 3, .d = 3, .X = X, .Y = Y, .W = W, .v = v, .p = p };
     assert_ok(experiments_naive_gradient(&q, false, g, &err), err);
     double truth[] = { -1, 1, 0 }; /* of the loss */
-    assert_double_equal(experiments_correlation(g, truth, 3), sqrt(0.5), 1e-6);
+    assert_double_equal(attsvm_correlation(g, truth, 3), sqrt(0.5), 1e-6);
 }
 
 /* -------------------------------------------------------------------------- reviews */
@@ -270,6 +324,9 @@ int main(void)
         cmocka_unit_test(sentences_are_put_together),
         cmocka_unit_test(averages_leave_out_what_is_not_finite),
         cmocka_unit_test(the_first_failure_is_reported),
+        cmocka_unit_test_setup_teardown(every_experiment_can_be_stopped, files_open, files_close),
+        cmocka_unit_test_setup_teardown(a_long_run_is_stopped_by_the_clock, files_open,
+                                        files_close),
         cmocka_unit_test(naive_steps_are_exact_ones_at_first),
         cmocka_unit_test(every_arithmetic_is_disturbed),
         cmocka_unit_test(naive_gradient_turns_where_attention_saturates),

@@ -2,7 +2,7 @@
 #include "files.h"
 #include "reference.h"
 
-#include "experiments/experiments.h"
+#include "experiments/tools/tools.h"
 
 /* The arrays of an experiment, run and read back. */
 static experiments_result *run(files *f, const char *id)

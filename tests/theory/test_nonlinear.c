@@ -50,7 +50,7 @@ static double check_run(const attsvm_archive *archive, const char *prefix, int64
     double R = la_dot(W[1], svm, size) / la_dot(svm, svm, size);
     assert_double_equal(R, number(archive, prefix, "svm_R", k), 1e-7 * R);
     la_axpy(R, svm, fin, size);
-    assert_double_equal(theory_correlation(W[1], fin, size), number(archive, prefix, "corr_eq", k),
+    assert_double_equal(attsvm_correlation(W[1], fin, size), number(archive, prefix, "corr_eq", k),
                         1e-9);
     assert_double_equal(last.R, R, 1e-6 * R);
     assert_double_equal(last.correlation, number(archive, prefix, "corr_eq", k), 1e-5);

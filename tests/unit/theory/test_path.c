@@ -86,7 +86,7 @@ static void theory_6_7_path_of_KQ_leads_to_the_nuclear_svm(void **state)
         assert_true(at(path, "correlation", 2) > 1 - 1e-3);
         assert_true(at(path, "correlation", 3) > 1 - 1e-5);
         assert_double_equal(at(path, "radius", 3), 10000, 1e-6);
-        assert_true(theory_correlation((const double *)W->data + 3 * 36, frobenius->data, 36) <
+        assert_true(attsvm_correlation((const double *)W->data + 3 * 36, frobenius->data, 36) <
                     0.999);
         attsvm_path_free(path);
         attsvm_path_free(other);
@@ -108,7 +108,7 @@ static void theory_6_7_vanishing_ridge_gives_the_same_directions(void **state)
         attsvm_path *ball = follow(data, NULL, (setting[]){ { "radii", radii }, { 0 } });
         const double *p = attsvm_path_find(ridge, "theta")->data;
         assert_true(radius > at(ridge, "radius", k - 1));
-        assert_true(theory_correlation(p + 20 * k, attsvm_path_find(ball, "theta")->data, 20) >
+        assert_true(attsvm_correlation(p + 20 * k, attsvm_path_find(ball, "theta")->data, 20) >
                     1 - 1e-10);
         attsvm_path_free(ball);
     }

@@ -1,0 +1,225 @@
+/*
+ * What the experiments share: data sets, training, solving, statistics, arrays, key numbers.
+ */
+#ifndef ATTSVM_EXPERIMENTS_TOOLS_H
+#define ATTSVM_EXPERIMENTS_TOOLS_H
+
+#include "experiments/experiments.h"
+
+#include "model/model.h"
+#include "report/report.h"
+#include "svm/svm.h"
+#include "theory/theory.h"
+#include "train/train.h"
+
+/* ------------------------------------------------------------------------------ running */
+
+/* A shape and its number of dimensions: SHAPE(6, steps, 3). */
+#define SHAPE(...)                                                                                 \
+    ((const int64_t[]){ __VA_ARGS__ }), (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+/* A new array of that name, all zeros, owned by `arrays`; its values into *out. */
+attsvm_status experiments_add(experiments_arrays *arrays, double **out, const char *name,
+                              const int64_t *shape, int ndim, attsvm_error *err);
+
+/*
+ * Calls body(context, k, worker, err) for k = 0..count-1 over all threads; worker < the number of
+ * threads tells scratch space apart.  Progress goes from share `from` to share `to`.  The first
+ * failure in the order of k is reported.
+ */
+typedef attsvm_status experiments_body(void *context, int64_t k, int worker, attsvm_error *err);
+attsvm_status experiments_parallel(const experiments_setup *setup, int64_t count, double from,
+                                   double to, experiments_body *body, void *context,
+                                   attsvm_error *err);
+void experiments_progress(const experiments_setup *setup, double share);
+
+/* The status of a run that was stopped, for unwinding; experiments_reproduce makes it an outcome.
+ */
+#define EXPERIMENTS_STOPPED ((attsvm_status)-100)
+/* ATTSVM_OK, or EXPERIMENTS_STOPPED once the observer or the clock has ended the run. */
+attsvm_status experiments_go_on(const experiments_setup *setup);
+/* Observers whose context is the setup. */
+bool experiments_observe_train(void *setup, const attsvm_train_info *info);
+bool experiments_observe_path(void *setup, int64_t done, int64_t points);
+/* attsvm_train_run that can be stopped. */
+attsvm_status experiments_train(const experiments_setup *setup, attsvm_train *train,
+                                attsvm_error *err);
+
+/*
+ * What `disturb` does (also to see what depends on rounding): start values become x (1 + size u),
+ * or size u where they are 0, u uniform in -1..1 (attsvm_train_settings.disturb).  Every experiment
+ * takes its settings from here; on the calling thread.
+ */
+void experiments_train_settings(const experiments_setup *setup, attsvm_train_settings *s);
+/* The same to `count` values, by a stream of its own: for what has no start values, and for runs
+   that are not the library's.  The size is at least `least` where there is one at all. */
+void experiments_disturb(const experiments_setup *setup, uint64_t stream, double least, double *x,
+                         int64_t count);
+
+/* An array in memory under a name, for attsvm_data_create. */
+attsvm_named_array experiments_name(const char *name, const double *values, const int64_t *shape,
+                                    int ndim);
+
+/* Trains on the calling thread; values of the named result, as doubles, into out (count): an error
+   where the run has another number of them. */
+attsvm_status experiments_trained(const attsvm_train *train, const char *name, double *out,
+                                  int64_t count, attsvm_error *err);
+
+/* Solves the problem that the settings name for `alpha`, on the calling thread: theta (count), NAN
+   where it is infeasible.  `info` may be NULL. */
+attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settings *settings,
+                                const int64_t *alpha, double *theta, int64_t count,
+                                attsvm_svm_info *info, attsvm_error *err);
+
+/* How many records a log-spaced trace of so many steps has. */
+int64_t experiments_log_records(int64_t steps);
+
+/* ------------------------------------------------------------- small prompt problems */
+
+enum { EXPERIMENTS_MOST_D = 64 };
+
+/* n sequences of T tokens, and a descent on p (and v) from a start value.  Arrays are borrowed. */
+typedef struct experiments_prompt {
+    const experiments_setup *setup;
+    int64_t n, T, d;
+    const double *X; /* (n,T,d)                                            */
+    const double *Y; /* (n)                                                */
+    const double *W; /* (d,d), NULL: identity                              */
+    const double *v; /* (d), fixed head or start of v                      */
+    const double *p; /* (d), start                                         */
+    bool trains_v;
+    const char *step;      /* "ngd", "gd", ...                                   */
+    const char *loss;      /* NULL: logistic                                     */
+    double lr, eps, eps_v; /* eps 0: exact normalised steps                      */
+    int64_t steps;
+} experiments_prompt;
+
+/* Exact descent: trace_p, trace_v (steps+1, d); softmax (steps+1, n) of the selected token;
+   trace_v and softmax may be NULL. */
+attsvm_status experiments_exact(const experiments_prompt *q, double *trace_p, double *trace_v,
+                                double *softmax, attsvm_error *err);
+/* The same steps with the textbook gradient in float (single) or double; logistic loss, ngd. */
+attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, double *trace_p,
+                                double *trace_v, attsvm_error *err);
+/* The textbook gradient in p alone at prompt->p, in float or double, into g (d). */
+attsvm_status experiments_naive_gradient(const experiments_prompt *prompt, bool single, double *g,
+                                         attsvm_error *err);
+/* The SVM of `kind` (P, V, JOINT) for alpha (n) into theta (d). */
+attsvm_status experiments_prompt_svm(const experiments_prompt *q, attsvm_problem_kind kind,
+                                     const int64_t *alpha, double *theta, attsvm_error *err);
+/* argmax_t of the logits X_i W'p of sequence i. */
+int64_t experiments_argmax(const experiments_prompt *q, int64_t i, const double *p);
+
+/* ---------------------------------------------------- samples: unit vectors, trained */
+
+/* Data set number k of a shape: unit tokens and queries, random labels, head v or ReLU layer V. */
+typedef struct experiments_sample {
+    const experiments_setup *setup;
+    int64_t n, T, d, h; /* h: units of the ReLU head, 0: linear head           */
+    double *X, *Z, *Y, *v, *V;
+    int64_t seed; /* of the start values                                       */
+    attsvm_data *data;
+    struct experiments_known *known; /* norms of the SVM solutions so far      */
+    int64_t known_count;
+    size_t known_room;
+    void *memory;
+} experiments_sample;
+
+attsvm_status experiments_sample_create(experiments_sample *u, const experiments_setup *setup,
+                                        int64_t n, int64_t T, int64_t d, int64_t h, int64_t k,
+                                        attsvm_error *err);
+void experiments_sample_free(experiments_sample *u);
+
+/* A run from Uniform(1/sqrt(d)), not yet started; `published`: with the eps rule, on K and Q with
+   the ridge, too. */
+attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model kind,
+                                       const char *step, bool published, const char *record,
+                                       int64_t iters, attsvm_train **out, attsvm_error *err);
+/*
+ * Runs on, from where the run is, to `first` steps and then by doublings until the margin
+ * efficiency in `norm` changes by less than 1e-3 over one, at the latest to `cap` steps.  The run
+ * must not be recorded; *efficiency is that at its end.
+ */
+attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const char *norm,
+                                 int64_t first, int64_t cap, double *efficiency, attsvm_error *err);
+/* A job over data sets k and rules: run_rule for each rule on the unit data set number k. */
+typedef attsvm_status experiments_rule_run(const void *job, experiments_sample *s, int64_t k,
+                                           int rule, attsvm_error *err);
+attsvm_status experiments_each_rule(const void *job, const experiments_setup *setup, int64_t n,
+                                    int64_t T, int64_t d, int64_t k, int rules,
+                                    experiments_rule_run *run_rule, attsvm_error *err);
+/* Margin efficiency (theory 3) of the run's end in a norm, by the SVM of the tokens it selects. */
+attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *run,
+                                     const char *norm, double *out, attsvm_error *err);
+/* The W-SVM of alpha (n) in a norm ("fro", "lq:3") into theta (d x d); info may be NULL. */
+attsvm_status experiments_sample_solve(const experiments_sample *u, const char *norm,
+                                       const int64_t *alpha, double *theta, attsvm_svm_info *info,
+                                       attsvm_error *err);
+
+/* ------------------------------------------------------------------- review sentences */
+
+/* The built-in sentences (examples/reviews.txt) with a random unit vector for each word. */
+typedef struct experiments_reviews {
+    int64_t n, d, words;
+    int64_t *Y, *offsets, *tokens; /* (n), (n+1), (offsets[n]) */
+    double *E;                     /* (words,d)                */
+    char (*word)[32];
+    void *memory;
+} experiments_reviews;
+
+attsvm_status experiments_reviews_create(experiments_reviews *reviews, int64_t d, int64_t seed,
+                                         attsvm_error *err);
+/* Borrows from `reviews`. */
+attsvm_status experiments_reviews_data(const experiments_reviews *reviews, attsvm_data **out,
+                                       attsvm_error *err);
+void experiments_reviews_free(experiments_reviews *reviews);
+
+/* ------------------------------------------------------------------------------ reading */
+
+typedef struct experiments_view {
+    const double *x; /* row-major */
+    int64_t shape[ATTSVM_MAX_DIMS];
+    int ndim;
+    int64_t count;
+} experiments_view;
+
+/* The array of that name; an error where the file does not have it. */
+attsvm_status experiments_get(const experiments_result *result, const char *name,
+                              experiments_view *out, attsvm_error *err);
+
+/* A key number, by which the run is checked (expected/ID.json); texts are copied. */
+void experiments_number(experiments_numbers *out, const char *key, double value,
+                        const char *meaning);
+/* What we find: sentences, one after the other. */
+void experiments_finds(experiments_numbers *out, const char *format, ...) BASE_PRINTF(2, 3);
+
+/* Mean and standard deviation (of a sample) of the finite ones among x[0], x[stride], ... */
+void experiments_mean(const double *x, int64_t count, int64_t stride, double *mean,
+                      double *deviation);
+
+/* ------------------------------------------------------- from a run to its files */
+
+attsvm_status experiments_arrays_create(experiments_arrays **out, attsvm_error *err);
+void experiments_arrays_free(experiments_arrays *arrays);
+attsvm_status experiments_arrays_write(const experiments_arrays *arrays, const experiment *e,
+                                       const experiments_setup *setup, const char *path,
+                                       attsvm_error *err);
+attsvm_status experiments_result_read(experiments_result **out, const experiment *e,
+                                      const char *path, attsvm_error *err);
+void experiments_result_free(experiments_result *result);
+/* How it was run: runs, seed, disturb, disturb_seed. */
+experiments_setup experiments_result_setup(const experiments_result *result);
+
+void experiments_numbers_free(experiments_numbers *numbers);
+/* Compares with expected/ID.json and, a run as published with seed 0, with expected/own.json, where
+   they are; counts the numbers that are not as expected. */
+attsvm_status experiments_compare(const experiment *e, experiments_numbers *numbers,
+                                  const experiments_setup *setup, int64_t *failed,
+                                  attsvm_error *err);
+
+attsvm_status experiments_json_write(const experiments_outcome *outcome, const char *path,
+                                     attsvm_error *err);
+/* `seconds` of an earlier run; NAN where there is none. */
+double experiments_json_seconds(const char *path);
+
+#endif
