@@ -34,7 +34,7 @@ int dist_vote(dist_comm *comm, int here);
 
 /*
  * Rank r has elements first[r]..first[r+1]-1 of x, of `size` bytes each; afterwards every rank has
- * all of them.  first has one entry more than there are ranks.
+ * all of them.  first has one entry more than there are ranks; for one process it may be NULL.
  */
 void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first);
 

@@ -119,7 +119,9 @@ int dist_vote(dist_comm *comm, int here)
 /* From each rank in turn, in pieces: shares may be larger than an int counts. */
 void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first)
 {
-    for (int rank = 0; rank < dist_size(comm); rank++)
+    if (!comm)
+        return;
+    for (int rank = 0; rank < comm->size; rank++)
         dist_broadcast(comm, (char *)x + first[rank] * size, (first[rank + 1] - first[rank]) * size,
                        rank);
 }

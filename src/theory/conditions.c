@@ -41,10 +41,10 @@ static void look_at_scores(attsvm_conditions *out, const attsvm_scores *scores)
 static attsvm_status rank_terms(const attsvm_scores *scores, int64_t **out, attsvm_error *err)
 {
     dist_comm *comm = scores->comm;
-    int ranks = comm ? dist_size(comm) : 1;
+    const int ranks = dist_size(comm);
     double *first;
     TRY(base_allocate(&first, (size_t)ranks, sizeof *first, "shares", err));
-    first[comm ? dist_rank(comm) : 0] = (double)scores->term_lo;
+    first[dist_rank(comm)] = (double)scores->term_lo;
     dist_sum(comm, first, ranks);
     attsvm_status status = base_allocate(out, (size_t)ranks + 1, sizeof **out, "shares", err);
     for (int rank = 0; rank < ranks && status == ATTSVM_OK; rank++)
@@ -99,8 +99,7 @@ static attsvm_status count_queries(attsvm_conditions *out, const attsvm_scores *
     free(z);
     if (status != ATTSVM_OK)
         return status;
-    if (scores->comm)
-        dist_gather(scores->comm, all, sizeof *all, first);
+    dist_gather(scores->comm, all, sizeof *all, first);
     qsort(all, (size_t)terms, sizeof *all, by_mark);
     out->queries = 0;
     for (int64_t g = 0, sum = 0; g < terms; g++) {
@@ -123,8 +122,7 @@ static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *
     TRY(base_allocate(&opt, (size_t)scores->terms.count, sizeof *opt, "optimal tokens", err));
     for (int64_t g = scores->term_lo; g < scores->term_hi; g++)
         opt[g] = attsvm_scores_term(scores, g).optimal;
-    if (scores->comm)
-        dist_gather(scores->comm, opt, sizeof *opt, first);
+    dist_gather(scores->comm, opt, sizeof *opt, first);
     attsvm_status status = theory_solve(scores->data, opt, settings, &solution, err);
     free(opt);
     if (status != ATTSVM_OK)

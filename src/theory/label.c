@@ -166,7 +166,7 @@ static attsvm_status descend(const theory_label *label, const attsvm_joint_setti
 static attsvm_status try_all(points *p, attsvm_error *err)
 {
     dist_comm *comm = p->label->data->comm;
-    int ranks = comm ? dist_size(comm) : 1, rank = comm ? dist_rank(comm) : 0;
+    const int ranks = dist_size(comm), rank = dist_rank(comm);
     int64_t *first, end;
     TRY(base_allocate(&first, (size_t)ranks + 1, sizeof *first, "shares", err));
     for (int r = 0; r < ranks; r++)
@@ -184,10 +184,8 @@ static attsvm_status try_all(points *p, attsvm_error *err)
         if (status != ATTSVM_OK && err)
             *err = p->errors[b];
     }
-    if (comm) {
-        status = dist_agree(comm, status, err);
-        dist_gather(comm, p->nu, sizeof *p->nu, first);
-    }
+    status = dist_agree(comm, status, err);
+    dist_gather(comm, p->nu, sizeof *p->nu, first);
     free(p->errors);
     free(first);
     return status;

@@ -196,7 +196,7 @@ static attsvm_status allocate(work *w, attsvm_error *err)
     w->blocks = base_blocks(w->hi - w->lo, GRAIN);
     w->threads = base_threads(w->svm.threads);
     w->threads = w->threads > w->blocks ? (int)w->blocks : w->threads;
-    w->ranks = w->data->comm ? dist_size(w->data->comm) : 1;
+    w->ranks = dist_size(w->data->comm);
     arena a = { 0 };
     layout(w, &a);
     TRY(base_arena_allocate(&a, "kept tokens", err));
@@ -208,7 +208,7 @@ static attsvm_status allocate(work *w, attsvm_error *err)
 static attsvm_status analyse(work *w, attsvm_kept *out, attsvm_error *err)
 {
     attsvm_status status = allocate(w, err);
-    TRY(w->data->comm ? dist_agree(w->data->comm, status, err) : status);
+    TRY(dist_agree(w->data->comm, status, err));
     take_sets(w, out);
     TRY(solve(w, ATTSVM_PROBLEM_MULTI, w->direction, &out->svm, err));
     TRY(solve(w, ATTSVM_PROBLEM_FINITE, w->finite, &out->finite, err));

@@ -178,8 +178,7 @@ static attsvm_status set_slack(svm_rows *rows, const attsvm_claim *head, attsvm_
         rows->slack[i] = margin > 1 + THEORY_TIGHT;
     }
     free(x);
-    if (rows->data->comm)
-        dist_gather(rows->data->comm, rows->slack, 1, rows->data->share);
+    dist_gather(rows->data->comm, rows->slack, 1, rows->data->share);
     return ATTSVM_OK;
 }
 

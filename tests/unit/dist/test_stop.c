@@ -91,7 +91,7 @@ static void no_communicator_is_one_process(void **state)
     dist_sum(NULL, x, 2);
     dist_max(NULL, x, 2);
     dist_broadcast(NULL, x, sizeof x, 0);
-    dist_gather(NULL, x, sizeof *x, first);
+    dist_gather(NULL, x, sizeof *x, NULL);
     dist_collect(NULL, x, y, sizeof *x, first);
     assert_ok(dist_reserve(NULL, 100, &err), err);
     dist_scaled_sum(NULL, &sum, 1);
