@@ -34,7 +34,8 @@ static void check(attsvm_status status, const attsvm_error *err)
 }
 
 /* Wall-clock seconds of a run from its start. */
-static double run_once(const attsvm_data *data, attsvm_model model, int64_t threads, int64_t iters)
+static double run_once(const attsvm_data *data, attsvm_model_kind model, int64_t threads,
+                       int64_t iters)
 {
     attsvm_train_settings settings;
     attsvm_train *train;
@@ -50,7 +51,7 @@ static double run_once(const attsvm_data *data, attsvm_model model, int64_t thre
     return taken;
 }
 
-static void measure(attsvm_model model, const char *name, int64_t n)
+static void measure(attsvm_model_kind model, const char *name, int64_t n)
 {
     attsvm_generate_settings settings;
     attsvm_data *data;

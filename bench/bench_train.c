@@ -70,7 +70,7 @@ static attsvm_data *generate(int32_t kind, int64_t n, int64_t T, int64_t d, atts
 /* ------------------------------------------------------------------------ small */
 
 /* Seconds a step of one run from its start. */
-static double run_once(const attsvm_data *data, attsvm_model kind, int64_t iters)
+static double run_once(const attsvm_data *data, attsvm_model_kind kind, int64_t iters)
 {
     attsvm_train_settings settings;
     attsvm_train *train;
@@ -108,7 +108,7 @@ static void bench_tiny(void)
 {
     static const struct {
         const char *name;
-        attsvm_model kind;
+        attsvm_model_kind kind;
     } models[] = { { "p", ATTSVM_MODEL_P }, { "W", ATTSVM_MODEL_W }, { "KQ", ATTSVM_MODEL_KQ } };
     attsvm_data *data = generate(ATTSVM_SPHERE, 6, 8, 10, ATTSVM_F64);
     double peer = torch_step(6, 8, 10);
@@ -208,7 +208,8 @@ static double product_seconds(products *g)
     return now() - start;
 }
 
-static void bench_model(const attsvm_data *data, attsvm_model kind, const char *name, int threads)
+static void bench_model(const attsvm_data *data, attsvm_model_kind kind, const char *name,
+                        int threads)
 {
     model_options options = { kind, "logistic", "linear", "", 0, threads, NULL, NULL };
     attsvm_error err;
@@ -255,7 +256,7 @@ static void bench_large(void)
 {
     static const struct {
         const char *name;
-        attsvm_model kind;
+        attsvm_model_kind kind;
     } models[] = { { "p", ATTSVM_MODEL_P }, { "W", ATTSVM_MODEL_W }, { "KQ", ATTSVM_MODEL_KQ } };
     static const attsvm_dtype dtypes[] = { ATTSVM_F64, ATTSVM_F32 };
     for (int k = 0; k < 2; k++) {

@@ -1,5 +1,5 @@
 /* attsvm check: is what a result claims about a data set proved? */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <math.h>
 
@@ -9,8 +9,8 @@ typedef struct check_options {
 } check_options;
 static const field check_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
-    { F(tol), FIELD_DOUBLE, 0, 1, 0, "relative gap that counts as optimal; 0: as the result says",
-      0, 0 },
+    { F(tol), FIELD_DOUBLE, 0, 1, 0,
+      "relative gap that counts as optimal; 0: 1e-12 for l2 and fro, else 1e-9", 0, 0 },
 };
 const settings_table cli_check_table = { "check options", check_fields,
                                          sizeof check_fields / sizeof *check_fields,
@@ -66,14 +66,6 @@ static void print_text(const cli_call *call, const attsvm_report *report)
     printf("\n%s: %s.\n", report->valid ? "Proved" : "Not proved", report->reason);
 }
 
-/* The checker's own settings. */
-static void use(attsvm_claim *claim, const cli_call *call, const check_options *options)
-{
-    claim->settings.threads = call->common->threads;
-    if (options->tol > 0)
-        claim->settings.tol = options->tol;
-}
-
 attsvm_status cli_check(cli_call *call, attsvm_error *err)
 {
     const check_options *options = cli_settings(call, &cli_check_table);
@@ -86,14 +78,9 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
     attsvm_status status = attsvm_solution_load(&result, data, call->arguments[1], err);
     if (status == ATTSVM_OK) {
-        attsvm_claim claim = attsvm_solution_claim(result), head;
-        if (claim.head) {
-            head = *claim.head;
-            claim.head = &head;
-            use(&head, call, options);
-        }
-        use(&claim, call, options);
-        status = attsvm_check(&report, data, &claim, err);
+        attsvm_claim claim = attsvm_solution_claim(result);
+        attsvm_check_settings settings = { .tol = options->tol, .threads = call->common->threads };
+        status = attsvm_check(&report, data, &claim, &settings, err);
         if (status != ATTSVM_OK)
             status = base_fail_in(err, status, call->arguments[0]);
         attsvm_solution_free(result);

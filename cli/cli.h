@@ -80,7 +80,7 @@ void cli_field_note(const field *f, char *out, size_t size);
 /* What the field is, and with which others it counts. */
 void cli_field_meaning(const field *f, char *out, size_t size);
 /* Tells flags that change nothing beside the others; refuses those that contradict them. */
-attsvm_status cli_needs_check(const cli_call *call, attsvm_error *err);
+attsvm_status cli_flag_rules_check(const cli_call *call, attsvm_error *err);
 
 /* Reads argv[0..argc-1], what follows the verb.  cli_call_free in any case. */
 attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **argv,
@@ -208,7 +208,7 @@ typedef struct cli_verified {
     attsvm_joint found;
     attsvm_solution *joint_solution;
     bool several; /* a W under a nonlinear head: the next is there */
-    attsvm_kept kept;
+    attsvm_multi_token kept;
 } cli_verified;
 
 /* What the settings say: the head is trained, is linear; the query is a prompt. */

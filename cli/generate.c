@@ -1,5 +1,5 @@
 /* attsvm generate: a random data set into a file. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #define SETTINGS generate_options
 typedef struct generate_options {

@@ -1,5 +1,5 @@
 /* attsvm graph: what next-token prediction learns. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,7 +66,8 @@ static attsvm_status solve(found *f, attsvm_error *err)
     TRY(status);
     f->svm = attsvm_solution_info(f->solution);
     f->claim = attsvm_solution_claim(f->solution);
-    return attsvm_check(&f->report, f->data, &f->claim, err);
+    attsvm_check_settings own = { .tol = f->claim.settings.tol };
+    return attsvm_check(&f->report, f->data, &f->claim, &own, err);
 }
 
 static attsvm_status read_trained(found *f, attsvm_error *err)

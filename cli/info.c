@@ -1,5 +1,5 @@
 /* attsvm info: what is in a file, and whether it is a data set. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <stdlib.h>

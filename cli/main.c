@@ -1,5 +1,5 @@
 /* attsvm VERB [flags] [arguments]: finds the verb, reads its flags, runs it, ends as it went. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* attsvm path: regularisation paths, and where they lead. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
     }
     if (info.kept >= 0) {
         io_json_set(json, "kept", io_json_integer(info.kept));
-        io_json_set(json, "idle", cli_count_json(info.idle));
+        io_json_set(json, "idle", cli_count_json(info.zero_weight_tokens));
     }
     io_json_set(json, "solves", io_json_integer(info.solves));
     io_json_set(json, "evaluations", io_json_integer(info.evaluations));
@@ -189,10 +189,10 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
     else
         printf("The SVM to compare with is %s: no direction separates the target tokens.\n",
                attsvm_outcome_name(info.svm));
-    if (info.idle > 0)
+    if (info.zero_weight_tokens > 0)
         printf("The head is flat for %" PRId64 " of the other tokens: they do not bind the path, "
                "which then need not agree with this SVM.\n",
-               info.idle);
+               info.zero_weight_tokens);
     if (s->cone > 0)
         printf("Local path: the least loss with cosine %g or more to the SVM direction.\n",
                1 - s->cone);

@@ -1,5 +1,5 @@
 /* attsvm reproduce: the published experiments by name. */
-#include "cli.h"
+#include "cli/cli.h"
 #include "experiments/experiments.h"
 
 #include <errno.h>

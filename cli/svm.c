@@ -1,5 +1,5 @@
 /* attsvm svm: solves a max-margin problem and writes the solution with its proof. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <signal.h>
@@ -111,6 +111,10 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
     io_json_set(json, "ties", io_json_integer(s->ties));
     io_json_set(json, "objective", io_json_number(info->objective));
     io_json_set(json, "residual", io_json_number(info->residual));
+    if (info->outcome == ATTSVM_INFEASIBLE) {
+        io_json_set(json, "proof", io_json_text(attsvm_proof_name(info->proof)));
+        io_json_set(json, "bound", io_json_number(info->bound));
+    }
     io_json_set(json, "unique", io_json_bool(info->unique));
     io_json_set(json, "undecided", io_json_bool(info->undecided));
     io_json_set(json, "floor_decided", io_json_bool(info->floor_decided));

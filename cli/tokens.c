@@ -1,5 +1,5 @@
 /* attsvm tokens: scores, support tokens, and whether a selection is optimal. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -69,10 +69,10 @@ static attsvm_status find(findings *f, const tokens_options *options,
         return status;
     f->info = attsvm_solution_info(f->solution);
     /* tight tokens are counted by the solver, and by us; they can differ at the very limit */
-    TRY(attsvm_optimality_of(&f->optimality, f->scores, f->solution, NULL, 0, err));
+    TRY(attsvm_optimality_compute(&f->optimality, f->scores, f->solution, NULL, 0, err));
     int64_t count = f->optimality.support;
     TRY(base_allocate(&f->support, (size_t)count + 1, sizeof *f->support, "support", err));
-    TRY(attsvm_optimality_of(&f->optimality, f->scores, f->solution, f->support, count, err));
+    TRY(attsvm_optimality_compute(&f->optimality, f->scores, f->solution, f->support, count, err));
     return options->enumerate
                ? attsvm_enumerate(&f->enumeration, f->scores, &f->svm, enumerate, err)
                : ATTSVM_OK;
@@ -102,7 +102,7 @@ static void add_enumeration(const findings *f, io_json *json)
     attsvm_enumeration_info info = attsvm_enumeration_describe(f->enumeration);
     io_json *list = io_json_list(), *norms = io_json_list(), *best = io_json_list();
     for (int64_t k = 0; k < info.count; k++) {
-        attsvm_local local = attsvm_enumeration_get(f->enumeration, k);
+        attsvm_local_optimum local = attsvm_enumeration_get(f->enumeration, k);
         io_json_append(list, io_json_integers(local.alpha, info.terms));
         io_json_append(norms, io_json_number(local.norm));
         io_json_append(best, io_json_bool(local.global));
@@ -290,7 +290,7 @@ static void print_enumeration(const findings *f)
     say(text);
     printf("\n  %10s  %s\n", "norm", "tokens");
     for (int64_t k = 0; k < info.count && k < 2 * MOST_SHOWN; k++) {
-        attsvm_local local = attsvm_enumeration_get(f->enumeration, k);
+        attsvm_local_optimum local = attsvm_enumeration_get(f->enumeration, k);
         printf("  %10.6g ", local.norm);
         for (int64_t g = 0; g < info.terms && g < 2 * MOST_SHOWN; g++)
             printf(" %" PRId64, local.alpha[g]);

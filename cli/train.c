@@ -1,5 +1,5 @@
 /* attsvm train: descent on one attention layer. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The verbs, an entry each, and what they have in common. */
-#include "cli.h"
+#include "cli/cli.h"
 #include "experiments/experiments.h"
 
 #include <string.h>
@@ -57,7 +57,9 @@ const cli_verb cli_verbs[] = {
       "and its proof in the result. Ctrl-C ends with the best so far. JSON keys: status, norm, "
       "margin, dual, gap, violation, tight, active, merged, rank, passes, iterations, seconds, "
       "pass_seconds, rounds, problem, geometry, select, ties, objective, residual, unique, "
-      "undecided, floor_decided, and pair where one pair of tokens cannot be separated; over "
+      "undecided, floor_decided; of an infeasible problem proof (exact or beyond) and bound, and "
+      "pair "
+      "where one pair of tokens cannot be separated; over "
       "several ranks "
       "also ranks and "
       "bytes_sent." },

@@ -1,5 +1,5 @@
 /* attsvm verify: train, and say what the result is beside the max-margin solution. */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static attsvm_status compare_kept(cli_verified *v, const attsvm_data *data, atts
     if (*v->settings.query)
         TRY(attsvm_svm_settings_set(&svm, "query", v->settings.query, err));
     const double *W = attsvm_train_theta(v->run, &count);
-    return attsvm_kept_predict(&v->kept, data, W, &svm, NULL, NULL, NULL, err);
+    return attsvm_multi_token_compare(&v->kept, data, W, &svm, NULL, NULL, NULL, err);
 }
 
 static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_data *data,
@@ -37,15 +37,15 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
     cli_progress_end(&progress);
     if (status != ATTSVM_OK)
         return status;
-    TRY(attsvm_verdict_of(&v->verdict, v->run, NULL, &v->solution, err));
-    TRY(attsvm_conditions_of_run(&v->conditions, v->run, err));
+    TRY(attsvm_verdict_compute(&v->verdict, v->run, NULL, &v->solution, err));
+    TRY(attsvm_conditions_compute(&v->conditions, v->run, err));
     if (!cli_verified_prompt(v) && !cli_verified_linear(v))
         TRY(compare_kept(v, data, err));
     v->joint = cli_verified_prompt(v) && cli_verified_trains_head(v) && cli_verified_linear(v);
     if (!v->joint)
         return ATTSVM_OK;
-    return attsvm_joint_of(&v->found, v->run, cli_settings(call, &attsvm_joint_table),
-                           &v->joint_solution, err);
+    return attsvm_joint_compute(&v->found, v->run, cli_settings(call, &attsvm_joint_table),
+                                &v->joint_solution, err);
 }
 
 /* ----------------------------------------------------------------------------- JSON */
@@ -92,7 +92,7 @@ static io_json *joint_json(const attsvm_joint *j)
     return json;
 }
 
-static io_json *kept_json(const attsvm_kept *k)
+static io_json *kept_json(const attsvm_multi_token *k)
 {
     io_json *json = io_json_object();
     io_json_set(json, "status", io_json_text(attsvm_outcome_name(k->svm)));

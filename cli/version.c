@@ -1,5 +1,5 @@
 /* attsvm --version */
-#include "cli.h"
+#include "cli/cli.h"
 
 #define TEXT(x)  #x
 #define VALUE(x) TEXT(x)

@@ -10,7 +10,7 @@ enum { CAP = 200000, PLAIN_CAP = 16000 }; /* most steps, of the rules with a bar
 /* The rule and the norm that theory predicts (theory 3); the last four without a bar. */
 static const struct {
     const char *name, *step, *norm;
-    attsvm_model kind;
+    attsvm_model_kind kind;
 } rules[RULES] = {
     { "ngd", "ngd", "fro", ATTSVM_MODEL_W },
     { "polyak", "polyak", "fro", ATTSVM_MODEL_W },

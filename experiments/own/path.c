@@ -24,7 +24,7 @@ static const double joint_Y[N] = { 1, -1, 1 };
 
 static const struct {
     const char *key, *name;
-    attsvm_model model;
+    attsvm_model_kind model;
     double ratio, head_radius;
 } paths[PATHS] = {
     { "p", "p", ATTSVM_MODEL_P, 0, 0 },

@@ -64,7 +64,7 @@ void experiments_sample_free(experiments_sample *u)
     *u = (experiments_sample){ 0 };
 }
 
-attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model kind,
+attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model_kind kind,
                                        const char *step, bool published, const char *record,
                                        int64_t iters, attsvm_train **out, attsvm_error *err)
 {

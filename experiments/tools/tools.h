@@ -132,7 +132,7 @@ void experiments_sample_free(experiments_sample *u);
 
 /* A run from Uniform(1/sqrt(d)), not yet started; `published`: with the eps rule, on K and Q with
    the ridge, too. */
-attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model kind,
+attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model_kind kind,
                                        const char *step, bool published, const char *record,
                                        int64_t iters, attsvm_train **out, attsvm_error *err);
 /*

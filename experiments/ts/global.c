@@ -49,7 +49,7 @@ static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_erro
         status = attsvm_train_run_batch(train, count, 1, err);
     for (int64_t i = 0; i < count && status == ATTSVM_OK; i++) {
         attsvm_verdict verdict;
-        status = attsvm_verdict_of(&verdict, train[i], NULL, NULL, err);
+        status = attsvm_verdict_compute(&verdict, train[i], NULL, NULL, err);
         j->kind[point * runs + first + i] = verdict.kind;
     }
     for (int64_t i = 0; i < count; i++) {

@@ -10,7 +10,7 @@ enum { LONG = 6000, VARIANTS = 4, LONG_W = VARIANTS };
 /* What is trained.  `published`: eps rule 2.2e-16, on K and Q with the ridge. */
 static const struct {
     const char *name;
-    attsvm_model kind;
+    attsvm_model_kind kind;
     bool published;
 } variants[VARIANTS] = { { "W", ATTSVM_MODEL_W, false },
                          { "KQ", ATTSVM_MODEL_KQ, false },
@@ -65,7 +65,7 @@ static attsvm_status judge(const experiments_sample *s, const attsvm_train *run,
     settings.problem = ATTSVM_PROBLEM_W;
     settings.norm = ATTSVM_NORM_FRO;
     settings.threads = 1;
-    TRY(attsvm_verdict_of(&verdict, run, &settings, NULL, err));
+    TRY(attsvm_verdict_compute(&verdict, run, &settings, NULL, err));
     TRY(experiments_sample_solve(s, "fro", run->m->selected, fro, NULL, err));
     TRY(experiments_sample_solve(s, "nuc", run->m->selected, nuc, NULL, err));
     const double *W = model_matrix(run->m, run->theta);

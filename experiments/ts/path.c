@@ -19,7 +19,7 @@ static const double start_K[DD] = { 0.15409961342811584, -0.21787893772125244, -
 static const double zero[DD] = { 0 };
 
 static attsvm_status train(const experiments_setup *setup, const attsvm_data *data,
-                           attsvm_model kind, attsvm_train **out, attsvm_error *err)
+                           attsvm_model_kind kind, attsvm_train **out, attsvm_error *err)
 {
     attsvm_train_settings s;
     experiments_train_settings(setup, &s);

@@ -279,6 +279,16 @@ ATTSVM_API attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_name
                                             int64_t count, const attsvm_read_settings *settings,
                                             attsvm_error *err);
 
+/*
+ * The sequences indices[0..count) of a data set, in that order; one may be named twice.  Tokens are
+ * borrowed from `data`, which must outlive the subset; labels, queries and selections are copied.
+ * Every call takes a subset where it takes a data set; only the array X is not shown by
+ * attsvm_data_array.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_data_subset(attsvm_data **out, const attsvm_data *data,
+                                            const int64_t *indices, int64_t count,
+                                            attsvm_error *err);
+
 /* Reads and checks a data set from any file that attsvm_archive_open reads. */
 ATTSVM_API attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
                                           const attsvm_read_settings *settings, attsvm_error *err);
@@ -470,8 +480,22 @@ typedef struct attsvm_row {
     int64_t sequence, query, token;
 } attsvm_row;
 
+/* Proofs of infeasibility (theory 4.1). */
+typedef enum attsvm_proof {
+    ATTSVM_PROOF_NONE = 0,
+    ATTSVM_PROOF_EXACT,  /* the rows contradict each other: no theta satisfies them            */
+    ATTSVM_PROOF_BEYOND, /* every theta that satisfies them has a norm of at least 1e18 m,
+                            m the longest length that a single row asks for                   */
+} attsvm_proof;
+
+/* "none", "exact", "beyond"; NULL for other numbers. */
+ATTSVM_API const char *attsvm_proof_name(attsvm_proof proof);
+
 /*
  * A solution with its proof: all that a checker needs besides the data.  Arrays are borrowed.
+ *
+ * theta, lambda and mu may carry low parts: each value is the sum of its parts, and the first part
+ * is that sum rounded to double.  A low part is NULL (all zeros) or as long as its first part.
  *
  * `lambda` and `mu` are in norm form (theory 4.1): at the optimum the dual norm of
  * sum lambda A + sum mu A is 1; for an infeasible problem b'lambda + e'mu = 1 and theta is NaN.
@@ -482,13 +506,13 @@ typedef struct attsvm_claim {
     attsvm_selection selection;
     attsvm_outcome outcome;
     int64_t theta_count; /* d, or d*d for W          */
-    const double *theta;
+    const double *theta, *theta_lo, *theta_lo2;
     int64_t active_count; /* rows with lambda > 0     */
     const attsvm_row *active;
-    const double *lambda;
+    const double *lambda, *lambda_lo;
     int64_t equal_count; /* equality rows, with mu   */
     const attsvm_row *equal;
-    const double *mu;
+    const double *mu, *mu_lo;
     const struct attsvm_claim *head; /* of JOINT: the v-SVM, whose tight rows decide b */
 } attsvm_claim;
 
@@ -508,6 +532,9 @@ typedef struct attsvm_svm_info {
     double violation;      /* largest violation of any row, exact evaluation; soft: largest xi */
     double objective;      /* |theta|, or 1/2 |theta|^2 + C sum xi                           */
     double residual;       /* infeasible: eps of theory 4.1                                  */
+    double bound;          /* infeasible: no solution is shorter than this (B of theory 4.1);
+                              +infinity where the proof is exact                             */
+    attsvm_proof proof;    /* infeasible: which proof                                        */
     int64_t tight, active, merged, rank;
     int64_t rounds;      /* of constraint generation                                          */
     int64_t iterations;  /* changes of the active set                                         */
@@ -568,6 +595,12 @@ ATTSVM_API void attsvm_solution_free(attsvm_solution *solution);
 
 /* ----------------------------------------------------------------------- check */
 
+/* Tolerances are the checker's own: the one that a claim was solved to does not count. */
+typedef struct attsvm_check_settings {
+    double tol;      /* relative gap; 0: 1e-12 for l2 and fro, else 1e-9  */
+    int64_t threads; /* 0: all cores                                      */
+} attsvm_check_settings;
+
 /* What a check of a claim found, recomputed in double-double from the data and the claim alone. */
 typedef struct attsvm_report {
     bool valid;             /* what the claim says is proved                        */
@@ -583,14 +616,15 @@ typedef struct attsvm_report {
     char reason[256]; /* why it is not valid; otherwise what was proved             */
 } attsvm_report;
 
-/* A claim that is wrong is a successful call: report->valid says so. */
+/* A claim that is wrong is a successful call: report->valid says so.  settings NULL: defaults. */
 ATTSVM_API attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *data,
-                                      const attsvm_claim *claim, attsvm_error *err);
+                                      const attsvm_claim *claim,
+                                      const attsvm_check_settings *settings, attsvm_error *err);
 
-/* -------------------------------------------------------------------- training */
+/* ------------------------------------------------------------- models, settings */
 
 /* One attention layer (theory, section 2); the names with V train the head as well. */
-typedef enum attsvm_model {
+typedef enum attsvm_model_kind {
     ATTSVM_MODEL_P = 1, /* logits X W'p, W fixed, p trained          */
     ATTSVM_MODEL_PW,    /* logits X W'p, p fixed, W (d,d) trained    */
     ATTSVM_MODEL_W,     /* logits X W z, W (d,d) trained             */
@@ -599,7 +633,7 @@ typedef enum attsvm_model {
     ATTSVM_MODEL_VPW, /* v, p and W trained */
     ATTSVM_MODEL_VW,
     ATTSVM_MODEL_VKQ,
-} attsvm_model;
+} attsvm_model_kind;
 
 /* A loss l(u), strictly decreasing: returns l(u) and puts l'(u) into *slope. */
 typedef struct attsvm_loss_callback {
@@ -624,6 +658,7 @@ typedef struct attsvm_train_settings {
     const char *step, *loss, *head, *query, *init, *record, *eps, *lstar;
     const char *checkpoint; /* file of the running state; empty: none                      */
     double lr;              /* step size                                                   */
+    double decay;           /* step t has the size lr/(t+1)^decay                          */
     double disturb;         /* relative disturbance of the start values; 0: none           */
     double ridge;           /* adds ridge |theta|^2 of the attention parameters            */
     double max_step;        /* polyak: longest step                                        */
@@ -638,7 +673,7 @@ typedef struct attsvm_train_settings {
     int64_t disturb_seed;   /* of `disturb`                                                */
     int64_t threads;        /* 0: all cores                                                */
     int64_t observe;        /* steps between two calls of the observer; 0: by the clock    */
-    int32_t model;          /* attsvm_model                                                */
+    int32_t model;          /* attsvm_model_kind                                                */
     bool resume;            /* go on from `checkpoint` where it exists                     */
     char reserved[3];
 } attsvm_train_settings;
@@ -648,6 +683,102 @@ ATTSVM_API void attsvm_train_settings_init(attsvm_train_settings *settings);
 ATTSVM_API attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings,
                                                    const char *name, const char *value,
                                                    attsvm_error *err);
+
+/* ----------------------------------------------------------------------- model */
+
+/*
+ * A model at parameters that the caller gives: loss, exact gradient (theory 2.1), logits, softmax.
+ * Of the settings model, loss, head, query, rank and threads count.  `loss` and `head` may be NULL;
+ * otherwise they replace those that the settings name.  `data` is borrowed.  One thread at a time
+ * may use a model.
+ *
+ * Parameters are one vector theta (size) with the trained arrays one after another: p, W, K, Q, v,
+ * as attsvm_model_parameter lists them.
+ */
+typedef struct attsvm_model attsvm_model;
+
+enum { ATTSVM_MAX_PARAMETERS = 4 };
+
+ATTSVM_API attsvm_status attsvm_model_create(attsvm_model **out, const attsvm_data *data,
+                                             const attsvm_train_settings *settings,
+                                             const attsvm_loss_callback *loss,
+                                             const attsvm_head_callback *head, attsvm_error *err);
+ATTSVM_API void attsvm_model_free(attsvm_model *model);
+
+typedef struct attsvm_model_info {
+    int32_t model;      /* attsvm_model_kind                                      */
+    int32_t parameters; /* trained arrays                                         */
+    int64_t n, d, rank; /* sequences, dimension, columns of K and Q               */
+    int64_t terms;      /* loss terms: sequences times queries                    */
+    int64_t cells;      /* entries of logits and softmax: tokens of all terms     */
+    int64_t size;       /* entries of theta                                       */
+    int64_t map_size;   /* entries of attsvm_model_map: d, or d*d                 */
+} attsvm_model_info;
+ATTSVM_API attsvm_model_info attsvm_model_describe(const attsvm_model *model);
+
+/* Trained array k, 0 <= k < parameters; its name is NULL beyond them. */
+typedef struct attsvm_parameter {
+    const char *name;
+    int64_t rows, columns; /* columns: 1 of p and v */
+    int64_t offset, count; /* in theta              */
+} attsvm_parameter;
+ATTSVM_API attsvm_parameter attsvm_model_parameter(const attsvm_model *model, int64_t k);
+
+/* A number that was not computed is NAN. */
+typedef struct attsvm_evaluation {
+    double loss;             /* L                                                              */
+    double loss_limit;       /* L*(alpha) of the tokens selected now                           */
+    double loss_excess;      /* L - L*(alpha), without cancellation; NAN: several tokens stay  */
+    double log_excess;       /* its natural logarithm, where the excess is positive            */
+    double norm;             /* |p|, |W|_F, |KQ'|_F; |W'p| where both are trained              */
+    double grad_log_scale;   /* ln |grad| of the attention parameters (K, Q: of W = KQ')       */
+    double softmax_min;      /* attention of the selected token, smallest over terms           */
+    double softmax_mean;     /* and mean                                                       */
+    double entropy;          /* of attention, mean                                             */
+    double effective_tokens; /* exp(entropy), mean                                             */
+    double accuracy;         /* share of terms with Y f > 0                                    */
+    double margin;           /* smallest logit distance of the selected token to another       */
+    double log_scale[ATTSVM_MAX_PARAMETERS]; /* of the gradient in each trained array           */
+} attsvm_evaluation;
+
+/*
+ * At theta (size).  gradient (size, may be NULL): that in trained array k is
+ * exp(log_scale[k]) gradient[offset..]; where it is exactly zero log_scale is -INFINITY.
+ */
+ATTSVM_API attsvm_status attsvm_model_evaluate(attsvm_model *model, const double *theta,
+                                               attsvm_evaluation *out, double *gradient,
+                                               attsvm_error *err);
+/* Softmax and logits (cells): term after term, a row for each; hidden tokens have 0, -INFINITY. */
+ATTSVM_API attsvm_status attsvm_model_softmax(attsvm_model *model, const double *theta,
+                                              double *softmax, attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_model_logits(attsvm_model *model, const double *theta,
+                                             double *logits, attsvm_error *err);
+/* The token of most attention of each term into alpha (terms), copies of a token together. */
+ATTSVM_API attsvm_status attsvm_model_select(attsvm_model *model, const double *theta,
+                                             int64_t *alpha, attsvm_error *err);
+/*
+ * What the logits are made with, and what SVM solutions are compared with: p, or W'p where W is
+ * trained with a prompt (d); W, or K Q' (d,d).  Into map (map_size).
+ */
+ATTSVM_API attsvm_status attsvm_model_map(attsvm_model *model, const double *theta, double *map,
+                                          attsvm_error *err);
+
+/* Parameters against an SVM solution.  A number that was not computed is NAN. */
+typedef struct attsvm_comparison {
+    double correlation; /* <theta, theta_svm> / (|theta| |theta_svm|), Frobenius        */
+    double angle;       /* between them, degrees                                        */
+    double norm;        /* |theta| in the norm of the solution                          */
+    double margin;      /* smallest <A, theta> over rows with b = 1; problems P, JOINT, W */
+    double efficiency;  /* margin / norm * |theta_svm|, 1 at the optimum; likewise       */
+} attsvm_comparison;
+
+/* `theta` (count: d, or d*d) is what attsvm_model_map gives, or any vector of that size. */
+ATTSVM_API attsvm_status attsvm_solution_compare(attsvm_comparison *out,
+                                                 const attsvm_solution *solution,
+                                                 const attsvm_data *data, const double *theta,
+                                                 int64_t count, attsvm_error *err);
+
+/* -------------------------------------------------------------------- training */
 
 typedef enum attsvm_train_outcome {
     ATTSVM_TRAIN_NOT_RUN = 0,
@@ -792,17 +923,18 @@ typedef struct attsvm_optimality {
  * infeasible problem has neither support nor a locally optimal selection.  Soft margins and rank
  * limits are refused: they have a solution also where nothing separates the selection.
  */
-ATTSVM_API attsvm_status attsvm_optimality_of(attsvm_optimality *out, const attsvm_scores *scores,
-                                              const attsvm_solution *solution,
-                                              attsvm_support *support, int64_t capacity,
-                                              attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_optimality_compute(attsvm_optimality *out,
+                                                   const attsvm_scores *scores,
+                                                   const attsvm_solution *solution,
+                                                   attsvm_support *support, int64_t capacity,
+                                                   attsvm_error *err);
 
 typedef struct attsvm_enumerate_settings {
-    int64_t most;     /* selections, whole or begun, that one round may look at; beyond: a search */
-    int64_t searches; /* a search starts from the ends of so many runs of descent              */
-    int64_t steps;    /* of each of these runs                                                 */
-    int64_t seed;     /* of their start values                                                 */
-    int64_t threads;  /* 0: all cores; the result does not depend on it                        */
+    int64_t max_selections; /* partial selections a round; above it a search replaces the list */
+    int64_t descent_runs;   /* runs of descent that the search starts from                     */
+    int64_t steps;          /* of each of these runs                                           */
+    int64_t seed;           /* of their start values                                           */
+    int64_t threads;        /* 0: all cores; the result does not depend on it                  */
 } attsvm_enumerate_settings;
 
 ATTSVM_API void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settings);
@@ -812,7 +944,7 @@ ATTSVM_API void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settin
  * named.  `scores` and `svm` (problem P or W) are of the same terms, and `scores` is borrowed.
  *
  * Selections grow sequence by sequence, and a beginning that nothing separates is not continued:
- * where this ends within `most` selections a round the list is exhaustive.  Otherwise it is what a
+ * where this ends within `max_selections` a round the list is exhaustive.  Otherwise it is what a
  * search finds: the optimal tokens, the ends of descent from random starts, and again and again all
  * selections that differ from one found in one token.
  */
@@ -832,26 +964,24 @@ typedef struct attsvm_enumeration_info {
     int64_t stalled; /* selections whose SVM ended without a proof; more than 0: not exhaustive */
     double product;  /* of the numbers of tokens: all selections                            */
     bool exhaustive; /* the list is complete                                                 */
-    bool searched;   /* there were more than `most` selections: the list is what a search found */
+    bool searched;   /* there were more than max_selections: the list is what a search found */
     char reserved[6];
 } attsvm_enumeration_info;
 
 /* A locally optimal selection; alpha (terms) is borrowed.  Those of all selections follow each
    other in memory. */
-typedef struct attsvm_local {
+typedef struct attsvm_local_optimum {
     const int64_t *alpha;
     double norm, margin; /* of its SVM                                     */
     double advantage;    /* smallest over its support tokens               */
     bool global;
     char reserved[7];
-} attsvm_local;
+} attsvm_local_optimum;
 
 ATTSVM_API attsvm_enumeration_info
 attsvm_enumeration_describe(const attsvm_enumeration *enumeration);
-ATTSVM_API attsvm_local attsvm_enumeration_get(const attsvm_enumeration *enumeration, int64_t k);
-/* Number of the selection, or -1; copies of a token count as the token. */
-ATTSVM_API int64_t attsvm_enumeration_find(const attsvm_enumeration *enumeration,
-                                           const int64_t *alpha);
+ATTSVM_API attsvm_local_optimum attsvm_enumeration_get(const attsvm_enumeration *enumeration,
+                                                       int64_t k);
 
 /*
  * The SVM that training leads to (theory 3): problem, norm, q, query and head into `out`, the rest
@@ -879,8 +1009,8 @@ typedef struct attsvm_conditions {
 } attsvm_conditions;
 
 /* Of a run that is over: its terms, its head as trained, the norm that it leads to. */
-ATTSVM_API attsvm_status attsvm_conditions_of_run(attsvm_conditions *out, const attsvm_train *run,
-                                                  attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_train *run,
+                                                   attsvm_error *err);
 
 /*
  * Words that exact descent never separates (theory 6.3): tokens are unit vectors, and two words
@@ -939,9 +1069,9 @@ typedef struct attsvm_joint {
  * searched too.  `solution` (may be NULL) gets the joint problem's, whose claim.head is the v-SVM;
  * NULL where the v-SVM has none.
  */
-ATTSVM_API attsvm_status attsvm_joint_of(attsvm_joint *out, const attsvm_train *run,
-                                         const attsvm_joint_settings *settings,
-                                         attsvm_solution **solution, attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
+                                              const attsvm_joint_settings *settings,
+                                              attsvm_solution **solution, attsvm_error *err);
 
 /* What a trained model is, in this order. */
 typedef enum attsvm_verdict_kind {
@@ -981,26 +1111,17 @@ ATTSVM_API double attsvm_correlation(const double *a, const double *b, int64_t c
  * solution, the caller's to free.  For pW and vpW theta is W'p, and the SVM is that of the tokens
  * themselves, whatever key map the data set has.
  */
-ATTSVM_API attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_train *run,
-                                           const attsvm_svm_settings *svm,
-                                           attsvm_solution **solution, attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *run,
+                                                const attsvm_svm_settings *svm,
+                                                attsvm_solution **solution, attsvm_error *err);
 
-/*
- * Verdicts on `count` runs, which are run first where they have not been, over `threads` threads
- * (0: all cores) as attsvm_train_run_batch does; the results do not depend on the number of
- * threads. `solutions` (count) may be NULL.  Reports the first failure in the order of runs.
- */
-ATTSVM_API attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t count,
-                                              const attsvm_svm_settings *svm, int64_t threads,
-                                              attsvm_verdict *out, attsvm_solution **solutions,
-                                              attsvm_error *err);
 /* -------------------------------------------------------------- several tokens */
 
 /*
  * A trained W whose attention keeps several tokens, as under a nonlinear head (theory 6.9), against
  * W_fin + R W_svm.  A number that was not computed is NAN.
  */
-typedef struct attsvm_kept {
+typedef struct attsvm_multi_token {
     attsvm_outcome svm, finite; /* of the problems MULTI and FINITE of the kept sets             */
     attsvm_outcome single;      /* of the problem W of the tokens of most attention              */
     int32_t reserved;
@@ -1012,17 +1133,18 @@ typedef struct attsvm_kept {
     double correlation;        /* of W with W_fin + R W_svm; predictivity is 1 minus it          */
     double correlation_svm;    /* with W_svm alone                                               */
     double correlation_single; /* with the one-token SVM                                         */
-} attsvm_kept;
+} attsvm_multi_token;
 
 /*
  * W is (d,d).  Of `settings` (may be NULL) the query, the threshold above which attention keeps a
  * token, the norm and the tolerances count.  W_fin, W_svm (d,d) and sets (cells) may be NULL.  May
  * be called from several threads at once; settings->threads = 1 is then the best choice.
  */
-ATTSVM_API attsvm_status attsvm_kept_predict(attsvm_kept *out, const attsvm_data *data,
-                                             const double *W, const attsvm_svm_settings *settings,
-                                             double *W_fin, double *W_svm, uint8_t *sets,
-                                             attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_multi_token_compare(attsvm_multi_token *out,
+                                                    const attsvm_data *data, const double *W,
+                                                    const attsvm_svm_settings *settings,
+                                                    double *W_fin, double *W_svm, uint8_t *sets,
+                                                    attsvm_error *err);
 
 /* ----------------------------------------------------------------------- paths */
 
@@ -1070,12 +1192,12 @@ typedef struct attsvm_path_info {
     attsvm_outcome svm; /* of the problem that `correlation` compares with             */
     attsvm_joint_case joint;
     double svm_norm, svm_gap;
-    double least_ratio;  /* joint: from this ratio on the relaxed problem is the limit  */
-    double correlation;  /* at the last point; of the others see the array              */
-    int64_t solves;      /* local minimisations                                         */
-    int64_t evaluations; /* of loss and gradient                                        */
-    int64_t kept;        /* tokens that keep attention at the last point, over all terms */
-    int64_t idle;        /* nonlinear heads: other tokens, which the loss does not feel at all */
+    double least_ratio;         /* joint: from this ratio on the relaxed problem is the limit  */
+    double correlation;         /* at the last point; of the others see the array              */
+    int64_t solves;             /* local minimisations                                         */
+    int64_t evaluations;        /* of loss and gradient                                        */
+    int64_t kept;               /* tokens that keep attention at the last point, over all terms */
+    int64_t zero_weight_tokens; /* nonlinear heads: tokens whose attention has zero gradient   */
     double seconds;
 } attsvm_path_info;
 

@@ -122,6 +122,10 @@ typedef attsvm_settings_table settings_table;
 /* Parses `value` into the field and checks its range. */
 attsvm_status base_settings_set(const field *f, void *settings, const char *value,
                                 attsvm_error *err);
+/* Copies all texts of the settings into one block, the caller's to free, and lets the settings
+   point there; NULL becomes "". */
+attsvm_status base_settings_own_texts(const settings_table *table, void *settings, char **block,
+                                      attsvm_error *err);
 /* The field's value (or, with settings == NULL, its default) as text. */
 void base_settings_print(const field *f, const void *settings, char *out, size_t size);
 /* -------------------------------------------------------------- random numbers */

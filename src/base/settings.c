@@ -271,3 +271,29 @@ void attsvm_settings_get(const attsvm_settings_table *table, const void *setting
     else if (size > 0)
         out[0] = '\0';
 }
+
+attsvm_status base_settings_own_texts(const settings_table *table, void *settings, char **block,
+                                      attsvm_error *err)
+{
+    size_t size = 1;
+    for (size_t k = 0; k < table->count; k++) {
+        const char *text = NULL;
+        if (table->fields[k].kind == FIELD_TEXT)
+            memcpy(&text, slot(settings, &table->fields[k]), sizeof text);
+        size += text ? strlen(text) + 1 : 0;
+    }
+    TRY(base_allocate(block, size, 1, "settings", err));
+    char *at = *block + 1; /* the first byte is the empty text of all that are NULL */
+    for (size_t k = 0; k < table->count; k++) {
+        if (table->fields[k].kind != FIELD_TEXT)
+            continue;
+        const char *text, *own = *block;
+        memcpy(&text, slot(settings, &table->fields[k]), sizeof text);
+        if (text) {
+            own = strcpy(at, text);
+            at += strlen(text) + 1;
+        }
+        memcpy(slot(settings, &table->fields[k]), &own, sizeof own);
+    }
+    return ATTSVM_OK;
+}

@@ -14,6 +14,7 @@
 typedef struct run {
     check_problem problem;
     const attsvm_claim *claim;
+    const attsvm_check_settings *settings;
     attsvm_report *report;
     attsvm_status status;
     attsvm_error *err;
@@ -33,11 +34,11 @@ static bool is_euclidean(int32_t norm)
     return norm == ATTSVM_NORM_L2 || norm == ATTSVM_NORM_FRO;
 }
 
-static double tolerance(const attsvm_svm_settings *s)
+static double tolerance(const run *r)
 {
-    if (s->tol > 0)
-        return s->tol;
-    return is_euclidean(s->norm) ? 1e-12 : 1e-9;
+    if (r->settings->tol > 0)
+        return r->settings->tol;
+    return is_euclidean(r->claim->settings.norm) ? 1e-12 : 1e-9;
 }
 
 /* ------------------------------------------------------------------------- both sides */
@@ -122,7 +123,7 @@ static bool combine(run *r, check_dual *dual, check_size *G)
 static bool gap_is_small(run *r, double gap, const char *of)
 {
     attsvm_report *report = r->report;
-    double tol = tolerance(&r->claim->settings), largest;
+    double tol = tolerance(r), largest;
     if (gap <= tol) {
         snprintf(report->reason, sizeof report->reason,
                  "every row holds and the gap of the %s is at most %.1e", of, tol);
@@ -317,7 +318,8 @@ static bool prove_infeasible(run *r)
 /* ------------------------------------------------------------------------------- joint */
 
 static attsvm_status check_claim(attsvm_report *report, const attsvm_data *data,
-                                 const attsvm_claim *claim, uint8_t *tight, attsvm_error *err);
+                                 const attsvm_claim *claim, const attsvm_check_settings *settings,
+                                 uint8_t *tight, attsvm_error *err);
 
 /* The v-SVM that decides the right-hand sides must itself be proved, for the same selection. */
 static bool prove_head(run *r, bool *settled)
@@ -339,7 +341,7 @@ static bool prove_head(run *r, bool *settled)
     if (!worked(r, base_allocate(&r->tight, (size_t)data->n, 1, "tight sequences", r->err)))
         return false;
     attsvm_report report;
-    if (!worked(r, check_claim(&report, data, head, r->tight, r->err)))
+    if (!worked(r, check_claim(&report, data, head, r->settings, r->tight, r->err)))
         return false;
     if (!report.valid)
         return check_reject(r->report, "v-SVM: %.230s", report.reason);
@@ -375,7 +377,8 @@ static bool prove(run *r)
 
 /* `tight` (n, may be NULL) gets 1 at sequences with a tight row. */
 static attsvm_status check_claim(attsvm_report *report, const attsvm_data *data,
-                                 const attsvm_claim *claim, uint8_t *tight, attsvm_error *err)
+                                 const attsvm_claim *claim, const attsvm_check_settings *settings,
+                                 uint8_t *tight, attsvm_error *err)
 {
     *report = (attsvm_report){ .outcome = claim->outcome,
                                .norm = NAN,
@@ -387,8 +390,11 @@ static attsvm_status check_claim(attsvm_report *report, const attsvm_data *data,
                                .tight = -1,
                                .active = -1,
                                .merged = -1 };
-    run r = { .claim = claim, .report = report, .err = err, .tight_here = tight };
+    run r = {
+        .claim = claim, .settings = settings, .report = report, .err = err, .tight_here = tight
+    };
     if (check_problem_open(&r.problem, data, claim, report, &r.status, err)) {
+        r.problem.threads = base_threads(settings->threads);
         r.rows = r.problem.matrix ? data->d : 1;
         r.columns = data->d;
         report->valid = prove(&r);
@@ -399,7 +405,13 @@ static attsvm_status check_claim(attsvm_report *report, const attsvm_data *data,
 }
 
 attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *data,
-                           const attsvm_claim *claim, attsvm_error *err)
+                           const attsvm_claim *claim, const attsvm_check_settings *settings,
+                           attsvm_error *err)
 {
-    return check_claim(report, data, claim, NULL, err);
+    static const attsvm_check_settings defaults = { 0 };
+    const attsvm_check_settings *s = settings ? settings : &defaults;
+    if (!(s->tol >= 0 && s->tol <= 1) || s->threads < 0)
+        return fail(err, ATTSVM_E_ARG, "tol = %g or threads = %" PRId64 " is not valid", s->tol,
+                    s->threads);
+    return check_claim(report, data, claim, s, NULL, err);
 }

@@ -31,6 +31,27 @@ bool data_is_known(const char *name)
     return false;
 }
 
+#define SETTINGS attsvm_read_settings
+static const field read_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(threads), FIELD_INT, 0, 4096, 0, "threads that check values; 0: all cores", 0, 0 },
+    { F(inflate_limit), FIELD_INT, 1, 1e15, 8589934592.0,
+      "most bytes that one compressed array may unpack to", 0, 0 },
+    { F(memory), FIELD_INT, 0, 1e18, 0,
+      "bytes of mapped tokens that may stay in memory; 0: half of what the machine has", 0, 0 },
+    { F(verify), FIELD_BOOL, 0, 1, 0, "check the stored checksums of mapped arrays too", 0, 0 },
+};
+#undef SETTINGS
+
+const settings_table attsvm_read_table = { "read", read_fields,
+                                           sizeof read_fields / sizeof *read_fields,
+                                           sizeof(attsvm_read_settings), NULL };
+
+void attsvm_read_settings_init(attsvm_read_settings *settings)
+{
+    attsvm_settings_init(&attsvm_read_table, settings);
+}
+
 static attsvm_status wrong_shape(const attsvm_array *array, const char *name, const char *expected,
                                  attsvm_error *err)
 {
@@ -329,6 +350,7 @@ static attsvm_status build(attsvm_data *data, const attsvm_read_settings *settin
         widen_integers(Z, own.Z);
     data->X = X->data;
     data->dtype = X->dtype;
+    data->rows = data->vocabulary ? data->vocabulary : data->tokens;
     if (own.index)
         TRY(data_check_tokens(attsvm_data_array(data, "tokens"), data->vocabulary, own.index, err));
     data->index = own.index;

@@ -15,13 +15,14 @@ bool data_is_known(const char *name);
 struct attsvm_data {
     int64_t n, d, tokens, T_min, T_max;
     int64_t vocabulary; /* rows of E, 0 unless a table                            */
+    int64_t rows;       /* of X below: vocabulary, or tokens; of a subset those of the whole */
     int64_t queries;    /* M of Z, 0 without Z                                    */
     int64_t labels;     /* entries of Y: 0, n, or n*M (sum of T_i: one per token) */
     int64_t positive;
     attsvm_storage storage;
     attsvm_dtype dtype;         /* of the tokens: F16, F32 or F64                         */
     const void *X;              /* tokens (tokens x d), or the table E (vocabulary x d)   */
-    const int32_t *index;       /* row of E for each token, NULL unless a table           */
+    const int32_t *index;       /* row of X for each token; NULL: they follow each other   */
     const int64_t *offsets;     /* n+1; NULL when all have T_max tokens                   */
     const int8_t *Y;            /* -1, +1; NULL without labels                            */
     attsvm_named_array *arrays; /* the known arrays as given                            */

@@ -32,7 +32,7 @@ attsvm_status data_next_words(const attsvm_data *data, int32_t **out, attsvm_err
     const attsvm_array *labels = attsvm_data_array(data, "labels");
     int32_t *next;
     *out = NULL;
-    if (!data->index)
+    if (!data->vocabulary)
         return fail(err, ATTSVM_E_DATA,
                     "next-token prediction needs a vocabulary: E (V,d) with tokens (N) and offsets "
                     "(n+1), instead of X");

@@ -107,7 +107,7 @@ void data_reader_order(const attsvm_data *data, data_order order)
 
 void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
 {
-    const int64_t rows = data->index ? data->vocabulary : data->tokens;
+    const int64_t rows = data->rows;
     double bytes = (double)data_row_bytes(data) * (double)rows;
     const int64_t allowed = memory > 0 ? memory : data_memory_limit();
     data->streams = mapped && !data->index && bytes > (double)allowed;

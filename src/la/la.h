@@ -33,7 +33,7 @@ typedef struct la_rows {
  */
 enum { LA_LANES = 8 };
 
-typedef struct la_lanes {
+typedef struct la_small {
     int64_t problems, count, T, d, stride;
     int64_t units; /* of the ReLU head; 0: scores are given */
     bool queries, own_maps;
@@ -45,18 +45,19 @@ typedef struct la_lanes {
     const double *Y;  /* count                                                     */
     double *score;    /* T x count: scores c; given: different within a problem, T > 1 */
     double *gate;     /* units x count: Y v where the unit is at work, else 0      */
-    double *odd;      /* count: not 0 once some, not all, scores of a ReLU problem were equal */
-    double *B;        /* d x count                                                 */
-    double *w;        /* T x count: weights (model.h, model_weights)               */
-    double *M;        /* count: largest exponent; INFINITY: no gradient            */
-    double *Z_sum;    /* count: sum of exp(-m)                                     */
-    double *output;   /* count: Y f                                                */
-    double *U;        /* d x count                                                 */
-    double *G;        /* d x stride; not own_maps                                  */
-    double *square;   /* LA_LANES: |gradient|^2, with own_maps                     */
-} la_lanes;
+    double
+        *needs_general; /* count: not 0 once some, not all, scores of a ReLU problem were equal */
+    double *B;          /* d x count                                                 */
+    double *w;          /* T x count: weights (model.h, model_weights)               */
+    double *M;          /* count: largest exponent; INFINITY: no gradient            */
+    double *Z_sum;      /* count: sum of exp(-m)                                     */
+    double *output;     /* count: Y f                                                */
+    double *U;          /* d x count                                                 */
+    double *G;          /* d x stride; not own_maps                                  */
+    double *square;     /* LA_LANES: |gradient|^2, with own_maps                     */
+} la_small;
 
-/* Of one softmax problem: as M, Z_sum and output of la_lanes. */
+/* Of one softmax problem: as M, Z_sum and output of la_small. */
 typedef struct la_weighed {
     double M, Z, output;
 } la_weighed;
@@ -101,13 +102,13 @@ typedef struct la_kernels {
                  double *B, int64_t ldb);
     int64_t (*cholesky)(int64_t n, double *A, int64_t lda);
     /* w, M, Z_sum and output at `map` */
-    void (*lanes_forward)(const la_lanes *lanes, const double *map);
+    void (*small_forward)(const la_small *small, const double *map);
     /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d, with own_maps d x d x 8),
        without queries (d); w is multiplied by rate */
-    void (*lanes_backward)(const la_lanes *lanes, const double *rate, double *gradient);
+    void (*small_backward)(const la_small *small, const double *rate, double *gradient);
     /* y += a x, lane by lane: x and y count x 8, a (8) */
-    void (*lanes_axpy)(int64_t count, const double *a, const double *x, double *y);
-    /* One problem of T tokens with logits a and scores Y score, as lanes_forward; false where T = 1
+    void (*small_axpy)(int64_t count, const double *a, const double *x, double *y);
+    /* One problem of T tokens with logits a and scores Y score, as small_forward; false where T = 1
        or another token has the score of the selected one */
     bool (*weigh)(int64_t T, const double *a, const double *score, double Y, double *w,
                   la_weighed *out);
@@ -161,6 +162,8 @@ static inline void la_axpy(double a, const double *x, double *y, int64_t count)
 void la_row(const la_rows *rows, int64_t t, double *x);
 
 /* Euclidean norm without overflow or underflow on the way. */
+/* Logits a (count) into their softmax, -INFINITY into 0; the plain form, not saturation-proof. */
+void la_softmax(double *a, int64_t count);
 double la_norm(const double *x, int64_t count);
 
 /* float16 <-> float32 bits, round to nearest even, as IEEE 754 says. */

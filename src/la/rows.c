@@ -37,3 +37,14 @@ double la_norm(const double *x, int64_t count)
     }
     return ldexp(sqrt(scaled), exponent);
 }
+
+void la_softmax(double *a, int64_t count)
+{
+    double largest = -INFINITY, sum = 0;
+    for (int64_t t = 0; t < count; t++)
+        largest = fmax(largest, a[t]);
+    for (int64_t t = 0; t < count; t++)
+        sum += a[t] = base_exp(a[t] - largest);
+    for (int64_t t = 0; t < count; t++)
+        a[t] /= sum;
+}

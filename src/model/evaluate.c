@@ -6,312 +6,21 @@
  * own exponent; where a term arrives whose exponent is far above, the sum so far is brought down.
  * Blocks are added up in order, so the number of threads does not matter.
  */
-#include "model/model.h"
+#include "model/small.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A sum may be so many e-folds above its exponent before it is rescaled. */
-static const double headroom = 200;
-
-typedef struct pass {
-    model *m;
-    const int64_t *sequences; /* increasing; NULL: all */
-    int64_t count;
-    double terms;    /* of all sequences of the pass */
-    const double *v; /* head                          */
-    bool gradient, value;
-} pass;
-
-/* Makes room in sum (count) for a summand of exponent `log`. */
-static void sum_rescale(double *sum, int64_t count, double *sum_log, double log)
-{
-    if (log > *sum_log + headroom) {
-        double factor = base_exp(*sum_log - log);
-        for (int64_t j = 0; j < count; j++)
-            sum[j] *= factor;
-        *sum_log = log;
-    }
-}
-
-/* The same; returns the factor of the summand. */
-static double sum_weight(double *sum, int64_t count, double *sum_log, double log)
-{
-    sum_rescale(sum, count, sum_log, log);
-    return log == -INFINITY ? 0 : base_exp(log - *sum_log);
-}
-
-/*
- * u - x_top in units of exp(-M), into k->delta, from differences of tokens so that nothing cancels;
- * x_top into k->x.  Returns M, the smallest m of another token.
- */
-static double pool(model_worker *k, const la_rows *tokens, int64_t top, double Z)
-{
-    const int64_t T = tokens->count, d = tokens->d;
-    double M = INFINITY;
-    for (int64_t t = 0; t < T; t++)
-        M = t != top && k->m[t] < M ? k->m[t] : M;
-    for (int64_t t = 0; t < T; t++)
-        k->scratch[t] = t == top ? -INFINITY : M - k->m[t];
-    la_exp(k->scratch, k->scratch, T);
-    la_row(tokens, top, k->x);
-    memset(k->delta, 0, (size_t)d * sizeof *k->delta);
-    for (int64_t t = 0; t < T; t++) {
-        la_row(tokens, t, k->u);
-        for (int64_t j = 0; j < d && t != top; j++)
-            k->delta[j] += k->scratch[t] / Z * (k->u[j] - k->x[j]);
-    }
-    return M;
-}
-
-/*
- * Nonlinear heads: e_t = Y grad h(u)'(x_t - x_top).  Where the gradient at x_top makes it 0, what
- * the gradient changes from x_top to u counts, exp(-level) k->small.  Returns h(u).
- */
-static double score_differences(const pass *c, model_worker *k, const la_rows *tokens, int64_t top,
-                                double Y, double *level)
-{
-    const model_head *head = &c->m->head;
-    const int64_t T = tokens->count, d = head->d;
-    double Z = 0;
-    for (int64_t t = 0; t < T; t++)
-        k->w[t] = -k->m[t];
-    la_exp(k->w, k->w, T);
-    for (int64_t t = 0; t < T; t++)
-        Z += k->w[t];
-    *level = pool(k, tokens, top, Z);
-    double value =
-        head->kind->near(head, c->v, k->x, k->delta, -*level, k->slope, k->turn, k->head);
-    for (int64_t t = 0; t < T; t++) {
-        double e = 0, change = 0;
-        la_row(tokens, t, k->u);
-        for (int64_t j = 0; j < d; j++) {
-            e += k->slope[j] * (k->u[j] - k->x[j]);
-            change += k->turn[j] * (k->u[j] - k->x[j]);
-        }
-        k->e[t] = e == 0 ? 0 : Y * (e + base_exp(-*level) * change);
-        k->small[t] = Y * change;
-    }
-    return value;
-}
-
-static bool is_zero(const double *x, int64_t d)
-{
-    for (int64_t j = 0; j < d; j++)
-        if (x[j] != 0)
-            return false;
-    return true;
-}
-
-/* The smallest m of a token that is not zero, 0 where top is not; INFINITY where all are zero. */
-static double first_of_use(model_worker *k, const la_rows *tokens, int64_t top)
-{
-    double M = INFINITY;
-    la_row(tokens, top, k->x);
-    if (!is_zero(k->x, tokens->d))
-        return 0;
-    for (int64_t t = 0; t < tokens->count; t++) {
-        la_row(tokens, t, k->x);
-        if (k->m[t] < M && !is_zero(k->x, tokens->d))
-            M = k->m[t];
-    }
-    return M;
-}
-
-/*
- * Adds |l'| Y df/dv to the block's sum; k->w is overwritten.  A selected token of zeros leaves u to
- * the others: u is pooled in units of exp(-M), and df/dv is as many times larger as u is.
- */
-static void add_head_gradient(const pass *c, model_worker *k, model_partial *part,
-                              const la_rows *tokens, int64_t top, double Z, double Y, double output)
-{
-    const model_head *head = &c->m->head;
-    const int64_t T = tokens->count;
-    const double M = first_of_use(k, tokens, top);
-    model_scaled slope = c->m->loss.slope(&c->m->loss, output);
-    if (M == INFINITY)
-        return;
-    for (int64_t t = 0; t < T; t++)
-        k->w[t] = M > 0 && k->m[t] < M ? -INFINITY : M - k->m[t];
-    la_exp(k->w, k->w, T);
-    for (int64_t t = 0; t < T; t++)
-        k->w[t] /= Z;
-    memset(k->u, 0, (size_t)head->d * sizeof *k->u);
-    la_rows_sum(tokens, k->w, k->u);
-    head->kind->by_v(head, k->u, k->head);
-    double factor = sum_weight(part->v, head->size, &part->v_log, slope.log - M);
-    la_axpy(-factor * slope.value * Y / c->terms, k->head, part->v, head->size);
-}
-
-/* h(u) - h(x_top) for a head that is not linear. */
-static model_scaled head_change(const pass *c, model_worker *k, const la_rows *tokens, int64_t top,
-                                double Z)
-{
-    const model_head *head = &c->m->head;
-    const double M = pool(k, tokens, top, Z);
-    if (M == INFINITY)
-        return model_scaled_of(0);
-    return (model_scaled){ head->kind->change(head, c->v, k->x, k->delta, -M, k->head), -M };
-}
-
-/* l(u0 + delta) - l(u0); where delta is far below u0's rounding, by the slope. */
-static model_scaled loss_change(const model_loss *loss, double u0, model_scaled delta)
-{
-    const double far = -300; /* exp(-300)^2 is still a double, and far below any rounding */
-    if (delta.value == 0)
-        return model_scaled_of(0);
-    model_scaled slope = loss->slope(loss, u0);
-    if (delta.log > far && slope.log == 0)
-        return model_scaled_of(loss->change(loss, u0, model_scaled_value(delta)));
-    return (model_scaled){ -slope.value * delta.value, slope.log + delta.log };
-}
-
-/* Attention of the selected token with its copies, entropy, gap to the next token. */
-static void describe_attention(model *m, const model_worker *k, int64_t term, int64_t T,
-                               int64_t top, double Z, const int32_t *same, const int32_t *same_key)
-{
-    double mass = 0, entropy = base_log(Z), gap = INFINITY;
-    bool beyond = false;
-    for (int64_t t = 0; t < T; t++) {
-        double share = base_exp(-k->m[t]) / Z;
-        entropy += share * k->m[t];
-        beyond |= !(k->m[t] < INFINITY);
-        if (t == top || (same && same[t] == same[top]))
-            mass += share;
-        if (t != top && !(same_key && same_key[t] == same_key[top]) && k->m[t] < gap)
-            gap = k->m[t];
-    }
-    m->selected[term] = top;
-    m->attention[term] = mass;
-    m->entropy[term] = entropy > 0 ? entropy : 0;
-    m->gap[term] = beyond ? NAN : gap;
-}
-
-/*
- * Loss terms.  Several tokens stay where a token of another score shares the key of the selected
- * one, or, with a nonlinear head, where attention is not on one token.
- */
-static void describe_loss(const pass *c, model_worker *k, const la_rows *tokens, int64_t term,
-                          int64_t top, double Y, double output, double score,
-                          const model_weights *weights, const int32_t *same_key)
-{
-    model *m = c->m;
-    const model_loss *loss = &m->loss;
-    const double unsaturated = 1e-3;
-    bool stay = false, linear = m->head.kind->linear;
-    for (int64_t t = 0; same_key && t < tokens->count; t++)
-        stay |= same_key[t] == same_key[top] && k->e[t] != 0;
-    stay |= loss->of_log && score == 0; /* no limit where the label is not selected */
-    if (!linear)
-        stay |= m->attention[term] < 1 - unsaturated;
-    model_scaled delta = { weights->pull, weights->I == INFINITY ? 0 : -weights->I };
-    if (!linear) {
-        delta = head_change(c, k, tokens, top, weights->Z);
-        delta.value *= Y;
-        score = Y * m->head.kind->gradient(&m->head, c->v, k->x, k->slope, k->head);
-    }
-    double u = loss->of_log ? base_log(score) : score;
-    m->output[term] = output;
-    m->loss_limit[term] = loss->value(loss, u);
-    m->loss_excess[term] = stay ? model_scaled_of(NAN) : loss_change(loss, u, delta);
-    m->loss_best[term] = NAN;
-    if (m->scores) {
-        double best = score;
-        for (int64_t t = 0; t < tokens->count; t++)
-            best = fmax(best, score + k->e[t]);
-        m->loss_best[term] = loss->value(loss, loss->of_log ? base_log(best) : best);
-    }
-}
-
-/* The usual case of a fixed linear head by the kernel; false where it does not apply. */
-static bool quick_term(const pass *c, model_worker *k, const double *score, int64_t T, double Y,
-                       double *rate, double *exponent)
-{
-    la_weighed out;
-    if (!la_active()->weigh(T, k->a, score, Y, k->w, &out))
-        return false;
-    model_scaled slope = c->m->loss.slope(&c->m->loss, out.output);
-    *rate = slope.value / (out.Z * c->terms);
-    *exponent = slope.value == 0 ? -INFINITY : slope.log - out.M;
-    return true;
-}
-
-/*
- * u of a linear head from the score of the selected token and the pull of the others.  Of the
- * label's attention in next-token prediction the logarithm, exact near 1 and near 0.
- */
-static double linear_output(const model *m, double score, const model_weights *weights)
-{
-    double pull = weights->pull == 0 ? 0 : base_exp(-weights->I) * weights->pull;
-    if (!m->loss.of_log)
-        return score + pull;
-    return score > 0 ? base_log1p(pull) : base_log(weights->pull) - weights->I;
-}
-
-/*
- * One term: logits along b (d), then the weights of X' g into k->w, with rate and exponent such
- * that the term's share of the gradient is -rate exp(exponent) sum_t w_t k_t.
- */
-static void evaluate_term(const pass *c, model_worker *k, model_partial *part, int64_t i,
-                          int64_t query, const double *b, double *rate, double *exponent)
-{
-    model *m = c->m;
-    const int64_t first = data_first(m->data, i), term = data_terms_first(&m->query, i) + query;
-    const double Y = m->loss.of_log ? 1 : data_terms_label(&m->query, i, query);
-    la_rows keys = model_rows_of(m->data, &m->keys, i), tokens = data_sequence(m->data, i);
-    const int64_t T = keys.count = tokens.count = data_terms_visible(&m->query, i, query);
-    bool repeats = m->repeats && m->repeats[i];
-    const int32_t *same = repeats ? m->same + first : NULL;
-    const int32_t *same_key = repeats ? m->same_key + first : NULL;
-    const double *score = m->scores ? m->scores + first : k->score;
-
-    la_active()->rows_dot(&keys, b, k->ahead, k->a);
-    bool quick = m->scores && !m->loss.of_log && !c->value && !repeats;
-    if (quick && quick_term(c, k, score, T, Y, rate, exponent))
-        return;
-    int64_t top = model_select(T, k->a, same, k->scratch);
-    double highest = k->a[top], output = 0, level = 0;
-    for (int64_t t = 0; t < T; t++)
-        k->m[t] = highest - k->a[t];
-    if (m->head.kind->linear) {
-        if (!m->scores)
-            la_rows_dot(&tokens, c->v, k->score);
-        for (int64_t t = 0; t < T; t++)
-            k->e[t] = Y * (score[t] - score[top]);
-    } else {
-        output = Y * score_differences(c, k, &tokens, top, Y, &level);
-    }
-    model_weights weights = model_weigh(T, top, k->m, k->e, m->head.kind->linear ? NULL : k->small,
-                                        level, same_key, k->w, k->scratch);
-    if (m->head.kind->linear)
-        output = linear_output(m, Y * score[top], &weights);
-    if (c->gradient) {
-        model_scaled slope = m->loss.slope(&m->loss, output);
-        *rate = slope.value / (weights.Z * c->terms);
-        *exponent = weights.M == INFINITY || slope.value == 0 ? -INFINITY : slope.log - weights.M;
-    }
-    if (c->value) {
-        describe_attention(m, k, term, T, top, weights.Z, same, same_key);
-        describe_loss(c, k, &tokens, term, top, Y, output,
-                      m->head.kind->linear ? Y * score[top] : 0, &weights, same_key);
-    }
-    if (c->gradient && m->trains_v) {
-        /* the weights of the attention gradient are kept while u is pooled */
-        memcpy(k->scratch, k->w, (size_t)T * sizeof *k->w);
-        add_head_gradient(c, k, part, &tokens, top, weights.Z, Y, output);
-        memcpy(k->w, k->scratch, (size_t)T * sizeof *k->w);
-    }
-}
-
 /* Prompt models: the logit direction is the same for all, and X_i' g_i is added up at once. */
-static void prompt_sequence(const pass *c, model_worker *k, model_partial *part, int64_t i)
+static void prompt_sequence(const model_pass *c, model_worker *k, model_partial *part, int64_t i)
 {
     double rate = 0, exponent = -INFINITY;
-    evaluate_term(c, k, part, i, 0, c->m->logit_map, &rate, &exponent);
+    model_term(c, k, part, i, 0, c->m->logit_map, &rate, &exponent);
     if (!c->gradient || exponent == -INFINITY)
         return;
-    la_rows keys = model_rows_of(c->m->data, &c->m->keys, i);
-    double factor = -rate * sum_weight(part->attention, c->m->d, &part->attention_log, exponent);
+    la_rows keys = model_keys(c->m, i);
+    double factor =
+        -rate * model_sum_weight(part->attention, c->m->d, &part->attention_log, exponent);
     for (int64_t t = 0; t < keys.count; t++)
         k->w[t] *= factor;
     la_active()->rows_sum(&keys, k->w, k->ahead, part->attention);
@@ -326,13 +35,13 @@ static void close_chunk(const model *m, model_worker *k, model_partial *part, in
     const int64_t d = m->d;
     double largest = -INFINITY;
     for (int64_t r = 0; r < terms; r++) {
-        if (is_zero(k->Z + r * d, d) || is_zero(k->U + r * d, d))
+        if (model_is_zero(k->Z + r * d, d) || model_is_zero(k->U + r * d, d))
             k->exponent[r] = -INFINITY;
         largest = k->exponent[r] > largest ? k->exponent[r] : largest;
     }
     if (largest == -INFINITY)
         return;
-    sum_rescale(part->attention, d * d, &part->attention_log, largest);
+    model_sum_rescale(part->attention, d * d, &part->attention_log, largest);
     for (int64_t r = 0; r < terms; r++)
         k->exponent[r] -= part->attention_log;
     la_exp(k->exponent, k->exponent, terms);
@@ -344,22 +53,22 @@ static void close_chunk(const model *m, model_worker *k, model_partial *part, in
     la_gemm(true, false, d, d, terms, 1, k->U, d, k->Z, d, 1, part->attention, d);
 }
 
-static int64_t sequence_at(const pass *c, int64_t position)
+static int64_t sequence_at(const model_pass *c, int64_t position)
 {
     return c->sequences ? c->sequences[position] : position;
 }
 
 /* What is read after the sequence at `position` of lo..hi-1: it is prefetched meanwhile. */
-static const void *rows_ahead(const pass *c, int64_t position, int64_t hi)
+static const void *rows_ahead(const model_pass *c, int64_t position, int64_t hi)
 {
     const model *m = c->m;
     if (position + 1 >= hi || m->data->index)
         return NULL;
-    return model_rows_of(m->data, &m->keys, sequence_at(c, position + 1)).base;
+    return model_keys(m, sequence_at(c, position + 1)).base;
 }
 
 /* Terms of sequences lo..hi-1 of the pass, in chunks: Z, B = Z W', then term by term, U' Z. */
-static void query_sequences(const pass *c, model_worker *k, model_partial *part, int64_t lo,
+static void query_sequences(const model_pass *c, model_worker *k, model_partial *part, int64_t lo,
                             int64_t hi)
 {
     const model *m = c->m;
@@ -380,9 +89,9 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
         for (int64_t r = 0, s = from, q = from_query; r < terms; r++) {
             int64_t i = sequence_at(c, s);
             k->ahead = rows_ahead(c, s, hi);
-            evaluate_term(c, k, part, i, q, k->B + r * d, &k->rate[r], &k->exponent[r]);
+            model_term(c, k, part, i, q, k->B + r * d, &k->rate[r], &k->exponent[r]);
             if (c->gradient && k->exponent[r] != -INFINITY) {
-                la_rows keys = model_rows_of(m->data, &m->keys, i);
+                la_rows keys = model_keys(m, i);
                 keys.count = data_terms_visible(&m->query, i, q);
                 la_active()->rows_sum(&keys, k->w, k->ahead, k->U + r * d);
             }
@@ -397,7 +106,7 @@ static void query_sequences(const pass *c, model_worker *k, model_partial *part,
 }
 
 /* Sequences lo..hi-1 of the pass. */
-static void evaluate_stretch(const pass *c, model_worker *k, model_partial *part, int64_t lo,
+static void evaluate_stretch(const model_pass *c, model_worker *k, model_partial *part, int64_t lo,
                              int64_t hi)
 {
     const model *m = c->m;
@@ -411,7 +120,7 @@ static void evaluate_stretch(const pass *c, model_worker *k, model_partial *part
 }
 
 /* The first place in the batch of a sequence that is at least i. */
-static int64_t place_of(const pass *c, int64_t i)
+static int64_t place_of(const model_pass *c, int64_t i)
 {
     int64_t low = 0, high = c->count;
     while (low < high) {
@@ -424,7 +133,7 @@ static int64_t place_of(const pass *c, int64_t i)
     return low;
 }
 
-static void evaluate_all(const pass *c, model_worker *k, model_partial *part, int64_t lo,
+static void evaluate_all(const model_pass *c, model_worker *k, model_partial *part, int64_t lo,
                          int64_t hi)
 {
     data_reader reader = data_reader_open(c->m->data, lo, hi);
@@ -435,11 +144,11 @@ static void evaluate_all(const pass *c, model_worker *k, model_partial *part, in
 /* Block number b of the node; of a batch, what the block has of it. */
 static void evaluate_block(void *context, int64_t b, int worker)
 {
-    const pass *c = context;
+    const model_pass *c = context;
     model *m = c->m;
     model_worker *k = &m->worker[worker];
     model_partial *part = &m->slot[b];
-    int64_t lo = m->part_first[m->node + b], hi = m->part_first[m->node + b + 1];
+    int64_t lo = m->block_first[m->node + b], hi = m->block_first[m->node + b + 1];
     if (c->sequences) {
         lo = place_of(c, lo);
         hi = place_of(c, hi);
@@ -449,7 +158,7 @@ static void evaluate_block(void *context, int64_t b, int worker)
     if (lo == hi)
         return;
     if (c->gradient) {
-        memset(part->attention, 0, (size_t)m->part_size * sizeof(double));
+        memset(part->attention, 0, (size_t)m->map_size * sizeof(double));
         if (m->trains_v)
             memset(part->v, 0, (size_t)m->head.size * sizeof(double));
     }
@@ -464,15 +173,96 @@ static void evaluate_block(void *context, int64_t b, int worker)
         model_add_sums(m, sequence_at(c, s), &part->sums);
 }
 
-void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
-                     bool gradient, bool value)
+/*
+ * Blocks are summed by halves: the tree that ranks are cut from, so that the bytes depend neither
+ * on threads nor on ranks (where their number is a power of two).  Blocks are many, so that many
+ * ranks have work, and their sums may be large: those of a part of the tree that fits into the
+ * slots are computed side by side, and above it one sum waits on each level.
+ */
+static model_partial *add_slots(const model *m, int64_t lo, int64_t hi)
 {
-    pass c = { m, sequences, count, sequences ? 0 : (double)m->terms, m->v, gradient, value };
+    if (hi - lo == 1)
+        return &m->slot[lo];
+    int64_t middle = lo + (hi - lo) / 2;
+    model_partial *sum = add_slots(m, lo, middle);
+    model_partial_add(m, sum, add_slots(m, middle, hi));
+    return sum;
+}
+
+/* The sum of blocks lo..hi-1, in a slot or in what waits on a lower level. */
+static model_partial *sum_node(model *m, int64_t lo, int64_t hi, int level, model_pass *c)
+{
+    if (hi - lo <= m->slots) {
+        m->node = lo;
+        base_parallel(m->threads, hi - lo, evaluate_block, c);
+        return add_slots(m, 0, hi - lo);
+    }
+    int64_t middle = lo + (hi - lo) / 2;
+    model_partial *half = sum_node(m, lo, middle, level + 1, c), *waiting = &m->level[level];
+    model_partial free_one = *waiting;
+    *waiting = *half;
+    *half = free_one; /* their memory changes hands */
+    model_partial_add(m, waiting, sum_node(m, middle, hi, level + 1, c));
+    return waiting;
+}
+
+/* Sums over terms into m->total, and the arrays of terms. */
+static void sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
+                      bool gradient, bool value)
+{
+    model_pass c = { m, sequences, count, sequences ? 0 : (double)m->terms, m->v, gradient, value };
     for (int64_t s = 0; sequences && s < count; s++)
         c.terms += (double)data_terms_queries(&m->query, sequences[s]);
     if (m->trains_v)
-        c.v = theta + m->block[m->blocks - 1].offset;
-    model_sum_blocks(m, evaluate_block, &c);
+        c.v = theta + m->parameter[m->parameters - 1].offset;
+    m->total = &m->slot[0];
+    m->slot[0].attention_log = m->slot[0].v_log = -INFINITY;
+    m->slot[0].sums = MODEL_NO_SUMS;
+    if (m->block_lo < m->block_hi)
+        m->total = sum_node(m, m->block_lo, m->block_hi, 0, &c);
     if (sequences) /* they are spread over all pages, of which few are whole in a sequence */
         data_reader_release(m->data, m->own_lo, m->own_hi);
+}
+
+/* The sum of this rank's blocks into out (count). */
+static dist_scaled copy_total(const model *m, bool head, int64_t count, double *out)
+{
+    const model_partial *total = m->total;
+    dist_scaled sum = { out, count, -INFINITY };
+    dist_scaled own = { head ? total->v : total->attention, count,
+                        head ? total->v_log : total->attention_log };
+    memset(out, 0, (size_t)count * sizeof *out);
+    dist_scaled_add(&sum, &own);
+    return sum;
+}
+
+/* All sums of a gradient over all ranks, with one exchange. */
+static void collect_gradient(model *m, bool attention, model_gradient *gradient)
+{
+    dist_scaled sums[2];
+    int count = 0, last = m->parameters - 1;
+    if (attention)
+        sums[count++] = copy_total(m, false, m->map_size, m->attention_gradient);
+    if (m->trains_v)
+        sums[count++] = copy_total(m, true, m->head.size, gradient->x + m->parameter[last].offset);
+    dist_scaled_sum(m->comm, sums, count);
+    if (attention)
+        m->gradient_log = sums[0].log;
+    if (m->trains_v)
+        gradient->log[last] = sums[count - 1].log;
+}
+
+void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
+                    model_gradient *gradient, model_value *value)
+{
+    model_set_logit_map(m, theta);
+    bool small = m->small && gradient && !sequences && model_small_gradient(m);
+    if (!small || value)
+        sum_terms(m, theta, sequences, count, gradient && !small, value != NULL);
+    if (gradient)
+        collect_gradient(m, !small, gradient);
+    if (gradient)
+        model_chain_rule(m, theta, gradient);
+    if (value)
+        *value = model_collect_value(m);
 }

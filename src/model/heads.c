@@ -1,4 +1,12 @@
-/* The table of heads.  A new head is one file and one line here. */
+/*
+ * Prediction heads f = h(u): gradient and small changes of them; h itself is data_head_with.  A new
+ * head is a few functions and a line of the table below.
+ *
+ *   linear   v'u
+ *   relu     v' relu(V u), V (size x d) fixed, relu'(0) = 0
+ *   concave  v'u - kappa |u|^2
+ *   user     the caller's function
+ */
 #include "model/model.h"
 
 #include <math.h>
@@ -6,8 +14,210 @@
 #include <stdlib.h>
 #include <string.h>
 
-const model_head_kind *const model_heads[] = { &model_head_linear, &model_head_relu,
-                                               &model_head_concave, NULL };
+/* ---------------------------------------------------------------------- linear */
+
+static void linear_slope(const model_head *head, const double *v, const double *u, double *slope)
+{
+    (void)u;
+    memcpy(slope, v, (size_t)head->d * sizeof *slope);
+}
+
+static double linear_change(const model_head *head, const double *v, const double *x,
+                            const double *delta, double log, double *scratch)
+{
+    (void)x;
+    (void)log;
+    (void)scratch;
+    return la_dot(v, delta, head->d);
+}
+
+static void linear_gradient_v(const model_head *head, const double *u, double *out)
+{
+    memcpy(out, u, (size_t)head->d * sizeof *out);
+}
+
+/* ------------------------------------------------------------------------ relu */
+
+static void relu_slope(const model_head *head, const double *v, const double *u, double *slope)
+{
+    memset(slope, 0, (size_t)head->d * sizeof *slope);
+    for (int64_t j = 0; j < head->size; j++) {
+        const double *row = head->data.V + j * head->d;
+        if (la_dot(row, u, head->d) > 0)
+            la_axpy(v[j], row, slope, head->d);
+    }
+}
+
+/*
+ * Unit j goes from r = V_j x to r + e^log g, g = V_j delta.  On the same side of 0 its change is
+ * e^log g or nothing; across 0 it is counted from 0.
+ */
+static double relu_change(const model_head *head, const double *v, const double *x,
+                          const double *delta, double log, double *scratch)
+{
+    (void)scratch;
+    double sum = 0;
+    for (int64_t j = 0; j < head->size; j++) {
+        const double *row = head->data.V + j * head->d;
+        double r = la_dot(row, x, head->d), g = la_dot(row, delta, head->d);
+        r = r == 0 ? 0 : r * base_exp(-log); /* in units of e^log; infinite where delta is tiny */
+        if (r > 0)
+            sum += v[j] * (r + g > 0 ? g : -r);
+        else if (r + g > 0)
+            sum += v[j] * (r + g);
+    }
+    return sum;
+}
+
+/* Where V_j x is 0, unit j is active if V_j delta > 0, however small exp(log) is. */
+static double relu_slope_near(const model_head *head, const double *v, const double *x,
+                              const double *delta, double log, double *slope, double *slope_change,
+                              double *scratch)
+{
+    (void)scratch;
+    const double scale = base_exp(log);
+    double value = 0;
+    memset(slope, 0, (size_t)head->d * sizeof *slope);
+    memset(slope_change, 0, (size_t)head->d * sizeof *slope_change);
+    for (int64_t j = 0; j < head->size; j++) {
+        const double *row = head->data.V + j * head->d;
+        double r = la_dot(row, x, head->d), g = la_dot(row, delta, head->d);
+        double unit = r + scale * g;
+        if (unit > 0 || (r == 0 && g > 0)) {
+            value += v[j] * unit;
+            la_axpy(v[j], row, slope, head->d);
+        }
+    }
+    return value;
+}
+
+static void relu_gradient_v(const model_head *head, const double *u, double *out)
+{
+    for (int64_t j = 0; j < head->size; j++)
+        out[j] = fmax(0, la_dot(head->data.V + j * head->d, u, head->d));
+}
+
+/* --------------------------------------------------------------------- concave */
+
+static void concave_slope(const model_head *head, const double *v, const double *u, double *slope)
+{
+    for (int64_t j = 0; j < head->d; j++)
+        slope[j] = v[j] - 2 * head->data.kappa * u[j];
+}
+
+static double concave_change(const model_head *head, const double *v, const double *x,
+                             const double *delta, double log, double *scratch)
+{
+    (void)scratch;
+    return la_dot(v, delta, head->d) -
+           head->data.kappa *
+               (2 * la_dot(x, delta, head->d) + base_exp(log) * la_dot(delta, delta, head->d));
+}
+
+static double concave_slope_near(const model_head *head, const double *v, const double *x,
+                                 const double *delta, double log, double *slope,
+                                 double *slope_change, double *scratch)
+{
+    for (int64_t j = 0; j < head->d; j++)
+        slope_change[j] = -2 * head->data.kappa * delta[j];
+    concave_slope(head, v, x, slope);
+    return data_head_with(&head->data, v, x) +
+           base_exp(log) * concave_change(head, v, x, delta, log, scratch);
+}
+
+/* ------------------------------------------------------------------------ user */
+
+static double user_value(const model_head *head, const double *u, double *slope)
+{
+    double value = head->user.value(head->user.context, u, head->d, slope), sum = value;
+    for (int64_t j = 0; j < head->d; j++)
+        sum += slope[j];
+    if (isnan(sum) && head->fault && !isnan(la_norm(u, head->d)))
+        model_fault_note(head->fault, (model_fault){ .head = true,
+                                                     .at = la_norm(u, head->d),
+                                                     .value = value,
+                                                     .slope = sum - value });
+    return value;
+}
+
+static void user_slope(const model_head *head, const double *v, const double *u, double *slope)
+{
+    (void)v;
+    user_value(head, u, slope);
+}
+
+/* h(x + delta) - h(x) by the gradient halfway: exact to third order, and nothing cancels. */
+static double user_change(const model_head *head, const double *v, const double *x,
+                          const double *delta, double log, double *scratch)
+{
+    (void)v;
+    const double scale = base_exp(log), small = 1e-5;
+    double *point = scratch, *slope = scratch + head->d;
+    double size = la_norm(delta, head->d) * scale;
+    bool direct = size > small * fmax(1, la_norm(x, head->d));
+    for (int64_t j = 0; j < head->d; j++)
+        point[j] = x[j] + scale * delta[j] * (direct ? 1 : 0.5);
+    double moved = user_value(head, point, slope);
+    if (direct)
+        return (moved - user_value(head, x, slope)) / scale;
+    return la_dot(slope, delta, head->d);
+}
+
+static double user_slope_near(const model_head *head, const double *v, const double *x,
+                              const double *delta, double log, double *slope, double *slope_change,
+                              double *scratch)
+{
+    (void)v;
+    const double scale = base_exp(log);
+    memset(slope_change, 0, (size_t)head->d * sizeof *slope_change);
+    for (int64_t j = 0; j < head->d; j++)
+        scratch[j] = x[j] + scale * delta[j];
+    return user_value(head, scratch, slope);
+}
+
+/* ----------------------------------------------------------------------- table */
+
+static const model_head_kind heads[] = {
+    { .flag = "linear",
+      .kind = ATTSVM_HEAD_LINEAR,
+      .linear = true,
+      .slope = linear_slope,
+      .change = linear_change,
+      .gradient_v = linear_gradient_v,
+      .lowest = 1 },
+    { .flag = "relu",
+      .kind = ATTSVM_HEAD_RELU,
+      .slope = relu_slope,
+      .change = relu_change,
+      .slope_near = relu_slope_near,
+      .gradient_v = relu_gradient_v,
+      .lowest = 1 },
+    { .flag = "concave",
+      .kind = ATTSVM_HEAD_CONCAVE,
+      .slope = concave_slope,
+      .change = concave_change,
+      .slope_near = concave_slope_near,
+      .gradient_v = linear_gradient_v,
+      .lowest = 0,
+      .highest = 1e100 },
+};
+
+/* It has value and gradient only, so small changes are taken from the gradient. */
+static const model_head_kind user = { .flag = "user",
+                                      .slope = user_slope,
+                                      .change = user_change,
+                                      .slope_near = user_slope_near,
+                                      .lowest = 1 };
+
+model_head model_head_user(attsvm_head_callback callback)
+{
+    return (model_head){ .kind = &user, .user = callback };
+}
+
+double model_head_value(const model_head *head, const double *v, const double *u, double *scratch)
+{
+    return head->kind == &user ? user_value(head, u, scratch) : data_head_with(&head->data, v, u);
+}
 
 static attsvm_status parameter_of(const model_head_kind *kind, const char *text, double *parameter,
                                   attsvm_error *err)
@@ -32,58 +242,14 @@ attsvm_status model_head_find(const char *text, const model_head_kind **kind, do
                               attsvm_error *err)
 {
     *parameter = 0;
-    for (const model_head_kind *const *head = model_heads; *head; head++) {
-        size_t length = strlen((*head)->flag);
-        if (strncmp(text, (*head)->flag, length) == 0 &&
+    for (size_t k = 0; k < sizeof heads / sizeof *heads; k++) {
+        size_t length = strlen(heads[k].flag);
+        if (strncmp(text, heads[k].flag, length) == 0 &&
             (text[length] == '\0' || text[length] == ':')) {
-            *kind = *head;
-            return parameter_of(*head, text + length, parameter, err);
+            *kind = &heads[k];
+            return parameter_of(*kind, text + length, parameter, err);
         }
     }
     return fail(err, ATTSVM_E_ARG, "head = %s is not known; heads are linear, relu, concave:KAPPA",
                 text);
 }
-
-/* The caller's head: value and gradient only, so small changes are taken from the gradient. */
-static double user_gradient(const model_head *head, const double *v, const double *u, double *slope,
-                            double *scratch)
-{
-    (void)v;
-    (void)scratch;
-    return head->callback.value(head->callback.context, u, head->d, slope);
-}
-
-/* h(x + delta) - h(x) by the gradient halfway: exact to third order, and nothing cancels. */
-static double user_change(const model_head *head, const double *v, const double *x,
-                          const double *delta, double log, double *scratch)
-{
-    const double scale = base_exp(log), small = 1e-5;
-    double *point = scratch, *slope = scratch + head->d;
-    double size = la_norm(delta, head->d) * scale;
-    bool direct = size > small * fmax(1, la_norm(x, head->d));
-    for (int64_t j = 0; j < head->d; j++)
-        point[j] = x[j] + scale * delta[j] * (direct ? 1 : 0.5);
-    double moved = user_gradient(head, v, point, slope, NULL);
-    if (direct)
-        return (moved - user_gradient(head, v, x, slope, NULL)) / scale;
-    return la_dot(slope, delta, head->d);
-}
-
-static double user_near(const model_head *head, const double *v, const double *x,
-                        const double *delta, double log, double *slope, double *turn,
-                        double *scratch)
-{
-    const double scale = base_exp(log);
-    memset(turn, 0, (size_t)head->d * sizeof *turn);
-    for (int64_t j = 0; j < head->d; j++)
-        scratch[j] = x[j] + scale * delta[j];
-    return user_gradient(head, v, scratch, slope, NULL);
-}
-
-const model_head_kind model_head_user = { .flag = "user",
-                                          .help = "the caller's function",
-                                          .gradient = user_gradient,
-                                          .change = user_change,
-                                          .near = user_near,
-                                          .lowest = 1,
-                                          .highest = 0 };

@@ -11,6 +11,15 @@
 
 #include "data/reader.h"
 
+/* What a function of the caller returned although it may not: NaN, or a slope of the wrong sign. */
+typedef struct model_fault {
+    int32_t found;           /* 0: nothing; atomic, and set by the first who finds something */
+    bool head;               /* of the head; otherwise of the loss                          */
+    double at, value, slope; /* loss: u, l(u), l'(u); head: |u|, h(u), an entry of its gradient */
+} model_fault;
+/* Keeps the first fault. */
+void model_fault_note(model_fault *fault, model_fault found);
+
 /* A number value * exp(log): what stays exact where a double underflows. */
 typedef struct model_scaled {
     double value, log;
@@ -29,70 +38,73 @@ double model_scaled_log(model_scaled a);
  *   slope     |l'(u)|, exact at any u
  *   change    l(u + delta) - l(u) without cancellation
  *   magnitude l(u) where l > 0 falls to 0; NULL for losses without that limit
- *   of_log    the loss of next-token prediction: the score of a token is 1 where it is the label
- * and 0 elsewhere, there is no head, and u comes as its logarithm (u itself underflows); slope and
- * change are still those in u
+ *   takes_log the loss of next-token prediction: the score of a token is 1 where it is the label
+ *             and 0 elsewhere, there is no head, and u comes as its logarithm (u itself
+ *             underflows); slope and change are still those in u
  */
 typedef struct model_loss {
-    const char *flag, *help;
+    const char *flag;
     double (*value)(const struct model_loss *loss, double u);
     model_scaled (*slope)(const struct model_loss *loss, double u);
     double (*change)(const struct model_loss *loss, double u, double delta);
     /* slope of count values at once; NULL: one by one */
     void (*slopes)(const double *u, double *value, double *log, int64_t count);
     model_scaled (*magnitude)(const struct model_loss *loss, double u);
-    bool of_log;
-    attsvm_loss_callback callback;
+    bool takes_log;
+    attsvm_loss_callback user; /* the caller's function */
+    struct model_fault *fault; /* where it reports what no loss may return */
 } model_loss;
 
-extern const model_loss model_loss_logistic, model_loss_exp, model_loss_linear, model_loss_ntp;
+attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_error *err);
 /* Wraps the caller's function. */
 model_loss model_loss_user(attsvm_loss_callback callback);
-/* The table, NULL-terminated. */
-extern const model_loss *const model_losses[];
-attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_error *err);
+/* |l'| at u (count), as value and log. */
+void model_loss_slopes(const model_loss *loss, const double *u, double *value, double *log,
+                       int64_t count);
 
 /* ----------------------------------------------------------------------- heads */
 
 typedef struct model_head model_head;
 
 /*
- * A prediction head f = h(u).
- *   gradient  of h at u into slope (d); returns h(u).  scratch (size) is for the head.
- *   change    (h(x + exp(log) delta) - h(x)) exp(-log), delta (d) of moderate size
- *   near      the same at u = x + exp(log) delta, where exp(log) may be far below the rounding of
- * x: the gradient is slope + exp(log) turn by_v      df/dv at u into out (size), for models that
- * train v; NULL where v is fixed
+ * A prediction head f = h(u); h itself is model_head_value.  scratch (2 d) is for the head.
+ *   slope        gradient of h at u into slope (d)
+ *   change       (h(x + exp(log) delta) - h(x)) exp(-log), delta (d) of moderate size
+ *   slope_near   h and its gradient at u = x + exp(log) delta, where exp(log) may be far below the
+ *                rounding of x: the gradient is slope + exp(log) slope_change
+ *   gradient_v   df/dv at u into out (size), for models that train v; NULL where v is fixed
  */
 typedef struct model_head_kind {
-    const char *flag, *help;
-    bool linear; /* c_t = Y v'x_t does not depend on u */
-    double (*gradient)(const model_head *head, const double *v, const double *u, double *slope,
-                       double *scratch);
+    const char *flag;
+    int32_t kind; /* attsvm_head; 0: the caller's function */
+    bool linear;  /* c_t = Y v'x_t does not depend on u */
+    void (*slope)(const model_head *head, const double *v, const double *u, double *slope);
     double (*change)(const model_head *head, const double *v, const double *x, const double *delta,
                      double log, double *scratch);
-    double (*near)(const model_head *head, const double *v, const double *x, const double *delta,
-                   double log, double *slope, double *turn, double *scratch);
-    void (*by_v)(const model_head *head, const double *u, double *out);
-    double lowest, highest; /* range of the parameter after the colon; lowest > highest: none */
+    double (*slope_near)(const model_head *head, const double *v, const double *x,
+                         const double *delta, double log, double *slope, double *slope_change,
+                         double *scratch);
+    void (*gradient_v)(const model_head *head, const double *u, double *out);
+    double lowest, highest; /* range of the number after the colon; lowest > highest: none */
 } model_head_kind;
 
 struct model_head {
     const model_head_kind *kind;
-    int64_t d, size; /* size: entries of v                          */
-    double kappa;    /* concave: h = v'u - kappa |u|^2              */
-    const double *V; /* relu: first layer (size x d)                */
-    attsvm_head_callback callback;
+    int64_t d, size; /* size: entries of v */
+    data_head data;  /* its arrays         */
+    attsvm_head_callback user;
+    model_fault *fault;
 };
 
-extern const model_head_kind model_head_linear, model_head_relu, model_head_concave,
-    model_head_user;
-extern const model_head_kind *const model_heads[]; /* NULL-terminated, without the callback */
 /* "concave:0.5" into kind and parameter. */
 attsvm_status model_head_find(const char *text, const model_head_kind **kind, double *parameter,
                               attsvm_error *err);
+/* Wraps the caller's function. */
+model_head model_head_user(attsvm_head_callback callback);
+/* h(u); scratch (d). */
+double model_head_value(const model_head *head, const double *v, const double *u, double *scratch);
 
-/* --------------------------------------------------------------------- softmax */
+/* --------------------------------------------------------------------- weights */
 
 /*
  * The part of one term's gradient that does not depend on the loss (theory 2.1).  With top the
@@ -119,23 +131,23 @@ int64_t model_select(int64_t T, const double *a, const int32_t *same, double *sc
  * same_key (T, may be NULL): lowest index of a token with the same key.  scratch: 2 T.  w may not
  * overlap the inputs.
  */
-model_weights model_weigh(int64_t T, int64_t top, const double *m, const double *e,
-                          const double *small, double level, const int32_t *same_key, double *w,
-                          double *scratch);
+model_weights model_weights_compute(int64_t T, int64_t top, const double *m, const double *e,
+                                    const double *small, double level, const int32_t *same_key,
+                                    double *w, double *scratch);
 
 /* ----------------------------------------------------------------------- model */
 
 /* A trained array, at `offset` of the parameter vector. */
-typedef struct model_block {
+typedef struct model_parameter {
     const char *name; /* "p", "W", "K", "Q", "v" */
     int64_t rows, cols, offset, count;
-    bool head; /* the block is v */
-} model_block;
+    bool head; /* the array is v */
+} model_parameter;
 
-enum { MODEL_MOST_BLOCKS = 3 };
+enum { MODEL_MOST_PARAMETERS = 3 };
 
 typedef struct model_options {
-    attsvm_model kind;
+    attsvm_model_kind kind;
     const char *loss, *head, *query; /* flags; query "" or NULL: Z, else token 0 (ntp: last) */
     int64_t rank;                    /* columns of K and Q; 0: d                  */
     int64_t threads;
@@ -152,7 +164,7 @@ typedef struct model_worker {
     double *scratch;               /* 2 T                                                     */
     double *small;                 /* T: score differences below the rounding of e            */
     double *u, *slope, *delta, *x; /* d: pooled token, gradient of the head                   */
-    double *turn;                  /* d: how that gradient changes                            */
+    double *slope_change;          /* d: how that gradient changes                            */
     double *head;                  /* scratch of the head                                     */
     const void *ahead;             /* the keys of the next sequence; NULL: none, or scattered */
 } model_worker;
@@ -174,18 +186,20 @@ typedef struct model_partial {
     model_sums sums;
 } model_partial;
 
-typedef struct model {
+typedef struct attsvm_model model;
+
+struct attsvm_model {
     const attsvm_data *data;
     dist_comm *comm; /* ranks that share the blocks; NULL also where each does all of a small set */
-    attsvm_model kind;
+    attsvm_model_kind kind;
     bool trains_p, trains_W, factored, trains_v;
     bool prompt;      /* the query is p, shared by all */
     data_terms query; /* sequences with their queries  */
     int64_t n, d, rank, terms;
     model_loss loss;
     model_head head;
-    model_block block[MODEL_MOST_BLOCKS];
-    int blocks;      /* trained arrays                                          */
+    model_parameter parameter[MODEL_MOST_PARAMETERS];
+    int parameters;  /* trained arrays                                          */
     int64_t size;    /* of the parameter vector                                 */
     const double *p; /* fixed prompt of pW                                      */
     const double *v; /* fixed head                                              */
@@ -194,15 +208,15 @@ typedef struct model {
      * Of tokens, sequences and terms a rank has those of its blocks; only these entries exist, with
      * the numbers that they have in the whole (base_from).
      */
-    double *scores;    /* h(x_t), fixed linear head (ntp: 1 or 0); else NULL      */
-    int32_t *same;     /* per token: lowest index with the same key and score     */
-    int32_t *same_key; /* per token: lowest index with the same key               */
-    uint8_t *repeats;  /* per sequence: some token has a copy; NULL: none has     */
+    double *scores;          /* h(x_t), fixed linear head (ntp: 1 or 0); else NULL      */
+    int32_t *duplicate_of;   /* per token: lowest index with the same key and score     */
+    int32_t *same_key_as;    /* per token: lowest index with the same key               */
+    uint8_t *has_duplicates; /* per sequence: some token has one; NULL: none has        */
     /* Filled where values are asked for, one entry a term. */
     int64_t *selected;         /* index of the selected token; see model_gather_selected  */
     double *attention;         /* of the selected token and its copies                    */
     double *entropy;           /* of the softmax                                          */
-    double *output;            /* Y f; log f where the loss is of_log                      */
+    double *output;            /* Y f; log f where the loss is takes_log                      */
     double *gap;               /* smallest a_top - a_t over tokens of another key; NaN: some
                                   a_top - a_t is beyond the range of doubles               */
     double *loss_limit;        /* l(Y h(x_top))                                           */
@@ -210,36 +224,38 @@ typedef struct model {
     model_scaled *loss_excess; /* l(Y f) - loss_limit                              */
     /* Work space. */
     int threads;
-    int64_t parts, chunk, part_size; /* blocks of sequences, terms a chunk, doubles a part */
-    int64_t part_lo, part_hi;        /* blocks of this rank                                */
-    int64_t own_lo, own_hi;          /* their sequences                                    */
-    int64_t token_lo, token_hi;      /* their tokens                                       */
-    int64_t term_lo, term_hi;        /* their terms                                        */
-    int64_t *rank_term;              /* (ranks+1) first term of each rank, with ranks      */
-    int64_t *rank_number;            /* (ranks+1) 0, 1, ..., for one thing of each rank    */
-    model_sums *rank_sums;           /* (ranks)                                            */
-    int64_t *rank_token;             /* (ranks+1) first entry of its softmax               */
-    int64_t *part_first;             /* parts + 1                                          */
+    int64_t blocks, chunk;      /* blocks of sequences, terms a chunk                 */
+    int64_t map_size;           /* doubles of the logit map: d x d or d               */
+    int64_t block_lo, block_hi; /* blocks of this rank                                */
+    int64_t own_lo, own_hi;     /* their sequences                                    */
+    int64_t token_lo, token_hi; /* their tokens                                       */
+    int64_t term_lo, term_hi;   /* their terms                                        */
+    int64_t *rank_term;         /* (ranks+1) first term of each rank, with ranks      */
+    int64_t *rank_number;       /* (ranks+1) 0, 1, ..., for one thing of each rank    */
+    model_sums *rank_sums;      /* (ranks)                                            */
+    int64_t *rank_token;        /* (ranks+1) first entry of its softmax               */
+    int64_t *block_first;       /* blocks + 1                                         */
     model_worker *worker;
     int64_t slots, node;  /* blocks computed side by side, the first of them now            */
     model_partial *slot;  /* (slots) their sums                                              */
-    model_partial *kept;  /* one for each level of the tree above them                      */
+    model_partial *level; /* one for each level of the tree above them                      */
     model_partial *total; /* of the last pass, over the blocks of this rank                  */
     double *map_memory;
     const double *logit_map;    /* W of the logits X W z (KQ: K Q'), or W'p of the prompt models */
     double *attention_gradient; /* d x d or d */
     double gradient_log;        /* its exponent, after the last gradient         */
-    la_lanes *lanes;            /* small problems side by side; NULL: term by term */
-    double *lane_slope, *lane_log, *lane_factor;
-    void *memory, *keys_memory, *lanes_memory, *fixed[4];
-} model;
+    la_small *small;            /* tiny problems side by side; NULL: term by term */
+    double *small_slope, *small_log, *small_factor;
+    model_fault fault; /* of the caller's loss or head */
+    void *memory, *keys_memory, *small_memory, *fixed[2];
+};
 
 attsvm_status model_create(model **out, const attsvm_data *data, const model_options *options,
                            attsvm_error *err);
 void model_free(model *m);
 
-/* Rows of sequence i among `keys`, which are laid out as the tokens of `data` are. */
-la_rows model_rows_of(const attsvm_data *data, const la_rows *keys, int64_t i);
+/* Keys of sequence i; they are laid out as the tokens are. */
+la_rows model_keys(const model *m, int64_t i);
 
 /*
  * Of the model's own sequences, same_key (tokens): lowest index in the sequence with an equal key;
@@ -252,10 +268,10 @@ attsvm_status model_read_tokens(model *m, bool *any, attsvm_error *err);
 void model_split_by_score(const attsvm_data *data, int64_t lo, int64_t hi, const int32_t *same_key,
                           const double *scores, double *scratch, int32_t *same);
 
-/* Gradient: block b is gradient[block.offset..] times exp(log[b]); all zero: log = -INFINITY. */
+/* Gradient: array b is x[parameter[b].offset..] times exp(log[b]); all zero: log = -INFINITY. */
 typedef struct model_gradient {
     double *x; /* size */
-    double log[MODEL_MOST_BLOCKS];
+    double log[MODEL_MOST_PARAMETERS];
 } model_gradient;
 
 /* ln |grad| of the attention parameters (for K,Q: of W = KQ') at the last gradient; p as there. */
@@ -278,63 +294,47 @@ typedef struct model_value {
 void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
                     model_gradient *gradient, model_value *value);
 
-/* The part of it that reads the tokens: sums over terms into m->total, and the arrays of terms. */
-void model_sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
-                     bool gradient, bool value);
+/* ------------------------------------------------------- between the files of model */
+
+/* One pass over the sequences. */
+typedef struct model_pass {
+    model *m;
+    const int64_t *sequences; /* increasing; NULL: all */
+    int64_t count;
+    double terms;    /* of all sequences of the pass */
+    const double *v; /* head                          */
+    bool gradient, value;
+} model_pass;
 
 /*
- * Small problems: equal lengths, a fixed head that is linear without equal scores, or ReLU.  Sets
- * m->lanes where this applies.
+ * One term: logits along b (d), then the weights of X' g into k->w, with rate and exponent such
+ * that the term's share of the gradient is -rate exp(exponent) sum_t w_t k_t.  The share of a
+ * trained head goes into part->v.
  */
-attsvm_status model_lanes_create(model *m, attsvm_error *err);
-/*
- * The gradient in W or W'p over all terms into m->attention_gradient, its exponent into
- * m->gradient_log; false where equal scores leave the work to softmax.c.
+void model_term(const model_pass *c, model_worker *k, model_partial *part, int64_t i, int64_t query,
+                const double *b, double *rate, double *exponent);
+bool model_is_zero(const double *x, int64_t d);
+
+/* Makes room for a summand of exponent `log` in sum (count); model_sum_weight returns its factor.
  */
-bool model_lanes_gradient(model *m);
-
-/* Models W of one shape side by side, each in a lane: all that many small runs need in a step. */
-typedef struct model_pack {
-    const model *first;
-    int64_t count; /* models                                                 */
-    la_lanes l;
-    double *theta;    /* d x d x LA_LANES                                       */
-    double *gradient; /* d x d x LA_LANES, in units of exp(log)                   */
-    double *log;      /* LA_LANES; -INFINITY: no gradient                       */
-    double *rate;     /* LA_LANES, for the caller                               */
-    double *slope, *slope_log, *factor;
-} model_pack;
-
-/* Whether the two may share a pack; a model that fits itself may be in one. */
-bool model_pack_fits(const model *a, const model *b);
-/* count: 1..LA_LANES models that fit each other. */
-attsvm_status model_pack_create(model_pack **out, model *const *models, int64_t count,
-                                attsvm_error *err);
-void model_pack_free(model_pack *p);
-/* Parameters of model k into theta (d x d), and from it. */
-void model_pack_get(const model_pack *p, int64_t k, double *theta);
-void model_pack_set(const model_pack *p, int64_t k, const double *theta);
-/* Gradients at p->theta into gradient and log; their squared norms into l.square. */
-void model_pack_gradient(model_pack *p);
-/* Whether model k ever came to equal scores, so that its gradients are not to be used. */
-bool model_pack_was_odd(const model_pack *p, int64_t k);
-
-/* Makes room for a summand of exponent `log` in sum (count); model_join returns its factor. */
-void model_make_room(double *sum, int64_t count, double *sum_log, double log);
-double model_join(double *sum, int64_t count, double *sum_log, double log);
-/* |l'| at u (count), as value and log. */
-void model_slopes(const model *m, const double *u, double *value, double *log, int64_t count);
-
-/* m->total from the blocks of this rank; `body` makes the sum of block m->node + b in slot b. */
-void model_sum_blocks(model *m, base_block_body *body, void *context);
+void model_sum_rescale(double *sum, int64_t count, double *sum_log, double log);
+double model_sum_weight(double *sum, int64_t count, double *sum_log, double log);
+/* The sums over the terms of sequence i into `sums`; block sums b into a; the value of all ranks.
+ */
+void model_add_sums(const model *m, int64_t i, model_sums *sums);
+void model_partial_add(const model *m, model_partial *a, const model_partial *b);
+model_value model_collect_value(model *m);
 /* Levels of the tree of so many blocks above parts of at most `slots`. */
 int model_tree_levels(int64_t blocks, int64_t slots);
 
-model_sums model_sums_add(const model_sums *a, const model_sums *b);
-/* The sums over the terms of sequence i into `sums`; the value from those of all blocks and ranks.
- */
-void model_add_sums(const model *m, int64_t i, model_sums *sums);
-model_value model_collect_value(model *m);
+/* m->logit_map from theta; gradients of the trained arrays from m->attention_gradient. */
+void model_set_logit_map(model *m, const double *theta);
+void model_chain_rule(model *m, const double *theta, model_gradient *gradient);
+
+/* An error that names what the caller's loss or head returned, where it may not. */
+attsvm_status model_check_user(const model *m, attsvm_error *err);
+/* At creation: l falls, and is a number, at some points from -30 to 30. */
+attsvm_status model_loss_probe(const model_loss *loss, attsvm_error *err);
 
 /* With ranks: `selected` of all terms, on every rank. */
 void model_gather_selected(model *m);
@@ -344,12 +344,14 @@ void model_gather_selected(model *m);
  * softmax (rank_token; all of them where there is one rank).
  */
 void model_softmax(model *m, const double *theta, double *softmax);
+/* The same of the logits, -INFINITY where a token is hidden. */
+void model_logits(model *m, const double *theta, double *logits);
 /* Where sequence i begins in it; of i = n, how many entries there are. */
 int64_t model_softmax_first(const model *m, int64_t i);
 
 /* |p|, |W|_F, |KQ'|_F; |W'p| where both are trained. */
 double model_norm(model *m, const double *theta);
-/* What the logits see (part_size): W of X W z, q = W'p of X q; p where keys are W x. */
+/* What the logits see (map_size): W of X W z, q = W'p of X q; p where keys are W x. */
 const double *model_logit_map(model *m, const double *theta);
 /* Whether W, or K and Q, are trained. */
 bool model_has_matrix(const model *m);

@@ -169,7 +169,7 @@ static attsvm_status choose(attsvm_chosen *out, const attsvm_data *data,
     TRY(base_allocate(&out->source, strlen(source) + 1, 1, "selection", err));
     strcpy(out->source, source);
     out->info.source = out->source;
-    TRY(svm_problem_terms(&out->terms, data, s, err));
+    TRY(svm_rows_terms(&out->terms, data, s, err));
     TRY(data_terms_cells(&out->terms, NULL, &out->info.cells, err));
     out->info.terms = out->terms.count;
     TRY(allocate(out, sets, err));

@@ -1,7 +1,8 @@
 /*
- * Solutions in result files: theta, active, lambda, equal, mu, the selection (ids, or O and s), the
- * v-SVM of a joint problem under head_..., and `settings`, the problem as JSON text in uint8.  A
- * result and its data set are all that a check needs.
+ * Solutions in result files: theta, active, lambda, equal, mu, their low parts (theta_lo,
+ * theta_lo2, lambda_lo, mu_lo, where there are any), the selection (ids, or O and s), the v-SVM of
+ * a joint problem under head_..., and `settings`, the problem as JSON text in uint8.  A result and
+ * its data set are all that a check needs.
  */
 #include "result/result.h"
 
@@ -84,7 +85,7 @@ static attsvm_status rows_table(const attsvm_row *rows, int64_t count, int64_t c
 }
 
 enum {
-    MOST_CLAIM = 12, /* arrays of a claim            */
+    MOST_CLAIM = 20, /* arrays of a claim            */
     MOST_MORE = 8,   /* that the caller may add      */
     MOST_ARRAYS = MOST_CLAIM + MOST_MORE,
 };
@@ -113,6 +114,27 @@ static attsvm_status put_rows(list *l, const char *name, const attsvm_row *rows,
     return ATTSVM_OK;
 }
 
+/* A low part, where it has an entry that is not 0. */
+static void put_low(list *l, const char *name, const double *values, int64_t rows, int64_t columns)
+{
+    bool zero = true;
+    for (int64_t k = 0; values && k < rows * (columns > 0 ? columns : 1); k++)
+        zero = zero && values[k] == 0;
+    if (!zero)
+        put(l, name, values, ATTSVM_F64, rows, columns);
+}
+
+static attsvm_status put_head(list *l, const attsvm_claim *head, int64_t d, attsvm_error *err)
+{
+    put(l, "head_theta", head->theta, ATTSVM_F64, d, 0);
+    put_low(l, "head_theta_lo", head->theta_lo, d, 0);
+    put_low(l, "head_theta_lo2", head->theta_lo2, d, 0);
+    TRY(put_rows(l, "head_active", head->active, head->active_count, 2, err));
+    put(l, "head_lambda", head->lambda, ATTSVM_F64, head->active_count, 0);
+    put_low(l, "head_lambda_lo", head->lambda_lo, head->active_count, 0);
+    return ATTSVM_OK;
+}
+
 static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_claim *claim,
                                attsvm_error *err)
 {
@@ -120,11 +142,15 @@ static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_cl
     int64_t d = data->d, columns = row_columns(data, s), terms, cells;
     TRY(attsvm_svm_cells(data, s, &cells, err));
     put(l, "theta", claim->theta, ATTSVM_F64, d, is_matrix(s) ? d : 0);
+    put_low(l, "theta_lo", claim->theta_lo, d, is_matrix(s) ? d : 0);
+    put_low(l, "theta_lo2", claim->theta_lo2, d, is_matrix(s) ? d : 0);
     TRY(put_rows(l, "active", claim->active, claim->active_count, columns, err));
     put(l, "lambda", claim->lambda, ATTSVM_F64, claim->active_count, 0);
+    put_low(l, "lambda_lo", claim->lambda_lo, claim->active_count, 0);
     if (result_has_sets(s)) {
         TRY(put_rows(l, "equal", claim->equal, claim->equal_count, columns, err));
         put(l, "mu", claim->mu, ATTSVM_F64, claim->equal_count, 0);
+        put_low(l, "mu_lo", claim->mu_lo, claim->equal_count, 0);
         put(l, "O", claim->selection.sets, ATTSVM_U8, cells, 0);
     } else {
         TRY(attsvm_svm_terms(data, s, &terms, err));
@@ -132,11 +158,8 @@ static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_cl
     }
     if (s->problem == ATTSVM_PROBLEM_FINITE)
         put(l, "s", claim->selection.softmax, ATTSVM_F64, cells, 0);
-    if (claim->head) {
-        put(l, "head_theta", claim->head->theta, ATTSVM_F64, d, 0);
-        TRY(put_rows(l, "head_active", claim->head->active, claim->head->active_count, 2, err));
-        put(l, "head_lambda", claim->head->lambda, ATTSVM_F64, claim->head->active_count, 0);
-    }
+    if (claim->head)
+        TRY(put_head(l, claim->head, d, err));
     char *text;
     size_t size;
     TRY(settings_text(claim, &text, &size, err));
@@ -166,7 +189,7 @@ attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm
 
 /* ------------------------------------------------------------------------- reading */
 
-enum { MOST_PIECES = 16 };
+enum { MOST_PIECES = 24 };
 
 /* A claim as it is read, and the memory behind its pointers. */
 typedef struct reader {
@@ -222,6 +245,14 @@ static attsvm_status read_doubles(reader *r, const char *name, int64_t count, co
     if (found)
         *found = have;
     return ATTSVM_OK;
+}
+
+/* A low part: NULL where the file has none. */
+static attsvm_status read_low(reader *r, const char *name, int64_t count, const double **out)
+{
+    if (!attsvm_archive_find(r->archive, name))
+        return ATTSVM_OK;
+    return read_doubles(r, name, count, out, NULL);
 }
 
 static attsvm_status read_rows(reader *r, const char *name, int64_t columns, const attsvm_row **out,
@@ -347,17 +378,30 @@ static attsvm_status read_multipliers(reader *r, attsvm_claim *claim, const char
     return read_doubles(r, lambda, claim->active_count, &claim->lambda, NULL);
 }
 
+static attsvm_status read_head(reader *r, attsvm_claim *head)
+{
+    TRY(read_doubles(r, "head_theta", -1, &head->theta, &head->theta_count));
+    TRY(read_low(r, "head_theta_lo", head->theta_count, &head->theta_lo));
+    TRY(read_low(r, "head_theta_lo2", head->theta_count, &head->theta_lo2));
+    TRY(read_multipliers(r, head, "head_active", "head_lambda"));
+    return read_low(r, "head_lambda_lo", head->active_count, &head->lambda_lo);
+}
+
 static attsvm_status read_claim(reader *r)
 {
     attsvm_claim *claim = &r->claim, *head = &r->head;
     attsvm_outcome head_outcome = ATTSVM_NOT_RUN;
     TRY(read_settings(r, claim, &head_outcome));
     TRY(read_doubles(r, "theta", -1, &claim->theta, &claim->theta_count));
+    TRY(read_low(r, "theta_lo", claim->theta_count, &claim->theta_lo));
+    TRY(read_low(r, "theta_lo2", claim->theta_count, &claim->theta_lo2));
     TRY(read_multipliers(r, claim, "active", "lambda"));
+    TRY(read_low(r, "lambda_lo", claim->active_count, &claim->lambda_lo));
     if (result_has_sets(&claim->settings)) {
         int64_t columns = row_columns(r->data, &claim->settings);
         TRY(read_rows(r, "equal", columns, &claim->equal, &claim->equal_count));
         TRY(read_doubles(r, "mu", claim->equal_count, &claim->mu, NULL));
+        TRY(read_low(r, "mu_lo", claim->equal_count, &claim->mu_lo));
         return read_sets(r, claim);
     }
     TRY(read_ids(r, &claim->settings, &claim->selection.alpha));
@@ -369,8 +413,7 @@ static attsvm_status read_claim(reader *r)
     head->settings.problem = ATTSVM_PROBLEM_V;
     head->settings.soft = 0;
     claim->head = head;
-    TRY(read_doubles(r, "head_theta", -1, &head->theta, &head->theta_count));
-    return read_multipliers(r, head, "head_active", "head_lambda");
+    return read_head(r, head);
 }
 
 attsvm_status attsvm_solution_load(attsvm_solution **out, const attsvm_data *data, const char *path,

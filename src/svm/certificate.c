@@ -43,7 +43,7 @@ typedef struct entry {
     double value;
 } entry;
 
-/* Rows of a pool that took in all of a problem come in order. */
+/* Rows of a set that took in all of a problem come in order. */
 static bool is_sorted(const entry *entries, int64_t count)
 {
     for (int64_t k = 1; k < count; k++)
@@ -54,23 +54,23 @@ static bool is_sorted(const entry *entries, int64_t count)
 
 /*
  * Stores factor * coef[k] sigma as lambda (inequalities above 0) and mu (all equalities of the
- * pool), ordered by row.  coef is by slot, in pool units.
+ * set), ordered by row.  coef is by slot, in set units.
  */
 static attsvm_status store(svm_run *run, attsvm_solution *solution, const double *coef,
                            double factor, attsvm_error *err)
 {
-    const svm_pool *pool = &run->pool;
+    const svm_set *set = &run->set;
     attsvm_claim *claim = &solution->claim;
     entry *entries;
-    size_t room = (size_t)pool->count + 1;
-    TRY(svm_space_allocate(pool->space, &entries, room, sizeof *entries, "multipliers", err));
+    size_t room = (size_t)set->count + 1;
+    TRY(base_allocate(&entries, room, sizeof *entries, "multipliers", err));
     for (int pass = 0; pass < 2; pass++) {
         int64_t count = 0;
-        for (int64_t s = 0; s < pool->count; s++) {
-            double value = factor * coef[s] * pool->sigma[s];
-            if (pool->equality[s] != pass || (!pass && !(value > 0)))
+        for (int64_t s = 0; s < set->count; s++) {
+            double value = factor * coef[s] * set->sigma[s];
+            if (set->equality[s] != pass || (!pass && !(value > 0)))
                 continue;
-            entries[count++] = (entry){ name_row(run, pool->term[s], pool->token[s]), value };
+            entries[count++] = (entry){ name_row(run, set->term[s], set->token[s]), value };
         }
         if (!is_sorted(entries, count))
             qsort(entries, (size_t)count, sizeof *entries, compare_rows);
@@ -81,7 +81,7 @@ static attsvm_status store(svm_run *run, attsvm_solution *solution, const double
         if (status == ATTSVM_OK)
             status = base_allocate(values, (size_t)count + 1, sizeof **values, "multipliers", err);
         if (status != ATTSVM_OK) {
-            svm_space_release(pool->space, entries);
+            free(entries);
             return status;
         }
         for (int64_t k = 0; k < count; k++) {
@@ -90,18 +90,18 @@ static attsvm_status store(svm_run *run, attsvm_solution *solution, const double
         }
         *(pass ? &claim->equal_count : &claim->active_count) = count;
     }
-    svm_space_release(pool->space, entries);
+    free(entries);
     return ATTSVM_OK;
 }
 
 /* Multipliers by slot as doubles: what is stored, so what the numbers must be computed from. */
 static void round_multipliers(const svm_run *run, double factor, double *coef)
 {
-    const svm_pool *pool = &run->pool;
-    for (int64_t s = 0; s < pool->count; s++) {
-        double lambda = pool->lambda[s];
-        if (!pool->equality[s]) /* a step that was broken off may leave them outside by rounding */
-            lambda = lambda > pool->upper[s] ? pool->upper[s] : lambda > 0 ? lambda : 0;
+    const svm_set *set = &run->set;
+    for (int64_t s = 0; s < set->count; s++) {
+        double lambda = set->lambda[s];
+        if (!set->equality[s]) /* a step that was broken off may leave them outside by rounding */
+            lambda = lambda > set->upper[s] ? set->upper[s] : lambda > 0 ? lambda : 0;
         coef[s] = lambda * factor;
     }
 }
@@ -109,45 +109,45 @@ static void round_multipliers(const svm_run *run, double factor, double *coef)
 /* b'lambda + e'mu, and the norm of sum lambda A + sum mu A; hi and lo (size) are scratch. */
 static dd evaluate_dual(svm_run *run, const double *coef, double *hi, double *lo, dd *norm)
 {
-    svm_pool *pool = &run->pool;
+    svm_set *set = &run->set;
     dd value = base_dd(0);
     int32_t *slots = run->slots;
     double *packed = run->packed;
     int64_t count = 0;
-    memset(hi, 0, (size_t)pool->size * sizeof *hi);
-    memset(lo, 0, (size_t)pool->size * sizeof *lo);
-    for (int64_t s = 0; s < pool->count; s++) {
+    memset(hi, 0, (size_t)set->size * sizeof *hi);
+    memset(lo, 0, (size_t)set->size * sizeof *lo);
+    for (int64_t s = 0; s < set->count; s++) {
         if (coef[s] == 0)
             continue;
-        value = base_dd_add(value, base_dd_product(coef[s], pool->b[s]));
+        value = base_dd_add(value, base_dd_product(coef[s], set->b[s]));
         slots[count] = (int32_t)s;
         packed[count++] = coef[s];
     }
-    svm_pool_combine_exact(pool, slots, packed, NULL, count, hi, lo);
-    *norm = norm_exact(hi, lo, pool->size);
+    svm_set_combine_exact(set, slots, packed, NULL, count, hi, lo);
+    *norm = norm_exact(hi, lo, set->size);
     return value;
 }
 
 void svm_choose_bound(svm_run *run)
 {
-    svm_pool *pool = &run->pool;
-    double *lambda = run->packed + pool->count + 1; /* not used by evaluate_dual */
+    svm_set *set = &run->set;
+    double *lambda = run->packed + set->count + 1; /* not used by evaluate_dual */
     double bound[2], norms[2];
-    memcpy(lambda, pool->lambda, (size_t)pool->count * sizeof *lambda);
+    memcpy(lambda, set->lambda, (size_t)set->count * sizeof *lambda);
     for (int k = 0; k < 2; k++) {
         dd norm, value;
         if (k == 1)
-            for (int64_t s = 0; s < pool->count; s++)
-                pool->lambda[s] = s < run->earlier_count ? run->earlier[s] : 0;
+            for (int64_t s = 0; s < set->count; s++)
+                set->lambda[s] = s < run->lambda_in_double_count ? run->lambda_in_double[s] : 0;
         round_multipliers(run, 1, run->coef);
         value = evaluate_dual(run, run->coef, run->sum, run->sum_lo, &norm);
         norms[k] = base_dd_value(norm);
-        bound[k] = pool->soft > 0 ? value.hi - norm.hi * norm.hi / 2
-                                  : (norm.hi > 0 ? value.hi / norm.hi : 0);
+        bound[k] = set->soft > 0 ? value.hi - norm.hi * norm.hi / 2
+                                 : (norm.hi > 0 ? value.hi / norm.hi : 0);
     }
-    bool first = run->earlier_count == 0 || !(bound[1] > bound[0]);
+    bool first = run->lambda_in_double_count == 0 || !(bound[1] > bound[0]);
     if (first)
-        memcpy(pool->lambda, lambda, (size_t)pool->count * sizeof *lambda);
+        memcpy(set->lambda, lambda, (size_t)set->count * sizeof *lambda);
     run->sum_norm = norms[!first];
 }
 
@@ -156,18 +156,18 @@ void svm_choose_bound(svm_run *run)
 /* Largest |<A, theta> - e| over the equalities; *holds: all to 1e-12 (|e| + |A||theta|). */
 static double equality_violation(svm_run *run, const double *theta, double norm, bool *holds)
 {
-    svm_pool *pool = &run->pool;
+    svm_set *set = &run->set;
     double largest = 0;
     const double *zero = run->zero;
     *holds = true;
-    for (int64_t s = 0; s < pool->count; s++) {
+    for (int64_t s = 0; s < set->count; s++) {
         int32_t slot = (int32_t)s;
         double residual;
-        if (!pool->equality[s])
+        if (!set->equality[s])
             continue;
-        svm_pool_residual_exact(pool, &slot, 1, theta, zero, &residual);
-        largest = fmax(largest, fabs(residual / pool->sigma[s]));
-        if (fabs(residual) > EQUALITY * (fabs(pool->b[s]) + pool->length[s] * norm))
+        svm_set_residual_exact(set, &slot, 1, theta, zero, &residual);
+        largest = fmax(largest, fabs(residual / set->sigma[s]));
+        if (fabs(residual) > EQUALITY * (fabs(set->b[s]) + set->length[s] * norm))
             *holds = false;
     }
     return largest;
@@ -175,8 +175,8 @@ static double equality_violation(svm_run *run, const double *theta, double norm,
 
 static bool any_target(const svm_run *run)
 {
-    for (int64_t s = 0; s < run->pool.count; s++)
-        if (run->pool.equality[s] && run->pool.b[s] != 0)
+    for (int64_t s = 0; s < run->set.count; s++)
+        if (run->set.equality[s] && run->set.b[s] != 0)
             return true;
     return false;
 }
@@ -187,18 +187,18 @@ static bool any_target(const svm_run *run)
  */
 static bool vanishes(const svm_run *run)
 {
-    const svm_pool *pool = &run->pool;
-    const svm_engine *e = &run->engine;
+    const svm_set *set = &run->set;
+    const l2_active_set *e = &run->engine;
     double sum = 0;
     int64_t pinned = 0;
     for (int64_t k = 0; k < e->count; k++)
-        pinned += pool->equality[e->active[k]];
-    if (pinned == pool->size && !any_target(run))
+        pinned += set->equality[e->active[k]];
+    if (pinned == set->size && !any_target(run))
         return true;
-    for (int64_t s = 0; s < pool->count; s++)
-        if (!pool->equality[s])
-            sum += pool->lambda[s] * pool->length[s];
-    return la_norm(run->engine.theta, pool->size) <= 0x1p-96 * sum;
+    for (int64_t s = 0; s < set->count; s++)
+        if (!set->equality[s])
+            sum += set->lambda[s] * set->length[s];
+    return la_norm(run->engine.theta, set->size) <= 0x1p-96 * sum;
 }
 
 /*
@@ -208,19 +208,19 @@ static bool vanishes(const svm_run *run)
  */
 static void scale_theta(const svm_run *run, double *theta)
 {
-    const svm_engine *e = &run->engine;
-    double least = run->pass.least, norm = la_norm(e->theta, run->pool.size);
+    const l2_active_set *e = &run->engine;
+    double least = run->pass.min_margin, norm = la_norm(e->theta, run->set.size);
     dd scale = base_dd(1);
-    if (run->pool.soft > 0) {
+    if (run->set.soft > 0) {
         /* rows that are met stay so; to the objective, at its minimum, this is nothing.  After a
            stop inside a pass what is known belongs to theta as it is */
-        bool zero = vanishes(run) && !run->cut;
+        bool zero = vanishes(run) && !run->interrupted;
         scale = base_dd(zero ? 0 : 1 + 0x1p-52 * (2 + run->pass.largest * norm));
     } else if (isfinite(least) && least > 0 && !any_target(run)) {
         double room = 0x1p-52 * (2 + run->pass.largest * norm / least);
         scale = base_dd_div(base_dd(1 + room), base_dd(least));
     }
-    for (int64_t k = 0; k < run->pool.size; k++)
+    for (int64_t k = 0; k < run->set.size; k++)
         theta[k] = base_dd_value(base_dd_mul(scale, (dd){ e->theta[k], e->theta_lo[k] }));
 }
 
@@ -232,26 +232,27 @@ static void scale_theta(const svm_run *run, double *theta)
 static void look_at_stored(svm_run *run, const double *theta)
 {
     svm_pass_settings settings = run->pass_settings;
-    double norm = la_norm(theta, run->pool.size);
-    run->stored = !run->cut && (run->pool.soft > 0 || 0x1p-52 * run->pass.largest * norm > 1e-9);
-    if (!run->stored)
+    double norm = la_norm(theta, run->set.size);
+    run->pass_is_at_stored_theta =
+        !run->interrupted && (run->set.soft > 0 || 0x1p-52 * run->pass.largest * norm > 1e-9);
+    if (!run->pass_is_at_stored_theta)
         return;
     settings.share = UINT64_MAX;
-    settings.near = INFINITY;
-    settings.fresh = false;
-    settings.all = settings.exact = true;
-    bool (*poll)(void *) = run->pricing.poll;
-    run->pricing.poll = NULL; /* a proof that is cut is none */
-    run->pass = svm_pricing_pass(&run->pricing, theta, run->zero, &settings);
+    settings.slack_below = INFINITY;
+    settings.unread_only = false;
+    settings.read_everything = settings.exact = true;
+    bool (*poll)(void *) = run->find.poll;
+    run->find.poll = NULL; /* a proof that is cut is none */
+    run->pass = svm_find_pass(&run->find, theta, run->zero, &settings);
     run->passes += run->pass.visited;
-    run->pricing.poll = poll;
+    run->find.poll = poll;
 }
 
 static double largest_row(const svm_run *run)
 {
     double largest = run->pass.largest;
-    for (int64_t s = 0; s < run->pool.count; s++)
-        largest = fmax(largest, run->pool.length[s] / run->pool.sigma[s]);
+    for (int64_t s = 0; s < run->set.count; s++)
+        largest = fmax(largest, run->set.length[s] / run->set.sigma[s]);
     return largest;
 }
 
@@ -261,14 +262,14 @@ static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
 {
     bool holds;
     dd half = base_dd_mul(base_dd(0.5), base_dd_mul(base_dd(info->norm), base_dd(info->norm)));
-    dd primal = base_dd_add(half, base_dd_product(run->pool.soft, run->pass.slacks));
+    dd primal = base_dd_add(half, base_dd_product(run->set.soft, run->pass.slacks));
     dd dual = base_dd_sub(value, base_dd_mul(base_dd(0.5), base_dd_mul(norm, norm)));
     info->objective = base_dd_value(primal);
     info->dual = base_dd_value(dual);
     /* where P is beyond the range of doubles there is no gap */
     info->gap = primal.hi == 0 ? 0 : base_dd_value(base_dd_div(base_dd_sub(primal, dual), primal));
     equality_violation(run, theta, info->norm, &holds);
-    info->violation = fmax(1 - run->pass.least, 0);
+    info->violation = fmax(1 - run->pass.min_margin, 0);
     return holds;
 }
 
@@ -277,33 +278,34 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
                          dd dual_norm)
 {
     bool holds;
-    dd norm = norm_exact(theta, run->zero, run->pool.size);
+    dd norm = norm_exact(theta, run->zero, run->set.size);
     dd dual = dual_norm.hi > 1 ? base_dd_div(value, dual_norm) : value;
-    double size = run->stored ? info->norm : la_norm(run->engine.theta, run->pool.size);
+    double size =
+        run->pass_is_at_stored_theta ? info->norm : la_norm(run->engine.theta, run->set.size);
     double scale = info->norm > 0 ? info->norm / size : 1;
     info->objective = info->norm;
     info->dual = info->norm > 0 ? base_dd_value(dual) : 0;
     info->gap = info->norm > 0 ? base_dd_value(base_dd_div(base_dd_sub(norm, dual), norm)) : 0;
     info->violation = equality_violation(run, theta, info->norm, &holds);
-    if (run->pass.least_zero < 0)
-        info->violation = fmax(info->violation, -run->pass.least_zero * scale);
-    if (isfinite(run->pass.least))
-        info->violation = fmax(info->violation, 1 - run->pass.least * scale);
-    return holds && run->pass.broken == 0 &&
-           (!isfinite(run->pass.least) || run->pass.least * scale >= 1 - 1e-15);
+    if (run->pass.min_zero_margin < 0)
+        info->violation = fmax(info->violation, -run->pass.min_zero_margin * scale);
+    if (isfinite(run->pass.min_margin))
+        info->violation = fmax(info->violation, 1 - run->pass.min_margin * scale);
+    return holds && run->pass.violated_zero_rows == 0 &&
+           (!isfinite(run->pass.min_margin) || run->pass.min_margin * scale >= 1 - 1e-15);
 }
 
 attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err)
 {
-    svm_pool *pool = &run->pool;
+    svm_set *set = &run->set;
     attsvm_svm_info *info = &solution->info;
-    bool soft = pool->soft > 0;
+    bool soft = set->soft > 0;
     double *coef = run->coef, *hi = run->sum, *lo = run->sum_lo, *theta = solution->theta;
     /* |sum lambda A|; after a stop theta is another, better point */
-    double sum_norm = run->stopped ? run->sum_norm : la_norm(run->engine.theta, pool->size);
+    double sum_norm = run->stopped ? run->sum_norm : la_norm(run->engine.theta, set->size);
     scale_theta(run, theta);
     look_at_stored(run, theta);
-    info->norm = base_dd_value(norm_exact(theta, run->zero, pool->size));
+    info->norm = base_dd_value(norm_exact(theta, run->zero, set->size));
     info->margin = info->norm > 0 ? 1 / info->norm : NAN;
     double factor = soft || sum_norm == 0 ? 1 : 1 / sum_norm;
     round_multipliers(run, factor, coef);
@@ -332,37 +334,37 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
 /* Fills coef from the row that could not enter: +-(A_p - sum r_j A_j), inequalities at least 0. */
 static void combine_rows(svm_run *run, const double *r, double *coef)
 {
-    const svm_engine *e = &run->engine;
-    const svm_pool *pool = &run->pool;
-    memset(coef, 0, (size_t)pool->count * sizeof *coef);
+    const l2_active_set *e = &run->engine;
+    const svm_set *set = &run->set;
+    memset(coef, 0, (size_t)set->count * sizeof *coef);
     coef[e->entering] = e->entering_sign;
     for (int64_t j = 0; j < e->count; j++) {
         int64_t s = e->active[j];
         coef[s] = -e->entering_sign * r[j];
-        if (!pool->equality[s] && coef[s] < 0)
+        if (!set->equality[s] && coef[s] < 0)
             coef[s] = 0;
     }
 }
 
-/* Sum of lambda |A|, in pool units. */
+/* Sum of lambda |A|, in set units. */
 static double total_size(const svm_run *run, const double *coef)
 {
     double sum = 0;
-    for (int64_t s = 0; s < run->pool.count; s++)
-        sum += fabs(coef[s]) * run->pool.length[s];
+    for (int64_t s = 0; s < run->set.count; s++)
+        sum += fabs(coef[s]) * run->set.length[s];
     return sum;
 }
 
 /* One step of refinement of r: the residual vector w = sum coef A should be orthogonal to S. */
 static void refine_combination(svm_run *run, double *r, const double *hi, const double *lo)
 {
-    svm_engine *e = &run->engine;
-    svm_pool *pool = &run->pool;
+    l2_active_set *e = &run->engine;
+    svm_set *set = &run->set;
     double *rhs = e->coef, *change = e->coef_lo;
-    svm_pool_residual_exact(pool, e->active, e->count, hi, lo, rhs);
+    svm_set_residual_exact(set, e->active, e->count, hi, lo, rhs);
     for (int64_t j = 0; j < e->count; j++) /* <A_j, w>, up to the sign */
-        rhs[j] = e->entering_sign * (pool->b[e->active[j]] - rhs[j]);
-    svm_engine_solve_double(e, rhs, change);
+        rhs[j] = e->entering_sign * (set->b[e->active[j]] - rhs[j]);
+    l2_solve_factored(e, rhs, change);
     for (int64_t j = 0; j < e->count; j++)
         r[j] += change[j];
 }
@@ -370,7 +372,7 @@ static void refine_combination(svm_run *run, double *r, const double *hi, const 
 attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
                                      attsvm_error *err)
 {
-    svm_engine *e = &run->engine;
+    l2_active_set *e = &run->engine;
     attsvm_svm_info *info = &solution->info;
     double *coef = run->coef, *hi = run->sum, *lo = run->sum_lo, *r = e->combination;
     dd norm, value;
@@ -386,7 +388,7 @@ attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bo
         return ATTSVM_OK;
     info->outcome = ATTSVM_INFEASIBLE;
     info->residual = norm.hi / value.hi;
-    for (int64_t k = 0; k < run->pool.size; k++)
+    for (int64_t k = 0; k < run->set.size; k++)
         solution->theta[k] = NAN;
     TRY(store(run, solution, coef, 1 / value.hi, err));
     info->active = solution->claim.active_count;

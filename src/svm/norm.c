@@ -21,19 +21,6 @@ static const double TRACE = 1e-11; /* |lambda A| over the largest that counts as
 static const double TRACE_NUC = 1e-14; /* ... for the nuclear norm, whose gap is smaller         */
 static const double WORTH = 1e-12;     /* the gap that is asked for where it costs little      */
 
-static bool is_singular(const attsvm_svm_settings *settings)
-{
-    return settings->norm == ATTSVM_NORM_NUC || settings->norm == ATTSVM_NORM_SPECTRAL;
-}
-
-/* l2 in another dress: vectors have one singular value, and l_2 is l2. */
-static bool is_euclidean(const attsvm_problem *problem)
-{
-    const attsvm_svm_settings *s = &problem->settings;
-    return s->norm == ATTSVM_NORM_L2 || s->norm == ATTSVM_NORM_FRO ||
-           (s->norm == ATTSVM_NORM_LQ && s->q == 2) || (is_singular(s) && !problem->rows.matrix);
-}
-
 /* ------------------------------------------------------------------------- the cores */
 
 /*
@@ -43,7 +30,7 @@ static bool is_euclidean(const attsvm_problem *problem)
 static attsvm_status continue_nuclear(svm_norm_run *run, svm_nuclear_point *point, bool *done,
                                       attsvm_error *err)
 {
-    const svm_part *part = &run->part;
+    const svm_small *part = &run->part;
     arena a = { 0 };
     double *W, *lambda, *w, *sums, primal = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -55,14 +42,14 @@ static attsvm_status continue_nuclear(svm_norm_run *run, svm_nuclear_point *poin
             TRY(base_arena_allocate(&a, "working set", err));
     }
     svm_norm_project(run, run->theta, W);
-    svm_part_apply(part, W, part->q, w, sums);
+    svm_small_apply(part, W, part->q, w, sums);
     for (int64_t r = 0; r < part->rows; r++) {
         lambda[r] = run->list[run->at[r]].lambda;
         primal += part->b[r] * lambda[r]; /* equal at the last optimum */
         w[r] = part->equal[r] ? 0 : w[r] - part->b[r];
     }
     point->gap = INFINITY;
-    attsvm_status status = svm_nuclear_polish(part, lambda, w, W, primal, point, err);
+    attsvm_status status = svm_nuclear_newton(part, lambda, w, W, primal, point, err);
     *done = status == ATTSVM_OK && point->gap <= CONTINUED;
     run->iterations += *done;
     free(a.base);
@@ -75,14 +62,14 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
                                 attsvm_error *err)
 {
     const attsvm_svm_settings *s = &run->problem->settings;
-    const svm_part *part = &run->part;
+    const svm_small *part = &run->part;
     double goal = fmin(WORTH, CORE_TOL * run->tol), gap;
     svm_nuclear_point point = { .W = W, .lambda = lambda };
     bool solved = false;
     memcpy(W, W0, (size_t)(part->p * part->q) * sizeof *W);
     memset(lambda, 0, (size_t)part->rows * sizeof *lambda);
     run->stopped = run->stopped || run->iterations >= part->most;
-    if (svm_part_stopped(part))
+    if (svm_small_stopped(part))
         return ATTSVM_OK;
     switch (s->norm) {
     case ATTSVM_NORM_NUC:
@@ -95,23 +82,23 @@ static attsvm_status solve_part(svm_norm_run *run, const double *W0, double *W, 
         return svm_spectral_core(part, W0, goal, W, lambda, &gap, &run->iterations, err);
     case ATTSVM_NORM_LQ:
         TRY(svm_lq_core(part, s->q, W0, goal, W, lambda, &run->iterations, err));
-        TRY(svm_lq_polish(part, s->q, W, lambda, &solved, err));
+        TRY(svm_lq_newton(part, s->q, W, lambda, &solved, err));
         run->undecided = !solved;
         return ATTSVM_OK;
     default:
-        TRY(svm_lp_core(part, s->norm == ATTSVM_NORM_L1, W0, W, lambda, &solved, &run->iterations,
-                        err));
+        TRY(svm_linear_program(part, s->norm == ATTSVM_NORM_L1, W0, W, lambda, &solved,
+                               &run->iterations, err));
         run->stopped = run->stopped || !solved;
         return ATTSVM_OK;
     }
 }
 
 /* W with least margin 1 over the part, where that is possible; margin and work are scratch. */
-static void scale_part(const svm_part *part, double *W, double *margin, double *work)
+static void scale_part(const svm_small *part, double *W, double *margin, double *work)
 {
     bool fixed = false;
     double least = INFINITY;
-    svm_part_apply(part, W, part->q, margin, work);
+    svm_small_apply(part, W, part->q, margin, work);
     for (int64_t r = 0; r < part->rows; r++) {
         fixed = fixed || (part->equal[r] && part->b[r] != 0);
         if (!part->equal[r] && part->b[r] > 0)
@@ -128,8 +115,8 @@ static void scale_part(const svm_part *part, double *W, double *margin, double *
 static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
 {
     const svm_rows *rows = run->rows;
-    TRY(svm_norm_gather(run, is_singular(&run->problem->settings), err));
-    const svm_part *part = &run->part;
+    TRY(svm_norm_gather(run, svm_norm_named(run->problem->settings.norm)->singular, err));
+    const svm_small *part = &run->part;
     arena a = { 0 };
     double *W0, *W, *lambda, *scratch, *margin, *sums;
     for (int pass = 0; pass < 2; pass++) {
@@ -145,7 +132,7 @@ static attsvm_status solve_list(svm_norm_run *run, attsvm_error *err)
     svm_norm_project(run, run->fro->theta, W0);
     attsvm_status status = solve_part(run, W0, W, lambda, err);
     if (status == ATTSVM_OK)
-        status = svm_part_settle(part, 1, W, err);
+        status = svm_small_settle(part, 1, W, err);
     if (status == ATTSVM_OK)
         scale_part(part, W, margin, sums);
     if (status == ATTSVM_OK && !(run->stopped && run->rounds > 0)) {
@@ -224,7 +211,7 @@ attsvm_status svm_norm_solve(const attsvm_problem *problem, const attsvm_claim *
 {
     if (problem->settings.rank > 0)
         return svm_rank_solve(problem, warm, observer, context, out, err);
-    if (is_euclidean(problem))
+    if (svm_norm_solved(&problem->settings, problem->rows.matrix) == &svm_norm_l2)
         return svm_solve(problem, warm, observer, context, out, err);
     attsvm_problem fro = *problem; /* the same rows */
     fro.settings.norm = ATTSVM_NORM_FRO;
@@ -233,13 +220,15 @@ attsvm_status svm_norm_solve(const attsvm_problem *problem, const attsvm_claim *
     svm_norm_run run = { .problem = problem,
                          .rows = &problem->rows,
                          .start = base_seconds(),
-                         .tol = problem->settings.tol > 0 ? problem->settings.tol : 1e-9,
+                         .tol = problem->settings.tol > 0
+                                    ? problem->settings.tol
+                                    : svm_norm_named(problem->settings.norm)->tol,
                          .observer = observer,
                          .context = context };
     *out = NULL;
     TRY(svm_solve(&fro, warm, observer, context, &run.fro, err));
     if (run.fro->info.outcome != ATTSVM_OPTIMAL) {
-        attsvm_status status = svm_norm_restate(problem, run.fro, err);
+        attsvm_status status = svm_certificate_in_norm(problem, run.fro, err);
         if (status == ATTSVM_OK)
             *out = run.fro;
         else

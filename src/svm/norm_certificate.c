@@ -11,61 +11,6 @@
 enum { MEND_TIMES = 2 };
 static const double FARKAS = 1e-12; /* largest residual of a proof, relative to its terms */
 
-/* --------------------------------------------------------------------------- norms */
-
-static attsvm_status singular_norm(bool nuclear, const double *x, int64_t rows, int64_t columns,
-                                   double *out, attsvm_error *err)
-{
-    int64_t n = rows < columns ? rows : columns;
-    size_t size = (size_t)(rows * columns);
-    double *work;
-    TRY(base_allocate(&work, 3 * size + (size_t)n, sizeof *work, "singular values", err));
-    double *s = work + 3 * size;
-    memcpy(work, x, size * sizeof *work);
-    attsvm_status status =
-        la_svd(rows, columns, work, columns, s, work + size, n, work + 2 * size, columns, err);
-    *out = 0;
-    for (int64_t k = 0; k < n && status == ATTSVM_OK; k++)
-        *out = nuclear ? *out + s[k] : fmax(*out, s[k]);
-    free(work);
-    return status;
-}
-
-attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const double *x,
-                          int64_t rows, int64_t columns, double *out, attsvm_error *err)
-{
-    int32_t norm = settings->norm;
-    double q = dual ? settings->q / (settings->q - 1) : settings->q;
-    int64_t count = rows * columns;
-    if (norm == ATTSVM_NORM_NUC || norm == ATTSVM_NORM_SPECTRAL)
-        return singular_norm((norm == ATTSVM_NORM_NUC) != dual, x, rows, columns, out, err);
-    *out = 0;
-    if (norm == ATTSVM_NORM_LQ) {
-        *out = svm_norm_q(x, count, q);
-    } else if (norm == ATTSVM_NORM_L1 || norm == ATTSVM_NORM_LINF) {
-        bool sum = (norm == ATTSVM_NORM_L1) != dual;
-        for (int64_t k = 0; k < count; k++)
-            *out = sum ? *out + fabs(x[k]) : fmax(*out, fabs(x[k]));
-    } else {
-        *out = la_norm(x, count);
-    }
-    return ATTSVM_OK;
-}
-
-/* Dual norm of the rank-one A = delta z' is the product of the vectors' norms, in all of them. */
-double svm_norm_of_row(const attsvm_svm_settings *settings, const double *delta, const double *z,
-                       int64_t d)
-{
-    attsvm_svm_settings own = *settings;
-    double left, right = 1;
-    if (own.norm == ATTSVM_NORM_NUC || own.norm == ATTSVM_NORM_SPECTRAL)
-        own.norm = ATTSVM_NORM_L2;
-    svm_norm_of(&own, true, delta, d, 1, &left, NULL);
-    if (z)
-        svm_norm_of(&own, true, z, d, 1, &right, NULL);
-    return left * right;
-}
-
 /* ----------------------------------------------------------------------------- rows */
 
 /* A named row with its multiplier, for sums over claims and lists alike. */
@@ -135,30 +80,32 @@ static attsvm_status scale_theta(svm_norm_run *run, double *theta, svm_pass *pas
                                  attsvm_error *err)
 {
     const svm_rows *rows = run->rows;
-    svm_pricing pricing;
+    svm_find find;
     double *zero = NULL;
     bool fixed = has_target(run);
     svm_pass_settings settings = { .share = UINT64_MAX,
-                                   .near = INFINITY, /* tight rows are counted in every term */
+                                   .slack_below =
+                                       INFINITY, /* tight rows are counted in every term */
                                    .exact = true,
-                                   .all = true,
+                                   .read_everything = true,
                                    .floor = 0x1p-53 };
     attsvm_status status =
-        svm_pricing_create(&pricing, rows, NULL, base_threads(run->problem->settings.threads), err);
+        svm_find_create(&find, rows, base_threads(run->problem->settings.threads), err);
     if (status == ATTSVM_OK)
         status = base_allocate(&zero, (size_t)rows->size, sizeof *zero, "theta", err);
     for (int tries = 0; tries < 5 && status == ATTSVM_OK; tries++) {
-        *pass = svm_pricing_pass(&pricing, theta, zero, &settings);
+        *pass = svm_find_pass(&find, theta, zero, &settings);
         run->passes += pass->visited;
-        bool enough = pass->least >= 1 && pass->least < 1 + 1e-9;
-        if (fixed || !isfinite(pass->least) || !(pass->least > 0) || (tries > 0 && enough))
+        bool enough = pass->min_margin >= 1 && pass->min_margin < 1 + 1e-9;
+        if (fixed || !isfinite(pass->min_margin) || !(pass->min_margin > 0) ||
+            (tries > 0 && enough))
             break;
         for (int64_t k = 0; k < rows->size; k++)
             theta[k] *= pass->scale;
     }
-    *merged = pricing.merged;
-    run->pass_seconds += pricing.seconds;
-    svm_pricing_free(&pricing);
+    *merged = find.merged;
+    run->pass_seconds += find.seconds;
+    svm_find_free(&find);
     free(zero);
     return status;
 }
@@ -204,16 +151,16 @@ static attsvm_status evaluate(svm_norm_run *run, attsvm_solution *solution, svm_
     double *theta = solution->theta;
     bool linear = settings->norm == ATTSVM_NORM_L1 || settings->norm == ATTSVM_NORM_LINF;
     if (settings->rank == 0) /* Clp leaves rows as far off as it tolerates */
-        TRY(svm_norm_settle(run, linear, theta, err));
+        TRY(svm_project_onto_active_rows(run, linear, theta, err));
     for (int tries = 0;; tries++) {
         TRY(scale_theta(run, theta, pass, &info->merged, err));
         TRY(svm_norm_of(settings, false, theta, lines, d, &info->norm, err));
         TRY(svm_norm_rows_hold(run, theta, info->norm, &info->violation, hold, err));
         if (*hold || tries == MEND_TIMES)
             break;
-        TRY(svm_norm_settle(run, true, theta, err));
+        TRY(svm_project_onto_active_rows(run, true, theta, err));
     }
-    *hold = *hold && !(pass->least < 1);
+    *hold = *hold && !(pass->min_margin < 1);
     return ATTSVM_OK;
 }
 
@@ -263,8 +210,8 @@ attsvm_status svm_norm_certify(svm_norm_run *run, attsvm_solution *solution, att
     info->gap = info->norm > 0 ? (info->norm - info->dual) / info->norm : 0;
     if (!hold) /* the gap of a point that is not feasible proves nothing */
         info->gap = NAN;
-    if (isfinite(pass.least))
-        info->violation = fmax(info->violation, 1 - pass.least);
+    if (isfinite(pass.min_margin))
+        info->violation = fmax(info->violation, 1 - pass.min_margin);
     double floor = 0x1p-50 * largest * info->norm;
     bool proved = info->gap <= fmax(run->tol, floor) && hold;
     info->floor_decided = proved && info->gap > run->tol;
@@ -303,8 +250,8 @@ static attsvm_status restate_point(const attsvm_problem *problem, attsvm_solutio
     return ATTSVM_OK;
 }
 
-attsvm_status svm_norm_restate(const attsvm_problem *problem, attsvm_solution *solution,
-                               attsvm_error *err)
+attsvm_status svm_certificate_in_norm(const attsvm_problem *problem, attsvm_solution *solution,
+                                      attsvm_error *err)
 {
     const svm_rows *rows = &problem->rows;
     const attsvm_claim *claim = &solution->claim;

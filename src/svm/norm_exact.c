@@ -181,7 +181,8 @@ static void layout(settling *s, arena *a, int64_t most, int64_t size)
     s->g = base_take(a, m, sizeof *s->g);
 }
 
-attsvm_status svm_norm_settle(svm_norm_run *run, bool mend, double *theta, attsvm_error *err)
+attsvm_status svm_project_onto_active_rows(svm_norm_run *run, bool mend, double *theta,
+                                           attsvm_error *err)
 {
     const svm_rows *rows = run->rows;
     settling s = { .d = rows->d };

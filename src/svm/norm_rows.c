@@ -52,7 +52,7 @@ static attsvm_status shorten(int64_t rows, int64_t d, double *A, double **basis,
  */
 static attsvm_status mark_dependent(svm_norm_run *run, attsvm_error *err)
 {
-    svm_part *part = &run->part;
+    svm_small *part = &run->part;
     int64_t p = part->p, q = part->q, equals = 0, rank;
     for (int64_t r = 0; r < part->rows; r++)
         equals += part->equal[r];
@@ -91,7 +91,7 @@ static attsvm_status mark_dependent(svm_norm_run *run, attsvm_error *err)
 /* Takes the marked equalities out of the part. */
 static void drop_dependent(svm_norm_run *run)
 {
-    svm_part *part = &run->part;
+    svm_small *part = &run->part;
     int64_t kept = 0, p = part->p;
     for (int64_t r = 0; r < part->rows; r++) {
         if (run->list[run->at[r]].dependent)
@@ -121,7 +121,7 @@ attsvm_status svm_norm_gather(svm_norm_run *run, bool reduce, attsvm_error *err)
     TRY(base_arena_allocate(&a, "working set", err));
     run->part_memory = a.base;
     layout(run, &a, terms, reduce);
-    svm_part *part = &run->part;
+    svm_small *part = &run->part;
     part->rows = run->count;
     part->poll = svm_norm_poll;
     part->poll_context = run;

@@ -52,7 +52,7 @@ static void drop_others(findings *f, int64_t most)
     svm_candidates_select(f->rows, f->count, keep);
     f->last = f->rows[0];
     for (int64_t k = 1; k < keep; k++)
-        if (svm_candidate_before(&f->last, &f->rows[k]))
+        if (svm_candidates_before(&f->last, &f->rows[k]))
             f->last = f->rows[k];
     f->count = keep;
     f->full = true;
@@ -60,7 +60,7 @@ static void drop_others(findings *f, int64_t most)
 
 static attsvm_status note(findings *f, int64_t most, svm_candidate row, attsvm_error *err)
 {
-    if (f->full && svm_candidate_before(&f->last, &row))
+    if (f->full && svm_candidates_before(&f->last, &row))
         return ATTSVM_OK;
     if (f->count - f->equals == 2 * most)
         drop_others(f, most);

@@ -73,14 +73,14 @@ static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_so
                                   attsvm_solution **out, attsvm_error *err)
 {
     attsvm_problem own = *problem; /* the caller's may be solved by others at the same time */
-    TRY(base_allocate(&own.rows.slack, (size_t)problem->data->n, 1, "b", err));
+    TRY(base_allocate(&own.rows.b_is_zero, (size_t)problem->data->n, 1, "b", err));
     take_off(&own.settings, seconds, head->info.iterations);
-    attsvm_status status = mark_slack(problem, head, own.rows.slack, err);
+    attsvm_status status = mark_slack(problem, head, own.rows.b_is_zero, err);
     if (status == ATTSVM_OK)
         status = svm_norm_solve(&own, warm, observer, context, out, err);
     if (status == ATTSVM_OK)
         (*out)->claim.settings = problem->settings;
-    free(own.rows.slack);
+    free(own.rows.b_is_zero);
     return status;
 }
 
@@ -151,19 +151,18 @@ typedef struct batch {
     attsvm_problem *const *problems;
     attsvm_solution **out;
     int64_t count, blocks;
-    attsvm_error *errors; /* (blocks)  */
-    svm_space *spaces;    /* (threads) */
+    attsvm_error *errors; /* (blocks) */
 } batch;
 
 static void solve_block(void *context, int64_t block, int worker)
 {
     batch *b = context;
     int64_t lo, hi;
+    (void)worker;
     base_block(b->count, b->blocks, block, &lo, &hi);
     for (int64_t k = lo; k < hi && b->errors[block].status == ATTSVM_OK; k++) {
         attsvm_problem own = *b->problems[k]; /* it may be in the list twice */
         own.settings.threads = 1;
-        own.space = &b->spaces[worker];
         attsvm_problem_solve(&own, NULL, NULL, NULL, &b->out[k], &b->errors[block]);
         if (b->out[k])
             b->out[k]->claim.settings.threads = b->problems[k]->settings.threads;
@@ -178,21 +177,15 @@ attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_
     memset(out, 0, (size_t)count * sizeof *out);
     if (count == 0)
         return ATTSVM_OK;
-    int workers = base_threads(threads);
     b.blocks = base_blocks(count, 1);
     TRY(base_allocate(&b.errors, (size_t)b.blocks, sizeof *b.errors, "batch", err));
-    status = base_allocate(&b.spaces, (size_t)workers, sizeof *b.spaces, "batch", err);
-    if (status == ATTSVM_OK)
-        base_parallel(workers, b.blocks, solve_block, &b);
+    base_parallel(base_threads(threads), b.blocks, solve_block, &b);
     for (int64_t k = 0; k < b.blocks && status == ATTSVM_OK; k++)
         if (b.errors[k].status != ATTSVM_OK) {
             status = b.errors[k].status;
             if (err)
                 *err = b.errors[k];
         }
-    for (int k = 0; k < workers && b.spaces; k++)
-        svm_space_free(&b.spaces[k]);
-    free(b.spaces);
     free(b.errors);
     for (int64_t k = 0; k < count && status != ATTSVM_OK; k++) {
         attsvm_solution_free(out[k]);

@@ -88,7 +88,7 @@ static attsvm_status solve_limited(const attsvm_problem *problem, attsvm_solutio
                                    attsvm_svm_observer *observer, void *context,
                                    attsvm_solution *solution, attsvm_error *err)
 {
-    double standard = problem->settings.norm == ATTSVM_NORM_NUC ? 1e-9 : 1e-12;
+    double standard = svm_norm_named(problem->settings.norm)->tol;
     svm_norm_run run = { .problem = problem,
                          .rows = &problem->rows,
                          .start = base_seconds() - convex->info.seconds,

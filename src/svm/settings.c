@@ -108,20 +108,6 @@ attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_err
     return ATTSVM_OK;
 }
 
-static bool has_queries(const attsvm_svm_settings *settings)
-{
-    return settings->problem == ATTSVM_PROBLEM_W || settings->problem == ATTSVM_PROBLEM_MULTI ||
-           settings->problem == ATTSVM_PROBLEM_FINITE;
-}
-
-attsvm_status svm_problem_terms(data_terms *out, const attsvm_data *data,
-                                const attsvm_svm_settings *settings, attsvm_error *err)
-{
-    TRY(attsvm_settings_check(&attsvm_svm_table, settings, err));
-    return data_terms_create(out, data, has_queries(settings) ? settings->query : 0,
-                             settings->query_token, err);
-}
-
 /* NULL stands for all defaults, which go into *standard. */
 static const attsvm_svm_settings *or_defaults(const attsvm_svm_settings *settings,
                                               attsvm_svm_settings *standard)
@@ -136,7 +122,7 @@ attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_setting
     attsvm_svm_settings standard;
     settings = or_defaults(settings, &standard);
     data_terms found;
-    TRY(svm_problem_terms(&found, data, settings, err));
+    TRY(svm_rows_terms(&found, data, settings, err));
     *terms = found.count;
     return ATTSVM_OK;
 }
@@ -147,7 +133,7 @@ attsvm_status attsvm_svm_cells(const attsvm_data *data, const attsvm_svm_setting
     attsvm_svm_settings standard;
     settings = or_defaults(settings, &standard);
     data_terms found;
-    TRY(svm_problem_terms(&found, data, settings, err));
+    TRY(svm_rows_terms(&found, data, settings, err));
     return data_terms_cells(&found, NULL, cells, err);
 }
 
@@ -158,7 +144,7 @@ attsvm_status attsvm_select_optimal(const attsvm_data *data, const attsvm_svm_se
     settings = or_defaults(settings, &standard);
     data_terms terms;
     data_head head;
-    TRY(svm_problem_terms(&terms, data, settings, err));
+    TRY(svm_rows_terms(&terms, data, settings, err));
     TRY(data_head_create(&head, data, settings->head, settings->kappa, err));
     attsvm_status status = data_select_optimal(&terms, &head, alpha, ties, err);
     data_head_free(&head);

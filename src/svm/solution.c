@@ -13,6 +13,7 @@ static const attsvm_svm_info nothing_computed = {
     .violation = NAN,
     .objective = NAN,
     .residual = NAN,
+    .bound = NAN,
     .tight = -1,
     .rank = -1,
     .pair = { -1, -1, -1 },
@@ -24,13 +25,7 @@ static bool is_unique(const attsvm_svm_settings *settings)
 {
     bool vector = settings->problem == ATTSVM_PROBLEM_P || settings->problem == ATTSVM_PROBLEM_V ||
                   settings->problem == ATTSVM_PROBLEM_JOINT;
-    switch (settings->norm) {
-    case ATTSVM_NORM_NUC:
-    case ATTSVM_NORM_SPECTRAL: return vector; /* where they are l2 */
-    case ATTSVM_NORM_L1:
-    case ATTSVM_NORM_LINF: return false;
-    default: return settings->rank == 0;
-    }
+    return settings->rank == 0 && svm_norm_solved(settings, !vector)->unique;
 }
 
 attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *problem,
@@ -68,8 +63,12 @@ void attsvm_solution_free(attsvm_solution *solution)
     free(solution->sets);
     free(solution->softmax);
     free(solution->theta);
+    free(solution->theta_lo);
+    free(solution->theta_lo2);
     free(solution->lambda);
+    free(solution->lambda_lo);
     free(solution->mu);
+    free(solution->mu_lo);
     free(solution->active);
     free(solution->equal);
     free(solution);
@@ -85,6 +84,20 @@ attsvm_claim attsvm_solution_claim(const attsvm_solution *solution)
     return solution->claim;
 }
 
+static void borrow_arrays(attsvm_solution *s)
+{
+    attsvm_claim *claim = &s->claim;
+    claim->theta = s->theta;
+    claim->theta_lo = s->theta_lo;
+    claim->theta_lo2 = s->theta_lo2;
+    claim->active = s->active;
+    claim->lambda = s->lambda;
+    claim->lambda_lo = s->lambda_lo;
+    claim->equal = s->equal;
+    claim->mu = s->mu;
+    claim->mu_lo = s->mu_lo;
+}
+
 /* What the solution shows: all of it borrowed from itself. */
 static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
 {
@@ -92,12 +105,8 @@ static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
     claim->settings = problem->settings;
     claim->selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
     claim->outcome = s->info.outcome;
-    claim->theta = s->theta;
     claim->theta_count = problem->rows.size;
-    claim->active = s->active;
-    claim->lambda = s->lambda;
-    claim->equal = s->equal;
-    claim->mu = s->mu;
+    borrow_arrays(s);
 }
 
 /*
@@ -107,14 +116,14 @@ static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
 static int64_t count_merged(const svm_run *run)
 {
     const svm_rows *rows = run->rows;
-    const svm_pricing *pricing = &run->pricing;
+    const svm_find *find = &run->find;
     bool whole = true;
-    for (int64_t g = pricing->lo; g < pricing->hi; g++)
-        whole = whole && pricing->when[g] >= 0;
+    for (int64_t g = find->lo; g < find->hi; g++)
+        whole = whole && find->path_at_read[g] >= 0;
     if (rows->data->comm)
         whole = !dist_any(rows->data->comm, !whole);
     if (whole)
-        return pricing->merged;
+        return find->merged;
     if (!svm_seed_is_small(rows))
         return -1;
     int64_t merged = 0;
@@ -122,18 +131,18 @@ static int64_t count_merged(const svm_run *run)
         svm_term term = svm_rows_term(rows, g);
         for (int64_t t = 0; t < term.visible; t++)
             merged += svm_rows_kind(rows, &term, t) == SVM_AT_LEAST &&
-                      svm_rows_resolve(rows, &term, t, run->pool.scratch) == SVM_NO_ROW;
+                      svm_rows_resolve(rows, &term, t, run->set.scratch) == SVM_NO_ROW;
     }
     return merged;
 }
 
 void svm_solution_close(attsvm_solution *s, const svm_run *run)
 {
-    s->info.merged = s->info.outcome == ATTSVM_INFEASIBLE ? count_merged(run) : run->pricing.merged;
+    s->info.merged = s->info.outcome == ATTSVM_INFEASIBLE ? count_merged(run) : run->find.merged;
     s->info.rounds = run->rounds;
     s->info.iterations = run->engine.iterations;
     s->info.passes = run->passes;
-    s->info.pass_seconds = run->pricing.seconds;
+    s->info.pass_seconds = run->find.seconds;
     s->info.seconds = base_seconds() - run->start;
     make_claim(s, run->problem);
 }
@@ -163,6 +172,12 @@ const char *attsvm_outcome_name(attsvm_outcome outcome)
     return outcome >= ATTSVM_NOT_RUN && outcome <= ATTSVM_STATIONARY ? names[outcome] : NULL;
 }
 
+const char *attsvm_proof_name(attsvm_proof proof)
+{
+    static const char *const names[] = { "none", "exact", "beyond" };
+    return proof >= ATTSVM_PROOF_NONE && proof <= ATTSVM_PROOF_BEYOND ? names[proof] : NULL;
+}
+
 /* *out = a copy of `count` elements. */
 static attsvm_status copy(void *out, const void *from, int64_t count, size_t size,
                           attsvm_error *err)
@@ -173,6 +188,12 @@ static attsvm_status copy(void *out, const void *from, int64_t count, size_t siz
     if (from && count > 0)
         memcpy(memory, from, (size_t)count * size);
     return ATTSVM_OK;
+}
+
+/* A low part that is not there stays away. */
+static attsvm_status copy_low(double **out, const double *from, int64_t count, attsvm_error *err)
+{
+    return from ? copy(out, from, count, sizeof **out, err) : ATTSVM_OK;
 }
 
 static attsvm_status copy_claim(attsvm_solution *s, const attsvm_data *data,
@@ -186,6 +207,10 @@ static attsvm_status copy_claim(attsvm_solution *s, const attsvm_data *data,
     TRY(copy(&s->lambda, claim->lambda, claim->active_count, sizeof(double), err));
     TRY(copy(&s->equal, claim->equal, claim->equal_count, sizeof(attsvm_row), err));
     TRY(copy(&s->mu, claim->mu, claim->equal_count, sizeof(double), err));
+    TRY(copy_low(&s->theta_lo, claim->theta_lo, claim->theta_count, err));
+    TRY(copy_low(&s->theta_lo2, claim->theta_lo2, claim->theta_count, err));
+    TRY(copy_low(&s->lambda_lo, claim->lambda_lo, claim->active_count, err));
+    TRY(copy_low(&s->mu_lo, claim->mu_lo, claim->equal_count, err));
     if (claim->selection.alpha)
         TRY(copy(&s->alpha, claim->selection.alpha, terms, sizeof(int64_t), err));
     if (claim->selection.sets)
@@ -194,11 +219,7 @@ static attsvm_status copy_claim(attsvm_solution *s, const attsvm_data *data,
         TRY(copy(&s->softmax, claim->selection.softmax, cells, sizeof(double), err));
     s->claim = *claim;
     s->claim.selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
-    s->claim.theta = s->theta;
-    s->claim.active = s->active;
-    s->claim.lambda = s->lambda;
-    s->claim.equal = s->equal;
-    s->claim.mu = s->mu;
+    borrow_arrays(s);
     s->claim.head = NULL;
     return ATTSVM_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * Constraint generation.  The engine solves the pool exactly; a pass over the data finds the rows
- * that its theta violates; the worst of them join the pool.  The dual value rises every time, so
- * no pool comes twice, and the method is finite.  The last pass, in which nothing is violated, is
+ * Constraint generation.  The engine solves the set exactly; a pass over the data finds the rows
+ * that its theta violates; the worst of them join the set.  The dual value rises every time, so
+ * no set comes twice, and the method is finite.  The last pass, in which nothing is violated, is
  * the certificate.
  */
 #include "svm/svm.h"
@@ -19,20 +19,18 @@ static attsvm_status open_run(svm_run *run, const attsvm_problem *problem, attsv
     const svm_rows *rows = &problem->rows;
     const attsvm_svm_settings *settings = &problem->settings;
     size_t size = (size_t)rows->size;
-    svm_space_open(problem->space);
-    run->tol = settings->tol > 0 ? settings->tol : 1e-12;
+    run->tol = settings->tol > 0 ? settings->tol : svm_norm_l2.tol;
     run->pass_settings = (svm_pass_settings){ .seed = (uint64_t)settings->seed,
                                               .share = UINT64_MAX,
-                                              .near = INFINITY,
+                                              .slack_below = INFINITY,
                                               .tolerance = run->tol / 8,
                                               .floor = 0x1p-53 };
-    TRY(svm_pool_create(&run->pool, rows, problem->space, settings->soft, 64, err));
-    TRY(svm_engine_create(&run->engine, &run->pool, err));
+    TRY(svm_set_create(&run->set, rows, settings->soft, 64, err));
+    TRY(l2_create(&run->engine, &run->set, err));
     run->engine.max_iterations = settings->max_iter;
-    TRY(svm_pricing_create(&run->pricing, rows, problem->space, base_threads(settings->threads),
-                           err));
-    run->pool.threads = run->pricing.threads;
-    TRY(svm_space_allocate(problem->space, &run->zero, size, sizeof(double), "theta", err));
+    TRY(svm_find_create(&run->find, rows, base_threads(settings->threads), err));
+    run->set.threads = run->find.threads;
+    TRY(base_allocate(&run->zero, size, sizeof(double), "theta", err));
     run->sum = run->engine.step; /* certificates come when the engine is at rest */
     run->sum_lo = run->engine.step_lo;
     return ATTSVM_OK;
@@ -40,23 +38,22 @@ static attsvm_status open_run(svm_run *run, const attsvm_problem *problem, attsv
 
 static void close_run(svm_run *run)
 {
-    svm_pool_free(&run->pool);
-    svm_engine_free(&run->engine);
-    svm_pricing_free(&run->pricing);
-    svm_space_release(run->problem->space, run->zero);
-    svm_space_release(run->problem->space, run->coef);
-    free(run->earlier);
+    svm_set_free(&run->set);
+    l2_free(&run->engine);
+    svm_find_free(&run->find);
+    free(run->zero);
+    free(run->coef);
+    free(run->lambda_in_double);
     free(run->candidates);
 }
 
 /* Scratch by slot for the certificates. */
 static attsvm_status reserve_slots(svm_run *run, attsvm_error *err)
 {
-    size_t count = (size_t)run->pool.count + 1;
-    svm_space_release(run->problem->space, run->coef);
+    size_t count = (size_t)run->set.count + 1;
+    free(run->coef);
     run->coef = NULL;
-    TRY(svm_space_allocate(run->problem->space, &run->coef, 4 * count, sizeof *run->coef,
-                           "multipliers", err));
+    TRY(base_allocate(&run->coef, 4 * count, sizeof *run->coef, "multipliers", err));
     run->packed = run->coef + count;
     run->slots = (int32_t *)(void *)(run->packed + 2 * count);
     return ATTSVM_OK;
@@ -64,24 +61,25 @@ static attsvm_status reserve_slots(svm_run *run, attsvm_error *err)
 
 /* ---------------------------------------------------------------------- stopping */
 
-/* How far the observer may be behind while one pool is solved. */
+/* How far the observer may be behind while one set is solved. */
 static const double SECONDS_BETWEEN = 0.1;
 
 /* Tells the observer, and looks at the clock; true: stop. */
 static bool should_stop(svm_run *run)
 {
     const attsvm_svm_settings *settings = &run->problem->settings;
-    double norm = la_norm(run->engine.theta, run->pool.size), now = base_seconds();
-    attsvm_svm_progress progress = { .rounds = run->rounds,
-                                     .iterations = run->engine.iterations,
-                                     .active = run->engine.count +
-                                               (run->engine.settled > 0 ? run->engine.settled : 0),
-                                     .passes = run->passes,
-                                     .seconds = now - run->start,
-                                     .dual = norm,
-                                     .gap = NAN };
+    double norm = la_norm(run->engine.theta, run->set.size), now = base_seconds();
+    attsvm_svm_progress progress = {
+        .rounds = run->rounds,
+        .iterations = run->engine.iterations,
+        .active = run->engine.count + (run->engine.cg_active > 0 ? run->engine.cg_active : 0),
+        .passes = run->passes,
+        .seconds = now - run->start,
+        .dual = norm,
+        .gap = NAN
+    };
     run->asked = now;
-    if (run->has_best && run->pool.soft == 0 && norm > 0)
+    if (run->has_best && run->set.soft == 0 && norm > 0)
         progress.gap = 1 - norm * run->best_value;
     if (run->observer && !run->observer(run->context, &progress))
         run->stopped = true;
@@ -106,7 +104,7 @@ static bool poll_run(void *context)
 }
 
 /*
- * Ranks solve the same pool, so the k-th poll of one is the k-th poll of all.  When they vote must
+ * Ranks solve the same set, so the k-th poll of one is the k-th poll of all.  When they vote must
  * not hang on their clocks: after so much work, which is a millisecond or more.
  */
 static bool poll_ranks(void *context)
@@ -114,7 +112,7 @@ static bool poll_ranks(void *context)
     const double between = 2e6;
     svm_run *run = context;
     double active = (double)run->engine.count;
-    run->work += active * active + (double)run->pool.count * (double)run->pool.d;
+    run->work += active * active + (double)run->set.count * (double)run->set.d;
     if (!run->stopped && run->work > between) {
         run->work = 0;
         should_stop(run);
@@ -133,33 +131,34 @@ static void watch(svm_run *run, attsvm_svm_observer *observer, void *context)
         run->engine.poll_context = run;
     }
     if (alone) { /* ranks have terms of their own, and are asked after a pass */
-        run->pricing.poll = run->engine.poll;
-        run->pricing.poll_context = run;
+        run->find.poll = run->engine.poll;
+        run->find.poll_context = run;
     }
 }
 
 /* Whether a pass reads all terms that it cannot skip. */
 static bool is_full(const svm_pass_settings *settings)
 {
-    return settings->share == UINT64_MAX && isinf(settings->near) && !settings->fresh;
+    return settings->share == UINT64_MAX && isinf(settings->slack_below) && !settings->unread_only;
 }
 
 /* Keeps theta when it is the best yet: the smallest margin relative to its norm, or the smallest
    soft objective, over all rows. */
 static void keep_best(svm_run *run)
 {
-    double norm = la_norm(run->engine.theta, run->pool.size), least = run->pass.least;
-    double value = run->pool.soft > 0 ? -(norm * norm / 2 + run->pool.soft * run->pass.slacks)
-                   : norm > 0         ? least / norm
-                                      : 0;
-    bool feasible = run->pool.soft > 0 || (value > 0 && isfinite(value) && run->pass.broken == 0);
-    if (run->pass.cut || !is_full(&run->pass_settings) || !feasible ||
+    double norm = la_norm(run->engine.theta, run->set.size), least = run->pass.min_margin;
+    double value = run->set.soft > 0 ? -(norm * norm / 2 + run->set.soft * run->pass.slacks)
+                   : norm > 0        ? least / norm
+                                     : 0;
+    bool feasible =
+        run->set.soft > 0 || (value > 0 && isfinite(value) && run->pass.violated_zero_rows == 0);
+    if (run->pass.interrupted || !is_full(&run->pass_settings) || !feasible ||
         (run->has_best && value <= run->best_value))
         return;
     run->has_best = true;
     run->best_value = value;
     run->best_pass = run->pass;
-    memcpy(run->best, run->engine.theta, (size_t)run->pool.size * sizeof(double));
+    memcpy(run->best, run->engine.theta, (size_t)run->set.size * sizeof(double));
 }
 
 /*
@@ -171,7 +170,7 @@ static attsvm_status finish_cut(svm_run *run, attsvm_solution *solution, attsvm_
     attsvm_svm_info *info = &solution->info;
     bool proved;
     run->pass = run->best_pass;
-    run->pass.least -= 2 * run->pass.noise;
+    run->pass.min_margin -= 2 * run->pass.noise;
     run->pass.slacks += run->pass.noise * (double)svm_rows_count(run->rows);
     TRY(svm_certify(run, solution, &proved, err));
     info->outcome = ATTSVM_STALLED;
@@ -188,29 +187,29 @@ static attsvm_status finish_cut(svm_run *run, attsvm_solution *solution, attsvm_
  */
 static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
-    svm_engine *e = &run->engine;
+    l2_active_set *e = &run->engine;
     bool proved;
     svm_pass_settings settings = run->pass_settings;
     bool hurry = run->stopped && run->pass_seconds > 1 && !run->rows->data->comm;
-    run->cut |= hurry;
+    run->interrupted |= hurry;
     run->stopped = true;
     TRY(reserve_slots(run, err));
     svm_choose_bound(run);
     if (run->has_best) {
-        memcpy(e->theta, run->best, (size_t)run->pool.size * sizeof(double));
-        memset(e->theta_lo, 0, (size_t)run->pool.size * sizeof(double));
+        memcpy(e->theta, run->best, (size_t)run->set.size * sizeof(double));
+        memset(e->theta_lo, 0, (size_t)run->set.size * sizeof(double));
     }
-    if (run->cut)
+    if (run->interrupted)
         return finish_cut(run, solution, err);
-    run->pricing.poll = NULL;
+    run->find.poll = NULL;
     settings.share = UINT64_MAX;
-    settings.near = INFINITY;
-    settings.fresh = false;
-    settings.all = settings.exact = true;
+    settings.slack_below = INFINITY;
+    settings.unread_only = false;
+    settings.read_everything = settings.exact = true;
     settings.soft = NULL;
-    if (run->pool.soft > 0)
-        settings.soft = &run->pool;
-    run->pass = svm_pricing_pass(&run->pricing, e->theta, e->theta_lo, &settings);
+    if (run->set.soft > 0)
+        settings.soft = &run->set;
+    run->pass = svm_find_pass(&run->find, e->theta, e->theta_lo, &settings);
     run->passes += run->pass.visited;
     TRY(svm_certify(run, solution, &proved, err));
     solution->info.outcome = proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
@@ -222,52 +221,53 @@ static attsvm_status finish_stopped(svm_run *run, attsvm_solution *solution, att
 /* Starts the engine anew in double-double; its multipliers so far are kept for a bound. */
 static attsvm_status extend(svm_run *run, attsvm_error *err)
 {
-    const svm_pool *pool = &run->pool;
-    free(run->earlier);
-    run->earlier = NULL;
-    run->earlier_count = 0;
-    TRY(base_allocate(&run->earlier, (size_t)pool->count + 1, sizeof(double), "multipliers", err));
-    memcpy(run->earlier, pool->lambda, (size_t)pool->count * sizeof(double));
-    run->earlier_count = pool->count;
-    return svm_engine_extend(&run->engine, err);
+    const svm_set *set = &run->set;
+    free(run->lambda_in_double);
+    run->lambda_in_double = NULL;
+    run->lambda_in_double_count = 0;
+    TRY(base_allocate(&run->lambda_in_double, (size_t)set->count + 1, sizeof(double), "multipliers",
+                      err));
+    memcpy(run->lambda_in_double, set->lambda, (size_t)set->count * sizeof(double));
+    run->lambda_in_double_count = set->count;
+    return l2_extend(&run->engine, err);
 }
 
-/* Solves the pool; in double first, in double-double where that is not enough. */
+/* Solves the set; in double first, in double-double where that is not enough. */
 static attsvm_status solve_pool(svm_run *run, attsvm_solution *solution, bool refine, bool *done,
                                 attsvm_error *err)
 {
-    svm_engine *e = &run->engine;
+    l2_active_set *e = &run->engine;
     for (int tries = 0;; tries++) {
-        svm_engine_end end;
+        svm_end end;
         bool again = false, proved = false;
-        TRY(svm_engine_run(e, refine, &end, err));
+        TRY(l2_run(e, refine, &end, err));
         if (end == SVM_INFEASIBLE) {
             TRY(reserve_slots(run, err));
             TRY(svm_certify_infeasible(run, solution, &proved, err));
             *done = proved;
             if (proved)
                 return ATTSVM_OK;
-            end = SVM_DOUBT;
+            end = SVM_NEEDS_EXTENDED;
         }
         if (end == SVM_SOLVED && refine)
-            end = svm_engine_refine(e, &again);
+            end = l2_refine(e, &again);
         if (end == SVM_SOLVED && !again)
             return ATTSVM_OK;
-        if (end == SVM_LIMIT || end == SVM_STOP || (end == SVM_DOUBT && e->extended)) {
+        if (end == SVM_LIMIT || end == SVM_STOP || (end == SVM_NEEDS_EXTENDED && e->extended)) {
             *done = true;
             return finish_stopped(run, solution, err);
         }
-        if (end == SVM_DOUBT || tries > 20)
+        if (end == SVM_NEEDS_EXTENDED || tries > 20)
             TRY(extend(run, err));
     }
 }
 
 /* What to do with a pass that found violated rows. */
-static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_error *err)
+static attsvm_status add_violated(svm_run *run, int64_t *forced_rounds, attsvm_error *err)
 {
-    svm_engine *e = &run->engine;
+    l2_active_set *e = &run->engine;
     int64_t added, forced;
-    TRY(svm_collect(run, svm_most_rows(run->rows), &added, &forced, err));
+    TRY(svm_set_add_worst(run, svm_most_rows(run->rows), &added, &forced, err));
     if (added > 0)
         return ATTSVM_OK;
     /* only rows that the engine takes for met: their violation shows in double-double alone */
@@ -275,10 +275,10 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
         return extend(run, err);
     if (*forced_rounds > 2 * MOST_FORCED)
         run->stopped = true;
-    if (!e->extended && e->settled <= 0 && forced >= 0 && run->pool.place[forced] == SVM_AT_ZERO) {
-        double violation = -run->forced_slack * run->pool.sigma[forced];
-        e->patience = e->iterations + run->pool.count + 50;
-        svm_engine_end end = svm_engine_enter_double(e, forced, violation, 1);
+    if (!e->extended && e->cg_active <= 0 && forced >= 0 && run->set.place[forced] == SVM_AT_ZERO) {
+        double violation = -run->forced_slack * run->set.sigma[forced];
+        e->cycle_limit = e->iterations + run->set.count + 50;
+        svm_end end = l2_enter(e, forced, violation, 1);
         if (end != SVM_SOLVED && end != SVM_STOP)
             return extend(run, err);
     }
@@ -286,31 +286,31 @@ static attsvm_status take_violated(svm_run *run, int64_t *forced_rounds, attsvm_
 }
 
 /*
- * Rows that entered once and are far from tight now only make pricing dear.  Their margins are
- * those of the engine's last look at the pool.
+ * Rows that entered once and are far from tight now only make find dear.  Their margins are
+ * those of the engine's last look at the set.
  */
-static attsvm_status forget_rows(svm_run *run, attsvm_error *err)
+static attsvm_status drop_inactive(svm_run *run, attsvm_error *err)
 {
-    svm_pool *pool = &run->pool;
+    svm_set *set = &run->set;
     int64_t more = svm_most_rows(run->rows);
     int64_t d = run->rows->d, active = run->engine.count;
-    if (run->engine.settled > 0)
-        active = run->engine.settled;
+    if (run->engine.cg_active > 0)
+        active = run->engine.cg_active;
     int64_t most = 3 * d + 64 > more ? active + more : 2 * active + d + 64;
-    if (pool->count <= most || run->engine.extended || pool->soft > 0)
+    if (set->count <= most || run->engine.extended || set->soft > 0)
         return ATTSVM_OK;
     double limit = 2;
-    for (int64_t near = pool->count; near > most && limit > 1e-3;) {
+    for (int64_t near = set->count; near > most && limit > 1e-3;) {
         limit /= 2;
         near = 0;
-        for (int64_t s = 0; s < pool->count; s++)
-            near += pool->place[s] != SVM_AT_ZERO ||
-                    pool->margin[s] - pool->b[s] <= limit * pool->sigma[s];
+        for (int64_t s = 0; s < set->count; s++)
+            near +=
+                set->place[s] != SVM_AT_ZERO || set->margin[s] - set->b[s] <= limit * set->sigma[s];
     }
     int32_t *moved;
-    TRY(base_allocate(&moved, (size_t)pool->count, sizeof *moved, "rows", err));
-    svm_pool_shrink(pool, limit, moved);
-    svm_engine_move(&run->engine, moved);
+    TRY(base_allocate(&moved, (size_t)set->count, sizeof *moved, "rows", err));
+    svm_set_shrink(set, limit, moved);
+    l2_move(&run->engine, moved);
     free(moved);
     return ATTSVM_OK;
 }
@@ -319,20 +319,20 @@ static attsvm_status forget_rows(svm_run *run, attsvm_error *err)
  * One pass at the engine's theta.  Only a pass that may be the last is exact: it wants refined
  * multipliers, and rows near their b in double-double; the others have room for rounding.
  */
-static void look(svm_run *run, bool exact)
+static void find_violated(svm_run *run, bool exact)
 {
     svm_pass_settings *settings = &run->pass_settings;
     settings->exact = exact;
     settings->tolerance = exact ? run->tol / 8 : 1e-8;
     settings->floor = exact ? 0x1p-53 : 1e-13;
-    settings->soft = run->pool.soft > 0 ? &run->pool : NULL;
+    settings->soft = run->set.soft > 0 ? &run->set : NULL;
     double start = base_seconds();
-    run->pass = svm_pricing_pass(&run->pricing, run->engine.theta, run->engine.theta_lo, settings);
+    run->pass = svm_find_pass(&run->find, run->engine.theta, run->engine.theta_lo, settings);
     if (run->pass.visited > 0.01)
         run->pass_seconds = (base_seconds() - start) / run->pass.visited;
     run->passes += run->pass.visited;
     run->rounds++;
-    run->cut |= run->pass.cut;
+    run->interrupted |= run->pass.interrupted;
     keep_best(run);
 }
 
@@ -355,9 +355,9 @@ static void set_share(svm_run *run, double share)
 }
 
 /* From now on, passes look at terms close to their margin: about a tenth of them. */
-static void look_near(svm_run *run)
+static void restrict_to_near(svm_run *run)
 {
-    run->pass_settings.near = svm_pricing_quantile(&run->pricing, 0.1);
+    run->pass_settings.slack_below = svm_skip_quantile(&run->find, 0.1);
 }
 
 /*
@@ -368,57 +368,57 @@ static void look_near(svm_run *run)
 static void grow_sample(svm_run *run)
 {
     svm_pass_settings *settings = &run->pass_settings;
-    if (settings->fresh && settings->share == UINT64_MAX) {
-        settings->fresh = false;
-        look_near(run);
+    if (settings->unread_only && settings->share == UINT64_MAX) {
+        settings->unread_only = false;
+        restrict_to_near(run);
         return;
     }
-    settings->fresh = run->pool.soft == 0;
-    set_share(run, (double)settings->share * 0x1p-64 * (settings->fresh ? 4 : 8));
+    settings->unread_only = run->set.soft == 0;
+    set_share(run, (double)settings->share * 0x1p-64 * (settings->unread_only ? 4 : 8));
 }
 
 /* What comes after a pass in which nothing was violated, short of the certificate. */
-static void look_further(svm_run *run)
+static void widen_search(svm_run *run)
 {
     svm_pass_settings *settings = &run->pass_settings;
-    if (isfinite(settings->near))
-        settings->near = INFINITY;
+    if (isfinite(settings->slack_below))
+        settings->slack_below = INFINITY;
     else if (!is_full(settings))
         grow_sample(run);
     else
-        run->last = true;
+        run->certify_next = true;
 }
 
 static attsvm_status generate(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
-    svm_engine *e = &run->engine;
+    l2_active_set *e = &run->engine;
     svm_pass_settings *settings = &run->pass_settings;
     int64_t forced_rounds = 0, terms = run->rows->terms.count;
-    bool patient = run->rows->matrix && svm_rows_count(run->rows) > run->pool.count;
-    run->last = !patient;
+    bool patient = run->rows->matrix && svm_rows_count(run->rows) > run->set.count;
+    run->certify_next = !patient;
     for (bool done = false, proved;;) {
         bool full = is_full(settings);
-        bool exact = full && run->last;
+        bool exact = full && run->certify_next;
         TRY(solve_pool(run, solution, exact, &done, err));
         if (done)
             return ATTSVM_OK;
-        TRY(forget_rows(run, err));
-        look(run, exact);
+        TRY(drop_inactive(run, err));
+        find_violated(run, exact);
         if (run->pass.conflict_term >= 0)
             return svm_certify_conflict(run, solution, run->pass.conflict_term,
                                         run->pass.conflict_token, err);
-        if (run->cut || should_stop(run))
+        if (run->interrupted || should_stop(run))
             return finish_stopped(run, solution, err);
         if (run->pass.violated > 0) {
-            TRY(take_violated(run, &forced_rounds, err));
-            run->last = !patient || run->pass.violated < terms / 100;
+            TRY(add_violated(run, &forced_rounds, err));
+            run->certify_next = !patient || run->pass.violated < terms / 100;
             /* of many terms, those close to their margin are brought in order first */
             if (full && run->sampling)
-                look_near(run);
-            else if (settings->fresh)
+                restrict_to_near(run);
+            else if (settings->unread_only)
                 grow_sample(run);
         } else if (!exact) {
-            look_further(run);
+            widen_search(run);
         } else {
             TRY(reserve_slots(run, err));
             TRY(svm_certify(run, solution, &proved, err));
@@ -447,7 +447,9 @@ attsvm_status svm_solve(const attsvm_problem *problem, const attsvm_claim *warm,
                         attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                         attsvm_error *err)
 {
-    svm_run run = { .problem = problem, .rows = &problem->rows, .start = base_seconds() };
+    svm_run run = {
+        .problem = problem, .rows = &problem->rows, .norm = &svm_norm_l2, .start = base_seconds()
+    };
     bool whole = false;
     attsvm_status status = svm_solution_open(out, problem, err);
     if (status == ATTSVM_OK)

@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-attsvm_status theory_solve(const attsvm_data *data, const int64_t *alpha,
-                           const attsvm_svm_settings *settings, attsvm_solution **out,
-                           attsvm_error *err)
-{
-    attsvm_problem *problem;
-    attsvm_selection selection = { .alpha = alpha };
-    TRY(attsvm_problem_create(&problem, data, &selection, settings, err));
-    attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, out, err);
-    attsvm_problem_free(problem);
-    return status;
-}
-
 static void look_at_scores(attsvm_conditions *out, const attsvm_scores *scores)
 {
     double ties = 0, unequal = 0, tokens = 0, choices = 0;
@@ -123,7 +111,8 @@ static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *
     for (int64_t g = scores->term_lo; g < scores->term_hi; g++)
         opt[g] = attsvm_scores_term(scores, g).optimal;
     dist_gather(scores->comm, opt, sizeof *opt, first);
-    attsvm_status status = theory_solve(scores->data, opt, settings, &solution, err);
+    attsvm_status status = theory_solve(scores->data, &(attsvm_selection){ .alpha = opt }, settings,
+                                        NULL, &solution, err);
     free(opt);
     if (status != ATTSVM_OK)
         return status;
@@ -190,8 +179,8 @@ static attsvm_status compute(attsvm_conditions *out, const attsvm_scores *scores
     return status;
 }
 
-attsvm_status attsvm_conditions_of_run(attsvm_conditions *out, const attsvm_train *run,
-                                       attsvm_error *err)
+attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_train *run,
+                                        attsvm_error *err)
 {
     const model *m = run->m;
     attsvm_svm_settings svm;

@@ -139,7 +139,7 @@ static attsvm_status mark_taken(search *s, attsvm_error *err)
             for (int64_t k = lo; k < hi; k++)
                 s->taken[s->coordinate[k]] = true;
     }
-    if (!m->loss.of_log)
+    if (!m->loss.takes_log)
         return ATTSVM_OK;
     int32_t *next;
     TRY(data_next_words(data, &next, err));
@@ -162,7 +162,7 @@ static attsvm_status find_numbers(search *s, bool *known, attsvm_error *err)
     const attsvm_train *run = s->run;
     const model *m = run->m;
     const int64_t d = s->d;
-    const model_block *trained = &m->block[m->trains_p && m->trains_W ? 1 : 0];
+    const model_parameter *trained = &m->parameter[m->trains_p && m->trains_W ? 1 : 0];
     const double *theta = run->theta + trained->offset;
     if (m->prompt && m->trains_W)
         add_numbers(s, theta, 1, d, d); /* W'p: columns of W */
@@ -174,13 +174,14 @@ static attsvm_status find_numbers(search *s, bool *known, attsvm_error *err)
         TRY(data_doubles(m->data, "W", (int64_t[]){ d, d }, 2, &s->keymap, err));
         add_numbers(s, s->keymap, 1, d, d);
     }
-    *known = m->loss.of_log || m->head.kind != &model_head_user;
-    if (m->loss.of_log || !*known)
+    *known = m->loss.takes_log || m->head.kind->kind != 0;
+    if (m->loss.takes_log || !*known)
         return ATTSVM_OK;
-    if (m->head.kind == &model_head_relu)
-        add_numbers(s, m->head.V, 1, d, m->head.size);
+    if (m->head.kind->kind == ATTSVM_HEAD_RELU)
+        add_numbers(s, m->head.data.V, 1, d, m->head.size);
     else
-        add_numbers(s, m->trains_v ? run->theta + m->block[m->blocks - 1].offset : m->v, 1, 1, 1);
+        add_numbers(s, m->trains_v ? run->theta + m->parameter[m->parameters - 1].offset : m->v, 1,
+                    1, 1);
     return ATTSVM_OK;
 }
 
@@ -232,7 +233,7 @@ static attsvm_status look(search *s, double *x, attsvm_exchangeable *out, attsvm
     TRY(base_arena_allocate(&a, "words", err));
     s->memory = a.base;
     layout(s, &a);
-    if (s->run->data->index)
+    if (s->run->data->vocabulary)
         TRY(read_table(s, x, &out->onehot, err));
     else
         read_words(s, x, &out->onehot);

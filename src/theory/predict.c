@@ -1,6 +1,7 @@
 /* Which SVM training leads to (theory, sections 2 and 3), and what of a run it is compared with. */
 #include "theory/theory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static bool is_prompt(int32_t kind)
 /*
  * The norm of theta, from the norm in which the rule's steps are steepest.
  *
- *   p               the rule's own; the spectral norm of a column is its l2 norm
+ *   p               the rule's own; spectral and nuclear norms of a column are its l2 norm
  *   pW              theta = W'p, p fixed: the least |W|_q with W'p = theta is |theta|_q / |p|_q',
  *                   column by column, and the least spectral norm |theta|_2 / |p|_2
  *   vpW             theta = W'p, both trained: the least |W|^2 + |p|^2 is 2 |theta|_2
@@ -40,7 +41,16 @@ static void set_norm(attsvm_svm_settings *out, int32_t kind, const char *norm, d
         out->norm = ATTSVM_NORM_LINF;
     } else if (strcmp(norm, "spectral") == 0 && !prompt) {
         out->norm = ATTSVM_NORM_SPECTRAL;
+    } else if (strcmp(norm, "nuc") == 0 && !prompt) {
+        out->norm = ATTSVM_NORM_NUC;
     }
+}
+
+/* Once eps dominates the gradient a step is a multiple of it: only rules of l2 keep their norm. */
+static const char *norm_of(const train_rule *rule, const char *eps)
+{
+    bool none = isnan(rule->eps) || (eps && *eps ? strtod(eps, NULL) : rule->eps) == 0;
+    return none || strcmp(rule->norm, "l2") == 0 ? rule->norm : "";
 }
 
 attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_svm_settings *out,
@@ -54,7 +64,7 @@ attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_sv
     bool prompt = is_prompt(train->model);
     bool joint = train->model == ATTSVM_MODEL_VP || train->model == ATTSVM_MODEL_VPW;
     out->problem = joint ? ATTSVM_PROBLEM_JOINT : prompt ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;
-    set_norm(out, train->model, rule->norm, parameter, &found);
+    set_norm(out, train->model, norm_of(rule, train->eps), parameter, &found);
     if (claimed)
         *claimed = found;
     if (train->query && train->query[0])
@@ -67,6 +77,6 @@ attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_sv
 
 const double *attsvm_train_theta(const attsvm_train *run, int64_t *count)
 {
-    *count = run->m->part_size;
+    *count = run->m->map_size;
     return model_logit_map(run->m, run->theta);
 }

@@ -81,7 +81,7 @@ attsvm_status attsvm_scores_create(attsvm_scores **out, const attsvm_data *data,
     attsvm_svm_settings_init(&standard);
     if (!settings)
         settings = &standard;
-    TRY(svm_problem_terms(&terms, data, settings, err));
+    TRY(svm_rows_terms(&terms, data, settings, err));
     TRY(allocate(&s, data, &terms, 0, data->n, err));
     attsvm_status status = data_head_create(&head, data, settings->head, settings->kappa, err);
     if (status == ATTSVM_OK) {
@@ -110,17 +110,17 @@ void attsvm_scores_free(attsvm_scores *scores)
 
 /* ------------------------------------------------------------------- of a model */
 
-/* The head of a model as a function of one token: its value comes with its gradient. */
+/* The head of a model as a function of one token. */
 typedef struct model_value_of {
     const model_head *head;
     const double *v;
-    double *slope, *scratch;
+    double *scratch;
 } model_value_of;
 
 static double value_of_model_head(const void *context, const double *x)
 {
     const model_value_of *m = context;
-    return m->head->kind->gradient(m->head, m->v, x, m->slope, m->scratch);
+    return model_head_value(m->head, m->v, x, m->scratch);
 }
 
 attsvm_status theory_scores_of_model(attsvm_scores **out, const attsvm_train *run,
@@ -139,10 +139,11 @@ attsvm_status theory_scores_of_model(attsvm_scores **out, const attsvm_train *ru
                (size_t)(m->token_hi - m->token_lo) * sizeof *s->value);
     } else {
         double *memory;
-        status = base_allocate(&memory, (size_t)(m->d + m->head.size), sizeof *memory, "head", err);
+        status = base_allocate(&memory, (size_t)m->d, sizeof *memory, "head", err);
         if (status == ATTSVM_OK) {
-            const double *v = m->trains_v ? run->theta + m->block[m->blocks - 1].offset : m->v;
-            model_value_of head = { &m->head, v, memory, memory + m->d };
+            const double *v =
+                m->trains_v ? run->theta + m->parameter[m->parameters - 1].offset : m->v;
+            model_value_of head = { &m->head, v, memory };
             status = fill(s, value_of_model_head, &head, err);
             free(memory);
         }

@@ -30,7 +30,7 @@ static attsvm_verdict_kind classify(const attsvm_verdict *v)
  * Rows with b = 0 (joint problems) must hold, and do not count.
  */
 static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const double *theta,
-                             int64_t count, const attsvm_claim *claim, double svm_norm,
+                             int64_t count, const attsvm_claim *claim, double optimal_norm,
                              attsvm_error *err)
 {
     svm_rows rows;
@@ -43,10 +43,10 @@ static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const d
     v->correlation = attsvm_correlation(theta, claim->theta, count);
     v->angle = theory_angle(theta, claim->theta, count);
     TRY(theory_rows_of(&rows, data, claim, err));
-    attsvm_status status = theory_margins(&rows, theta, &least, &least_zero, err);
+    attsvm_status status = theory_margins_least(&rows, theta, &least, &least_zero, err);
     svm_rows_free(&rows);
     if (status == ATTSVM_OK && v->norm > 0 && isfinite(least))
-        v->efficiency = least_zero < 0 ? 0 : least / v->norm * svm_norm;
+        v->efficiency = least_zero < 0 ? 0 : least / v->norm * optimal_norm;
     return status;
 }
 
@@ -60,28 +60,28 @@ static bool has_no_head(const attsvm_solution *solution)
 static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_scores *scores,
                            attsvm_solution **solution, attsvm_error *err)
 {
-    const int64_t *alpha = run->m->selected;
+    const attsvm_selection selection = { .alpha = run->m->selected };
     int64_t count;
-    TRY(theory_solve(scores->data, alpha, &v->svm, solution, err));
+    TRY(theory_solve(scores->data, &selection, &v->svm, NULL, solution, err));
     if (has_no_head(*solution)) {
         attsvm_solution_free(*solution);
         *solution = NULL;
         v->svm.problem = ATTSVM_PROBLEM_P;
-        TRY(theory_solve(scores->data, alpha, &v->svm, solution, err));
+        TRY(theory_solve(scores->data, &selection, &v->svm, NULL, solution, err));
     }
     attsvm_svm_info info = attsvm_solution_info(*solution);
     attsvm_claim claim = attsvm_solution_claim(*solution);
     v->outcome = info.outcome;
     v->margin = info.margin;
     v->gap = info.gap;
-    TRY(attsvm_optimality_of(&v->optimality, scores, *solution, NULL, 0, err));
+    TRY(attsvm_optimality_compute(&v->optimality, scores, *solution, NULL, 0, err));
     const double *theta = attsvm_train_theta(run, &count);
     return compare(v, scores->data, theta, count, &claim, info.norm, err);
 }
 
-attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_train *run,
-                                const attsvm_svm_settings *svm, attsvm_solution **solution,
-                                attsvm_error *err)
+attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *run,
+                                     const attsvm_svm_settings *svm, attsvm_solution **solution,
+                                     attsvm_error *err)
 {
     const model *m = run->m;
     attsvm_scores *scores;
@@ -116,72 +116,5 @@ attsvm_status attsvm_verdict_of(attsvm_verdict *out, const attsvm_train *run,
         *solution = own;
     else
         attsvm_solution_free(own);
-    return status;
-}
-
-/* ----------------------------------------------------------------------- batches */
-
-typedef struct jobs {
-    attsvm_train *const *runs;
-    const attsvm_svm_settings *svm;
-    attsvm_verdict *out;
-    attsvm_solution **solutions;
-    attsvm_error *errors;
-} jobs;
-
-static void judge_one(void *context, int64_t k, int worker)
-{
-    jobs *j = context;
-    attsvm_svm_settings svm;
-    (void)worker;
-    if (j->svm) {
-        svm = *j->svm;
-        svm.threads = 1;
-    }
-    attsvm_verdict_of(&j->out[k], j->runs[k], j->svm ? &svm : NULL,
-                      j->solutions ? &j->solutions[k] : NULL, &j->errors[k]);
-}
-
-/* Runs those that have not been run, side by side where they fit each other. */
-static attsvm_status run_missing(attsvm_train *const *runs, int64_t count, int64_t threads,
-                                 attsvm_error *err)
-{
-    attsvm_train **missing;
-    int64_t found = 0;
-    TRY(base_allocate(&missing, (size_t)count + 1, sizeof *missing, "verdicts", err));
-    for (int64_t k = 0; k < count; k++)
-        if (runs[k]->info.outcome == ATTSVM_TRAIN_NOT_RUN)
-            missing[found++] = runs[k];
-    attsvm_status status = ATTSVM_OK;
-    if (found > 0)
-        status = attsvm_train_run_batch(missing, found, threads, err);
-    free(missing);
-    return status;
-}
-
-attsvm_status attsvm_verdict_batch(attsvm_train *const *runs, int64_t count,
-                                   const attsvm_svm_settings *svm, int64_t threads,
-                                   attsvm_verdict *out, attsvm_solution **solutions,
-                                   attsvm_error *err)
-{
-    jobs j = { .runs = runs, .svm = svm, .out = out, .solutions = solutions };
-    attsvm_status status = ATTSVM_OK;
-    if (count < 0 || threads < 0)
-        return fail(err, ATTSVM_E_ARG, "%" PRId64 " runs on %" PRId64 " threads", count, threads);
-    for (int64_t k = 0; k < count && solutions; k++)
-        solutions[k] = NULL;
-    TRY(run_missing(runs, count, threads, err));
-    TRY(base_allocate(&j.errors, (size_t)count + 1, sizeof *j.errors, "verdicts", err));
-    base_parallel(base_threads(threads), count, judge_one, &j);
-    for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
-        status = j.errors[k].status;
-        if (status != ATTSVM_OK && err)
-            *err = j.errors[k];
-    }
-    for (int64_t k = 0; k < count && solutions && status != ATTSVM_OK; k++) {
-        attsvm_solution_free(solutions[k]);
-        solutions[k] = NULL;
-    }
-    free(j.errors);
     return status;
 }

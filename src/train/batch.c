@@ -1,9 +1,10 @@
 /*
  * Many small runs at once.  A thread has one run, or steps runs of one shape side by side:
- * normalised descent of the model W for as many runs as a vector has lanes (model.h, model_pack). A
- * run gets the same numbers whichever runs are beside it; they differ by rounding from those of
- * attsvm_train_run, as sums are taken in another order.
+ * normalised descent of the model W for as many runs as a vector has lanes (model.h,
+ * model_small_batch). A run gets the same numbers whichever runs are beside it; they differ by
+ * rounding from those of attsvm_train_run, as sums are taken in another order.
  */
+#include "model/small.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -15,21 +16,22 @@ static bool may_be_beside(const attsvm_train *t)
 {
     const attsvm_train_settings *s = &t->settings;
     return train_rule_is(t->rule, "ngd") && t->trace.every == 0 && s->batch == 0 && s->ridge == 0 &&
-           s->stop_direction == 0 && s->stop_norm == 0 && s->time_limit == 0 && !*s->checkpoint &&
-           t->info.outcome == ATTSVM_TRAIN_NOT_RUN && model_pack_fits(t->m, t->m);
+           s->decay == 0 && s->stop_direction == 0 && s->stop_norm == 0 && s->time_limit == 0 &&
+           !*s->checkpoint && t->info.outcome == ATTSVM_TRAIN_NOT_RUN &&
+           model_small_batch_fits(t->m, t->m);
 }
 
 bool train_batch_fits(const attsvm_train *a, const attsvm_train *b)
 {
     return may_be_beside(a) && may_be_beside(b) && a->settings.lr == b->settings.lr &&
            a->settings.iters == b->settings.iters && a->eps == b->eps &&
-           model_pack_fits(a->m, b->m);
+           model_small_batch_fits(a->m, b->m);
 }
 
 /* One step of all lanes; spoilt[k] where the gradient of lane k left the range of its square. */
-static void step(model_pack *p, double lr, double eps, bool *spoilt)
+static void step(model_small_batch *p, double lr, double eps, bool *spoilt)
 {
-    model_pack_gradient(p);
+    model_small_batch_gradient(p);
     for (int64_t k = 0; k < LA_LANES; k++)
         p->rate[k] = -p->log[k];
     if (eps > 0)
@@ -41,13 +43,13 @@ static void step(model_pack *p, double lr, double eps, bool *spoilt)
         size += eps > 0 ? eps * p->rate[k] : 0;
         p->rate[k] = still || spoilt[k] ? 0 : -lr / size;
     }
-    la_active()->lanes_axpy(p->l.d * p->l.d, p->rate, p->gradient, p->theta);
+    la_active()->small_axpy(p->l.d * p->l.d, p->rate, p->gradient, p->theta);
 }
 
-static void hand_out(const model_pack *p, attsvm_train *const *runs)
+static void hand_out(const model_small_batch *p, attsvm_train *const *runs)
 {
     for (int64_t k = 0; k < p->count; k++)
-        model_pack_get(p, k, runs[k]->theta);
+        model_small_batch_get(p, k, runs[k]->theta);
 }
 
 /* From the start again, in the ordinary way. */
@@ -66,12 +68,12 @@ static attsvm_status run_beside(attsvm_train *const *runs, int64_t count, attsvm
     bool spoilt[LA_LANES] = { false };
     const double lr = runs[0]->settings.lr, eps = runs[0]->eps, now = base_seconds();
     const int64_t iters = runs[0]->settings.iters;
-    model_pack *p;
+    model_small_batch *p;
     for (int64_t k = 0; k < count; k++)
         models[k] = runs[k]->m;
-    TRY(model_pack_create(&p, models, count, err));
+    TRY(model_small_batch_create(&p, models, count, err));
     for (int64_t k = 0; k < LA_LANES; k++)
-        model_pack_set(p, k, runs[k < count ? k : 0]->theta);
+        model_small_batch_set(p, k, runs[k < count ? k : 0]->theta);
     for (int64_t k = 0; k < count; k++) {
         runs[k]->start = now;
         train_start(runs[k]);
@@ -87,11 +89,11 @@ static attsvm_status run_beside(attsvm_train *const *runs, int64_t count, attsvm
     hand_out(p, runs);
     attsvm_status status = ATTSVM_OK;
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
-        bool anew = spoilt[k] || model_pack_was_odd(p, k);
+        bool anew = spoilt[k] || model_small_batch_needs_general(p, k);
         runs[k]->iter = anew ? 0 : iters;
         status = anew ? run_again(runs[k], err) : train_continue(runs[k], NULL, NULL, err);
     }
-    model_pack_free(p);
+    model_small_batch_free(p);
     return status;
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMAT = 2, MOST = 32, SAMPLED_TOKENS = 256, SAMPLED = 1024 };
+enum { FORMAT = 3, MOST = 32, SAMPLED_TOKENS = 256, SAMPLED = 1024 };
 
 /* Of some tokens spread over the data set: enough to tell data sets apart. */
 static double data_sum(const attsvm_train *t)
@@ -55,12 +55,12 @@ static attsvm_status fingerprint(const attsvm_train *t, char **out, attsvm_error
         out,
         "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g and %.17g model %d step %s "
         "loss %s head %s kappa %.17g query %s init %s disturb %.17g by %" PRId64
-        " eps %s lstar %s lr %.17g ridge %.17g "
+        " eps %s lstar %s lr %.17g decay %.17g ridge %.17g "
         "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64 " record %s kernels %s",
         t->m->n, t->data->tokens, t->m->d, data_sum(t), rest_sum(t), (int)s->model, s->step,
-        t->m->loss.flag, t->m->head.kind->flag, t->m->head.kappa, s->query, s->init, s->disturb,
-        s->disturb_seed, s->eps, s->lstar, s->lr, s->ridge, s->max_step, t->m->rank, s->batch,
-        s->seed, s->record, attsvm_kernels());
+        t->m->loss.flag, t->m->head.kind->flag, t->m->head.data.kappa, s->query, s->init,
+        s->disturb, s->disturb_seed, s->eps, s->lstar, s->lr, s->decay, s->ridge, s->max_step,
+        t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
     if (length >= 0)
         return ATTSVM_OK;
     *out = NULL;
@@ -84,13 +84,14 @@ static int pieces_of(attsvm_train *t, int64_t *numbers, double *reals, piece *ou
     out[n++] = (piece){ "numbers", numbers, 5, ATTSVM_I64 };
     out[n++] = (piece){ "reals", reals, 2, ATTSVM_F64 };
     out[n++] = (piece){ "theta", t->theta, m->size, ATTSVM_F64 };
-    out[n++] = (piece){ "state", t->state, m->size * t->rule->states, ATTSVM_F64 };
-    out[n++] = (piece){ "direction", t->direction, m->part_size, ATTSVM_F64 };
+    out[n++] =
+        (piece){ "state", t->state, m->size * t->rule->states + MODEL_MOST_PARAMETERS, ATTSVM_F64 };
+    out[n++] = (piece){ "direction", t->direction, m->map_size, ATTSVM_F64 };
     if (r->every == 0)
         return n;
     static const char *const names[] = { "trace_theta_0", "trace_theta_1", "trace_theta_2" };
-    for (int b = 0; b < m->blocks; b++)
-        out[n++] = (piece){ names[b], r->theta[b], k * m->block[b].count, ATTSVM_F64 };
+    for (int b = 0; b < m->parameters; b++)
+        out[n++] = (piece){ names[b], r->theta[b], k * m->parameter[b].count, ATTSVM_F64 };
     out[n++] = (piece){ "trace_iter", r->iter, k, ATTSVM_I64 };
     for (int j = 0; j < TRAIN_NUMBERS; j++)
         if (train_has_number(m, j))

@@ -40,8 +40,8 @@ static const int64_t *next_batch(attsvm_train *t, int64_t *count)
 static void add_ridge(const attsvm_train *t, model_gradient *g)
 {
     const double ridge = 2 * t->settings.ridge;
-    for (int b = 0; b < t->m->blocks && ridge > 0; b++) {
-        const model_block *block = &t->m->block[b];
+    for (int b = 0; b < t->m->parameters && ridge > 0; b++) {
+        const model_parameter *block = &t->m->parameter[b];
         double *x = g->x + block->offset;
         const double *theta = t->theta + block->offset;
         if (block->head)
@@ -71,12 +71,13 @@ static attsvm_train_outcome stop_reason(const attsvm_train *t)
 
 static train_block block_of(attsvm_train *t, int b)
 {
-    const model_block *block = &t->m->block[b];
+    const model_parameter *block = &t->m->parameter[b];
     return (train_block){ .theta = t->theta + block->offset,
                           .rows = block->rows,
                           .cols = block->cols,
                           .count = block->count,
                           .state = t->state + block->offset * t->rule->states,
+                          .scale = t->state + t->m->size * t->rule->states + b,
                           .scratch = t->scratch,
                           .parameter = t->parameter };
 }
@@ -85,12 +86,14 @@ static attsvm_status step_blocks(attsvm_train *t, const model_gradient *g, const
                                  attsvm_error *err)
 {
     const attsvm_train_settings *settings = &t->settings;
-    for (int k = 0; k < t->m->blocks; k++) {
+    const double decay = settings->decay;
+    const double lr = settings->lr * (decay == 0 ? 1 : base_pow((double)t->iter + 1, -decay));
+    for (int k = 0; k < t->m->parameters; k++) {
         train_block b = block_of(t, k);
-        b.g = g->x + t->m->block[k].offset;
+        b.g = g->x + t->m->parameter[k].offset;
         b.log_scale = g->log[k];
-        b.lr = settings->lr;
-        b.eps = t->m->block[k].head ? t->eps_v : t->eps;
+        b.lr = lr;
+        b.eps = t->m->parameter[k].head ? t->eps_v : t->eps;
         b.max_step = settings->max_step;
         b.iter = t->iter;
         b.excess = isnan(t->lstar) ? v->over_best : model_scaled_of(v->loss - t->lstar);
@@ -102,7 +105,7 @@ static attsvm_status step_blocks(attsvm_train *t, const model_gradient *g, const
 
 void train_start(attsvm_train *t)
 {
-    for (int k = 0; k < t->m->blocks && t->rule->start; k++) {
+    for (int k = 0; k < t->m->parameters && t->rule->start; k++) {
         train_block b = block_of(t, k);
         t->rule->start(&b);
     }
@@ -216,6 +219,7 @@ static attsvm_status run_loop(loop *l)
     for (bool first = true;; first = false) {
         const bool last = reason != ATTSVM_TRAIN_NOT_RUN;
         evaluate(l);
+        TRY(model_check_user(t->m, l->err));
         if (first)
             TRY(train_check_range(t, l->err));
         TRY(record(l, last));

@@ -12,7 +12,7 @@ double train_seconds(const attsvm_train *t)
 /* Entry `at` of all blocks is entry *at of the block that is returned. */
 static const char *name_entry(const attsvm_train *t, int64_t *at)
 {
-    const model_block *block = t->m->block;
+    const model_parameter *block = t->m->parameter;
     while (*at >= block->offset + block->count)
         block++;
     *at -= block->offset;
@@ -107,7 +107,7 @@ attsvm_status train_measure_rank(attsvm_train *t, attsvm_error *err)
 void train_follow_direction(attsvm_train *t)
 {
     const double *map = model_logit_map(t->m, t->theta);
-    const int64_t size = t->m->part_size;
+    const int64_t size = t->m->map_size;
     double norm = train_norm(map, size), square = 0;
     if (!(norm > 0))
         return;

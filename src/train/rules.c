@@ -11,12 +11,17 @@
  *   sign        theta - eta sign(G), sign(0) = 0                         l_infinity
  *   coordinate  theta_j - eta sign(G_j) at the largest |G_j|             l1
  *   spectral    theta - eta U V', G = U S V'                             spectral
- *   momentum:b  m <- b m + G;  theta - eta m                             no claim
- *   adam        Kingma, Ba (2015), 0.9, 0.999, 1e-8                      no claim
+ *   nuclear     theta - eta u v', the leading singular pair of G         nuclear
+ *   momentum:b  m <- b m + G;  theta - eta m                             l2, Frobenius
+ *   signum:b    m <- b m + (1 - b) G;  theta - eta sign(m)               l_infinity
+ *   muon:b      the same m;  theta - eta U V', m = U S V'                spectral
+ *   adam        Kingma, Ba (2015), 0.9, 0.999, eps (1e-8)                eps = 0: l_infinity
  *   rescale:c   ngd; theta <- c theta whenever its direction has settled l2, Frobenius
  *
  * The gradient comes as exp(log_scale) g: normalised rules never form G, which underflows once
- * attention is saturated.
+ * attention is saturated.  Averages of gradients are kept in the same form.  They lag: signum and
+ * muon follow a gradient that shrinks by at most the factor b a step, adam one that shrinks by
+ * sqrt(0.999); one that falls faster leaves them with the signs of earlier steps.
  */
 #include "train/rules.h"
 
@@ -176,57 +181,134 @@ static attsvm_status coordinate(const train_block *b, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-static int64_t spectral_scratch(int64_t rows, int64_t cols)
+static int64_t svd_scratch(int64_t rows, int64_t cols)
 {
     int64_t r = rows < cols ? rows : cols;
     return rows * cols + r + rows * r + r * cols;
 }
 
-/* Singular values up to 1e-12 of the largest are dropped. */
-static attsvm_status spectral(const train_block *b, attsvm_error *err)
+/* theta -= eta U V' of G = U S V', with the first `most` singular pairs; singular values up to
+   1e-12 of the largest are dropped. */
+static attsvm_status step_by_svd(const train_block *b, const double *G, int64_t most,
+                                 attsvm_error *err)
 {
     const double dropped = 1e-12;
     const int64_t m = b->rows, n = b->cols, r = m < n ? m : n;
     double *A = b->scratch, *sigma = A + m * n, *U = sigma + r, *Vt = U + m * r;
-    if (b->log_scale == -INFINITY)
-        return ATTSVM_OK;
-    memcpy(A, b->g, (size_t)b->count * sizeof *A);
+    memcpy(A, G, (size_t)b->count * sizeof *A);
     TRY(la_svd(m, n, A, n, sigma, U, r, Vt, n, err));
     int64_t rank = 0;
-    while (rank < r && sigma[rank] > dropped * sigma[0])
+    while (rank < r && rank < most && sigma[rank] > dropped * sigma[0])
         rank++;
     if (rank > 0)
         la_gemm(false, false, m, n, rank, -b->lr, U, r, Vt, n, 1, b->theta, n);
     return ATTSVM_OK;
 }
 
+static attsvm_status spectral(const train_block *b, attsvm_error *err)
+{
+    return b->log_scale == -INFINITY ? ATTSVM_OK : step_by_svd(b, b->g, INT64_MAX, err);
+}
+
+static attsvm_status nuclear(const train_block *b, attsvm_error *err)
+{
+    return b->log_scale == -INFINITY ? ATTSVM_OK : step_by_svd(b, b->g, 1, err);
+}
+
 /* ------------------------------------------------------------------- with a memory */
+
+/* There is no average yet. */
+static void average_start(const train_block *b)
+{
+    *b->scale = -INFINITY;
+}
+
+/* Factors that bring the average and the gradient to the larger of their scales, which is returned;
+   0: that part is zero. */
+static double common_scale(const train_block *b, double *of_average, double *of_gradient)
+{
+    double scale = fmax(*b->scale, b->log_scale);
+    *of_average = *b->scale == -INFINITY ? 0 : base_exp(*b->scale - scale);
+    *of_gradient = b->log_scale == -INFINITY ? 0 : base_exp(b->log_scale - scale);
+    return scale;
+}
+
+/* Stores the scale of the averages, whose largest entry is `largest`.  Once they have decayed far
+   below it, a power of two moves from the entries into the scale. */
+static void keep_scale(const train_block *b, double scale, double largest, int states)
+{
+    const double ln2 = 0.6931471805599453094;
+    *b->scale = largest > 0 ? scale : -INFINITY;
+    if (!(largest > 0) || largest > 0x1p-200)
+        return;
+    int power_of_two = ilogb(largest);
+    for (int64_t j = 0; j < states * b->count; j++)
+        b->state[j] = ldexp(b->state[j], -power_of_two);
+    *b->scale += power_of_two * ln2;
+}
+
+/* m <- keep m + add G, with m = exp(scale) state. */
+static void average(const train_block *b, double keep, double add)
+{
+    double *m = b->state, old, new, largest = 0, scale = common_scale(b, &old, &new);
+    for (int64_t j = 0; j < b->count; j++) {
+        m[j] = (old == 0 ? 0 : keep * old * m[j]) + (new == 0 ? 0 : add *new * b->g[j]);
+        largest = fmax(largest, fabs(m[j]));
+    }
+    keep_scale(b, scale, largest, 1);
+}
 
 static attsvm_status momentum(const train_block *b, attsvm_error *err)
 {
     (void)err;
-    const double scale = b->log_scale == -INFINITY ? 0 : base_exp(b->log_scale);
-    for (int64_t j = 0; j < b->count; j++) {
-        b->state[j] = b->parameter * b->state[j] + (scale == 0 ? 0 : scale * b->g[j]);
-        b->theta[j] -= b->lr * b->state[j];
-    }
+    average(b, b->parameter, 1);
+    if (*b->scale != -INFINITY)
+        la_axpy(-b->lr * base_exp(*b->scale), b->state, b->theta, b->count);
     return ATTSVM_OK;
 }
 
-/* Both moments without bias. */
+static attsvm_status signum(const train_block *b, attsvm_error *err)
+{
+    (void)err;
+    average(b, b->parameter, 1 - b->parameter);
+    for (int64_t j = 0; j < b->count; j++)
+        b->theta[j] -= b->lr * ((b->state[j] > 0) - (b->state[j] < 0));
+    return ATTSVM_OK;
+}
+
+static attsvm_status muon(const train_block *b, attsvm_error *err)
+{
+    average(b, b->parameter, 1 - b->parameter);
+    return *b->scale == -INFINITY ? ATTSVM_OK : step_by_svd(b, b->state, INT64_MAX, err);
+}
+
+/* sqrt(x^2 + y^2) of numbers whose squares may underflow. */
+static double root_of_squares(double x, double y)
+{
+    double larger = fmax(fabs(x), fabs(y)), ratio = fmin(fabs(x), fabs(y)) / larger;
+    return larger == 0 ? 0 : larger * sqrt(1 + ratio * ratio);
+}
+
+/* Both moments without bias.  The second is kept as its root, which has the range of the gradient;
+   mean and root have one scale, so that only eps depends on it.  0/0 is 0. */
 static attsvm_status adam(const train_block *b, attsvm_error *err)
 {
     (void)err;
-    const double beta1 = 0.9, beta2 = 0.999, tiny = 1e-8, k = (double)b->iter + 1;
-    const double scale = b->log_scale == -INFINITY ? 0 : base_exp(b->log_scale);
-    const double unbias1 = 1 - base_pow(beta1, k), unbias2 = 1 - base_pow(beta2, k);
-    double *mean = b->state, *square = b->state + b->count;
+    const double beta1 = 0.9, beta2 = 0.999, k = (double)b->iter + 1;
+    const double unbias1 = 1 - base_pow(beta1, k), unbias2 = sqrt(1 - base_pow(beta2, k));
+    double *mean = b->state, *root = b->state + b->count;
+    double old, new, largest = 0, scale = common_scale(b, &old, &new);
+    const double eps = b->eps > 0 && scale != -INFINITY ? b->eps * base_exp(-scale) : 0;
     for (int64_t j = 0; j < b->count; j++) {
-        double g = scale == 0 ? 0 : scale * b->g[j];
-        mean[j] = beta1 * mean[j] + (1 - beta1) * g;
-        square[j] = beta2 * square[j] + (1 - beta2) * g * g;
-        b->theta[j] -= b->lr * (mean[j] / unbias1) / (sqrt(square[j] / unbias2) + tiny);
+        double g = new == 0 ? 0 : new * b->g[j];
+        mean[j] = beta1 * (old == 0 ? 0 : old * mean[j]) + (1 - beta1) * g;
+        root[j] =
+            root_of_squares(sqrt(beta2) * (old == 0 ? 0 : old * root[j]), sqrt(1 - beta2) * g);
+        if (mean[j] != 0)
+            b->theta[j] -= b->lr * (mean[j] / unbias1) / (root[j] / unbias2 + eps);
+        largest = fmax(largest, root[j]);
     }
+    keep_scale(b, scale, largest, 2);
     return ATTSVM_OK;
 }
 
@@ -268,27 +350,35 @@ static attsvm_status rescale(const train_block *b, attsvm_error *err)
 /* ----------------------------------------------------------------------- the table */
 
 #define NO_NUMBER 0, 1, 0 /* nothing may follow the flag */
+#define NO_EPS    NAN
 
 const train_rule train_rules[] = {
     /* flag, help, norm, number (default, lowest, highest), eps, lstar, states, value_every,
        scratch, start, step */
-    { "gd", "plain gradient descent", "l2", NO_NUMBER, false, false, 0, 0, NULL, NULL, gd },
-    { "ngd", "normalised gradient descent", "l2", NO_NUMBER, true, false, 0, 0, NULL, NULL, ngd },
-    { "polyak", "step lr (L - L*)/|grad|^2, at most max-step long", "l2", NO_NUMBER, false, true, 0,
-      1, NULL, NULL, polyak },
-    { "md", "mirror descent, md:Q", "lq", NAN, 1 + 1e-6, 1e6, false, false, 1, 0, NULL,
+    { "gd", "plain gradient descent", "l2", NO_NUMBER, NO_EPS, false, 0, 0, NULL, NULL, gd },
+    { "ngd", "normalised gradient descent", "l2", NO_NUMBER, 0, false, 0, 0, NULL, NULL, ngd },
+    { "polyak", "step lr (L - L*)/|grad|^2, at most max-step long", "l2", NO_NUMBER, NO_EPS, true,
+      0, 1, NULL, NULL, polyak },
+    { "md", "mirror descent, md:Q", "lq", NAN, 1 + 1e-6, 1e6, NO_EPS, false, 1, 0, NULL,
       mirror_start, md },
-    { "nmd", "normalised mirror descent, nmd:Q", "lq", NAN, 1 + 1e-6, 1e6, false, false, 1, 0, NULL,
-      mirror_start, nmd },
-    { "sign", "sign descent", "linf", NO_NUMBER, false, false, 0, 0, NULL, NULL, sign },
-    { "coordinate", "steepest coordinate", "l1", NO_NUMBER, false, false, 0, 0, NULL, NULL,
+    { "nmd", "normalised mirror descent, nmd:Q", "lq", NAN, 1 + 1e-6, 1e6, NO_EPS, false, 1, 0,
+      NULL, mirror_start, nmd },
+    { "sign", "sign descent", "linf", NO_NUMBER, NO_EPS, false, 0, 0, NULL, NULL, sign },
+    { "coordinate", "steepest coordinate", "l1", NO_NUMBER, NO_EPS, false, 0, 0, NULL, NULL,
       coordinate },
-    { "spectral", "spectral descent", "spectral", NO_NUMBER, false, false, 0, 0, spectral_scratch,
-      NULL, spectral },
-    { "momentum", "heavy ball, momentum:BETA", "", 0.9, 0, 0.999999, false, false, 1, 0, NULL, NULL,
-      momentum },
-    { "adam", "Adam (0.9, 0.999, 1e-8)", "", NO_NUMBER, false, false, 2, 0, NULL, NULL, adam },
-    { "rescale", "ngd that multiplies theta by C once it settles", "l2", 2, 1, 1e6, true, false, 1,
+    { "spectral", "spectral descent", "spectral", NO_NUMBER, NO_EPS, false, 0, 0, svd_scratch, NULL,
+      spectral },
+    { "nuclear", "leading singular pair of the gradient", "nuc", NO_NUMBER, NO_EPS, false, 0, 0,
+      svd_scratch, NULL, nuclear },
+    { "momentum", "heavy ball, momentum:BETA", "l2", 0.9, 0, 0.999999, NO_EPS, false, 1, 0, NULL,
+      average_start, momentum },
+    { "signum", "sign of the averaged gradient, signum:BETA", "linf", 0.9, 0, 0.999999, NO_EPS,
+      false, 1, 0, NULL, average_start, signum },
+    { "muon", "spectral step of the averaged gradient, muon:BETA", "spectral", 0.9, 0, 0.999999,
+      NO_EPS, false, 1, 0, svd_scratch, average_start, muon },
+    { "adam", "Adam (0.9, 0.999)", "linf", NO_NUMBER, 1e-8, false, 2, 0, NULL, average_start,
+      adam },
+    { "rescale", "ngd that multiplies theta by C once it settles", "l2", 2, 1, 1e6, 0, false, 1,
       PERIOD, NULL, rescale_start, rescale },
     { .flag = NULL },
 };

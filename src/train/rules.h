@@ -12,6 +12,7 @@ typedef struct train_block {
     double log_scale;
     int64_t rows, cols, count;
     double *state;   /* rule->states x count, kept between steps   */
+    double *scale;   /* log-scale of the averages in `state`       */
     double *scratch; /* rule->scratch(rows, cols)                  */
     double lr, eps, parameter, max_step;
     int64_t iter;        /* steps done                                          */
@@ -24,7 +25,8 @@ typedef struct train_rule {
     const char *flag, *help;
     const char *norm;                 /* of the SVM that it leads to; "": no claim            */
     double standard, lowest, highest; /* number after the colon; lowest > highest: takes none */
-    bool takes_eps, takes_lstar;
+    double eps;                       /* by default; NAN: the rule takes none */
+    bool takes_lstar;
     int states;          /* vectors of state                                      */
     int64_t value_every; /* steps between two uses of excess, min_margin; 0: none */
     int64_t (*scratch)(int64_t rows, int64_t cols);

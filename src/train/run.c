@@ -5,44 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The texts among the settings, for copying. */
-static const char **texts_of(attsvm_train_settings *s, int k)
-{
-    const char **const all[] = { &s->step,   &s->loss, &s->head,  &s->query,     &s->init,
-                                 &s->record, &s->eps,  &s->lstar, &s->checkpoint };
-    return k < (int)(sizeof all / sizeof *all) ? all[k] : NULL;
-}
-
-static attsvm_status copy_settings(attsvm_train *t, const attsvm_train_settings *settings,
-                                   attsvm_error *err)
-{
-    t->settings = *settings;
-    size_t size = 0;
-    for (int k = 0; texts_of(&t->settings, k); k++) {
-        const char **text = texts_of(&t->settings, k);
-        *text = *text ? *text : "";
-        size += strlen(*text) + 1;
-    }
-    TRY(base_allocate(&t->texts, size, 1, "settings", err));
-    char *at = t->texts;
-    for (int k = 0; texts_of(&t->settings, k); k++) {
-        const char **text = texts_of(&t->settings, k);
-        size_t length = strlen(*text) + 1;
-        memcpy(at, *text, length);
-        *text = at;
-        at += length;
-    }
-    return ATTSVM_OK;
-}
-
 /* "E" or "E,E_v". */
 static attsvm_status read_eps(attsvm_train *t, attsvm_error *err)
 {
     const char *text = t->settings.eps;
     char *end;
+    t->eps = t->eps_v = isnan(t->rule->eps) ? 0 : t->rule->eps;
     if (!*text)
         return ATTSVM_OK;
-    if (!t->rule->takes_eps)
+    if (isnan(t->rule->eps))
         return fail(err, ATTSVM_E_ARG, "eps = %s: the step rule %s has no eps", text,
                     t->rule->flag);
     t->eps = t->eps_v = strtod(text, &end);
@@ -73,7 +44,7 @@ static attsvm_status read_lstar(attsvm_train *t, attsvm_error *err)
         return ATTSVM_OK;
     }
     bool joint = t->m->trains_v && t->m->loss.magnitude;
-    bool known = t->m->scores && !t->m->loss.of_log;
+    bool known = t->m->scores && !t->m->loss.takes_log;
     if (t->rule->takes_lstar && !known && !joint)
         return fail(err, ATTSVM_E_ARG,
                     "lstar is needed: the lowest loss is only known for a fixed linear head, and "
@@ -86,28 +57,53 @@ static void layout(attsvm_train *t, arena *a)
     const model *m = t->m;
     size_t size = (size_t)m->size, states = (size_t)t->rule->states;
     int64_t scratch = 0;
-    for (int b = 0; b < m->blocks; b++) {
-        int64_t own = t->rule->scratch ? t->rule->scratch(m->block[b].rows, m->block[b].cols) : 0;
+    for (int b = 0; b < m->parameters; b++) {
+        int64_t own =
+            t->rule->scratch ? t->rule->scratch(m->parameter[b].rows, m->parameter[b].cols) : 0;
         scratch = own > scratch ? own : scratch;
     }
     t->theta = take(a, size);
     t->gradient = take(a, size);
-    t->state = take(a, size * states);
+    t->state =
+        take(a, size * states + MODEL_MOST_PARAMETERS); /* vectors, and a log-scale a block */
     t->scratch = take(a, (size_t)scratch);
-    t->direction = take(a, (size_t)m->part_size);
+    t->direction = take(a, (size_t)m->map_size);
     t->order = take_int64(a, t->settings.batch > 0 ? (size_t)m->n : 0);
     t->softmax =
         take(a, (size_t)(model_softmax_first(m, m->own_hi) - model_softmax_first(m, m->own_lo)));
     t->matrix = model_has_matrix(m) ? take(a, (size_t)(m->d * m->d + m->d)) : NULL;
 }
 
+static model_options options_of(const attsvm_train_settings *s, const attsvm_loss_callback *loss,
+                                const attsvm_head_callback *head)
+{
+    return (model_options){
+        (attsvm_model_kind)s->model, s->loss, s->head, s->query, s->rank, s->threads, loss, head
+    };
+}
+
+attsvm_status attsvm_model_create(attsvm_model **out, const attsvm_data *data,
+                                  const attsvm_train_settings *settings,
+                                  const attsvm_loss_callback *loss,
+                                  const attsvm_head_callback *head, attsvm_error *err)
+{
+    attsvm_train_settings standard;
+    attsvm_train_settings_init(&standard);
+    if (!out || !data)
+        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "data" : "out");
+    *out = NULL;
+    if (!settings)
+        settings = &standard;
+    TRY(attsvm_settings_check(&attsvm_train_table, settings, err));
+    model_options options = options_of(settings, loss, head);
+    return model_create(out, data, &options, err);
+}
+
 static attsvm_status build(attsvm_train *t, const attsvm_loss_callback *loss,
                            const attsvm_head_callback *head, attsvm_error *err)
 {
     const attsvm_train_settings *s = &t->settings;
-    model_options options = {
-        (attsvm_model)s->model, s->loss, s->head, s->query, s->rank, s->threads, loss, head
-    };
+    model_options options = options_of(s, loss, head);
     TRY(train_rule_find(s->step, &t->rule, &t->parameter, err));
     TRY(model_create(&t->m, t->data, &options, err));
     TRY(read_eps(t, err));
@@ -140,9 +136,11 @@ attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
     attsvm_train *t;
     TRY(base_allocate(&t, 1, sizeof *t, "training", err));
     t->data = data;
+    t->settings = *settings;
     t->epoch = -1;
     t->direction_change = NAN;
-    attsvm_status status = copy_settings(t, settings, err);
+    attsvm_status status =
+        base_settings_own_texts(&attsvm_train_table, &t->settings, &t->texts, err);
     if (status == ATTSVM_OK)
         status = build(t, loss, head, err);
     if (status != ATTSVM_OK) {

@@ -11,8 +11,8 @@ static const field train_fields[] = {
       "what is trained: p (logits X W'p), pW (its W), W (X W z), KQ (X K Q'z); with v the head too",
       model_names, 0 },
     { F(step), FIELD_TEXT, 0, 0, 0,
-      "step rule: gd, ngd, polyak, md:Q, nmd:Q, sign, coordinate, spectral, momentum, adam, "
-      "rescale:C",
+      "step rule: gd, ngd, polyak, md:Q, nmd:Q, sign, coordinate, spectral, nuclear, momentum, "
+      "signum, muon, adam, rescale:C",
       0, "ngd" },
     { F(loss), FIELD_TEXT, 0, 0, 0,
       "loss of u = Y f: logistic, exp, linear; ntp: next-token prediction, -log of the attention "
@@ -20,6 +20,7 @@ static const field train_fields[] = {
       "the label",
       0, "logistic" },
     { F(lr), FIELD_DOUBLE, 0, 1e300, 0.1, "step size", 0, 0 },
+    { F(decay), FIELD_DOUBLE, 0, 10, 0, "step t has the size lr/(t+1)^decay", 0, 0 },
     { F(iters), FIELD_INT, 0, 1e15, 1000, "steps", 0, 0 },
     { F(init), FIELD_TEXT, 0, 0, 0,
       "start values: zero, uniform:B, gauss:S, file (init_p, ... of the data set), or a result; "
@@ -31,8 +32,9 @@ static const field train_fields[] = {
       0, 0 },
     { F(disturb_seed), FIELD_INT, 0, 9e15, 0, "seed of this disturbance", 0, 0 },
     { F(record), FIELD_TEXT, 0, 0, 0, "keep a trace every N steps, or log-spaced: N, log", 0, "" },
-    { F(eps), FIELD_TEXT, 0, 0, 0, "ngd: divide by |grad| + E; E,E_V has another for the head v", 0,
-      "" },
+    { F(eps), FIELD_TEXT, 0, 0, 0,
+      "ngd: divide by |grad| + E; adam: added to the root (1e-8); E,E_V has another for the head v",
+      0, "" },
     { F(ridge), FIELD_DOUBLE, 0, 1e300, 0, "add ridge |theta|^2 of the attention parameters", 0,
       0 },
     { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },

@@ -9,13 +9,13 @@
 typedef enum how { ZERO, UNIFORM, GAUSS } how;
 
 /* Each block has a stream of its own, so that v does not change what W gets. */
-static uint64_t stream_of(const model_block *block)
+static uint64_t stream_of(const model_parameter *block)
 {
     static const char names[] = "pWKQv";
     return 1 + (uint64_t)(strchr(names, block->name[0]) - names);
 }
 
-static void draw(const attsvm_train *t, const model_block *block, how kind, double size)
+static void draw(const attsvm_train *t, const model_parameter *block, how kind, double size)
 {
     base_random r = base_random_stream((uint64_t)t->settings.seed, stream_of(block) << 56);
     double *x = t->theta + block->offset;
@@ -40,7 +40,7 @@ static attsvm_status number_after(const char *text, const char *prefix, double *
 }
 
 /* A block from a named array, in the shape that it must have. */
-static attsvm_status copy_block(const attsvm_train *t, const model_block *block,
+static attsvm_status copy_block(const attsvm_train *t, const model_parameter *block,
                                 const attsvm_array *array, const char *name, attsvm_error *err)
 {
     int ndim = strchr("WKQ", block->name[0]) ? 2 : 1;
@@ -62,11 +62,11 @@ static attsvm_status copy_block(const attsvm_train *t, const model_block *block,
 
 static attsvm_status from_data(const attsvm_train *t, attsvm_error *err)
 {
-    for (int b = 0; b < t->m->blocks; b++) {
+    for (int b = 0; b < t->m->parameters; b++) {
         char name[16];
-        snprintf(name, sizeof name, "init_%s", t->m->block[b].name);
+        snprintf(name, sizeof name, "init_%s", t->m->parameter[b].name);
         const attsvm_array *array = attsvm_data_array(t->data, name);
-        TRY(copy_block(t, &t->m->block[b], array, name, err));
+        TRY(copy_block(t, &t->m->parameter[b], array, name, err));
     }
     return ATTSVM_OK;
 }
@@ -77,8 +77,8 @@ static attsvm_status from_result(const attsvm_train *t, const char *path, attsvm
     attsvm_status status = attsvm_archive_open(&archive, path, NULL, err);
     if (status != ATTSVM_OK)
         return status;
-    for (int b = 0; b < t->m->blocks && status == ATTSVM_OK; b++) {
-        const model_block *block = &t->m->block[b];
+    for (int b = 0; b < t->m->parameters && status == ATTSVM_OK; b++) {
+        const model_parameter *block = &t->m->parameter[b];
         status = copy_block(t, block, attsvm_archive_find(archive, block->name), block->name, err);
     }
     attsvm_archive_free(archive);
@@ -92,7 +92,7 @@ static bool zero_never_moves(const model *m)
 }
 
 /* A factor of the logits or of the output that multiplies another trained block. */
-static bool multiplies_another(const model *m, const model_block *block)
+static bool multiplies_another(const model *m, const model_parameter *block)
 {
     return block->head || zero_never_moves(m);
 }
@@ -106,8 +106,8 @@ static void disturb(const attsvm_train *t)
 {
     const double size = t->settings.disturb;
     const uint64_t seed = (uint64_t)t->settings.disturb_seed, own = (uint64_t)t->settings.seed;
-    for (int b = 0; b < t->m->blocks && size > 0; b++) {
-        const model_block *block = &t->m->block[b];
+    for (int b = 0; b < t->m->parameters && size > 0; b++) {
+        const model_parameter *block = &t->m->parameter[b];
         double *x = t->theta + block->offset;
         base_random r = base_random_stream(seed, (8 + stream_of(block)) << 56 | own);
         bool zero = true;
@@ -142,8 +142,8 @@ static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
     } else if (strcmp(text, "zero") != 0 && strcmp(text, "auto") != 0) {
         return from_result(t, text, err);
     }
-    for (int b = 0; b < m->blocks; b++) {
-        const model_block *block = &m->block[b];
+    for (int b = 0; b < m->parameters; b++) {
+        const model_parameter *block = &m->parameter[b];
         if (block->head && m->v) /* a head in the file is where a trained head starts */
             memcpy(t->theta + block->offset, m->v, (size_t)block->count * sizeof(double));
         else

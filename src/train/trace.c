@@ -88,9 +88,9 @@ static void layout(train_trace *trace, const model *m, arena *a)
         trace->number[k] = train_has_number(m, k) ? take(a, count) : NULL;
     trace->softmax = first ? take(a, per_term) : NULL;
     trace->ids = first ? take_int64(a, per_term) : NULL;
-    for (int b = 0; b < m->blocks; b++) {
+    for (int b = 0; b < m->parameters; b++) {
         size_t size = 0;
-        if (!base_multiply(count, (size_t)m->block[b].count, &size))
+        if (!base_multiply(count, (size_t)m->parameter[b].count, &size))
             a->overflow = true;
         trace->theta[b] = take(a, size);
     }
@@ -130,9 +130,9 @@ void train_trace_add(attsvm_train *t, const attsvm_train_info *info)
                    sizeof(double));
     collect_terms(m, m->attention, trace->softmax ? trace->softmax + k * m->terms : NULL);
     collect_terms(m, m->selected, trace->ids ? trace->ids + k * m->terms : NULL);
-    for (int b = 0; b < m->blocks; b++)
-        memcpy(trace->theta[b] + k * m->block[b].count, t->theta + m->block[b].offset,
-               (size_t)m->block[b].count * sizeof(double));
+    for (int b = 0; b < m->parameters; b++)
+        memcpy(trace->theta[b] + k * m->parameter[b].count, t->theta + m->parameter[b].offset,
+               (size_t)m->parameter[b].count * sizeof(double));
 }
 
 static void put(attsvm_train *t, const char *name, const void *values, attsvm_dtype dtype, int ndim,
@@ -146,7 +146,7 @@ static void put(attsvm_train *t, const char *name, const void *values, attsvm_dt
 
 /* shape (count,) + own, without `count` where it is negative. */
 static void put_block(attsvm_train *t, const char *name, const double *values, int64_t count,
-                      const model_block *block)
+                      const model_parameter *block)
 {
     int64_t shape[3];
     int ndim = 0;
@@ -197,10 +197,10 @@ static void put_trace(attsvm_train *t)
     int64_t shape[3] = { trace->count }, k = trace->count;
     int ndim = 1 + term_shape(m, shape + 1);
     put(t, "trace_iter", trace->iter, ATTSVM_I64, 1, &k);
-    for (int b = 0; b < m->blocks; b++) {
+    for (int b = 0; b < m->parameters; b++) {
         static const char letters[] = "pWKQv";
-        const char *which = strchr(letters, m->block[b].name[0]);
-        put_block(t, names[which - letters], trace->theta[b], k, &m->block[b]);
+        const char *which = strchr(letters, m->parameter[b].name[0]);
+        put_block(t, names[which - letters], trace->theta[b], k, &m->parameter[b]);
     }
     for (int j = 0; j < TRAIN_NUMBERS; j++)
         if (train_has_number(m, j))
@@ -214,8 +214,8 @@ void train_results(attsvm_train *t)
     const model *m = t->m;
     int64_t shape[3];
     t->arrays_count = 0;
-    for (int b = 0; b < m->blocks; b++)
-        put_block(t, m->block[b].name, t->theta + m->block[b].offset, -1, &m->block[b]);
+    for (int b = 0; b < m->parameters; b++)
+        put_block(t, m->parameter[b].name, t->theta + m->parameter[b].offset, -1, &m->parameter[b]);
     int ndim = term_shape(m, shape);
     model_gather_selected(t->m);
     put(t, "ids", m->selected, ATTSVM_I64, ndim, shape);

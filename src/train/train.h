@@ -26,11 +26,11 @@ bool train_has_number(const model *m, int k);
 typedef struct train_trace {
     int64_t every; /* 0: nothing; -1: log-spaced                      */
     int64_t capacity, count;
-    int64_t *iter;                    /* (count)                                          */
-    double *theta[MODEL_MOST_BLOCKS]; /* (count, block)                            */
-    double *number[TRAIN_NUMBERS];    /* (count); NULL: the model has none         */
-    double *softmax;                  /* (count, terms): attention of the selected token  */
-    int64_t *ids;                     /* (count, terms); both on rank 0 alone             */
+    int64_t *iter;                        /* (count)                                          */
+    double *theta[MODEL_MOST_PARAMETERS]; /* (count, block)                            */
+    double *number[TRAIN_NUMBERS];        /* (count); NULL: the model has none         */
+    double *softmax;                      /* (count, terms): attention of the selected token  */
+    int64_t *ids;                         /* (count, terms); both on rank 0 alone             */
     void *memory;
 } train_trace;
 

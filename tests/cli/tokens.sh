@@ -42,12 +42,12 @@ json support '[]'
 
 # too many selections for a complete list
 good generate --kind sphere --n 8 --T 6 --d 8 --queries 1 --seed 2 -o many.npz -q
-good tokens many.npz --enumerate --most 1000 --searches 4 --steps 50 --json --threads 1
+good tokens many.npz --enumerate --max-selections 1000 --descent-runs 4 --steps 50 --json --threads 1
 json exhaustive false
 mv out first
-good tokens many.npz --enumerate --most 1000 --searches 4 --steps 50 --json --threads 2
+good tokens many.npz --enumerate --max-selections 1000 --descent-runs 4 --steps 50 --json --threads 2
 check 'the same for any threads' cmp first out
-good tokens many.npz --enumerate --most 1000 --searches 4 --steps 50
+good tokens many.npz --enumerate --max-selections 1000 --descent-runs 4 --steps 50
 says 'The list may be incomplete'
 
 # soft margins and rank limits claimed local optimality where nothing separates
@@ -98,7 +98,7 @@ arrays row.npz X:float64:2,3,1=0,1,2,0,1,2 Y:int8:2=1,1 v:float64:1=1
 good tokens row.npz --problem p --enumerate
 says 'begin in one of 1 ways that nothing separates'
 never 'may be incomplete'
-good tokens many.npz --enumerate --most 1000 --searches 4 --steps 50
+good tokens many.npz --enumerate --max-selections 1000 --descent-runs 4 --steps 50
 never 'The list is complete'
 never 'ended without a proof'
 

@@ -166,8 +166,8 @@ for verb in svm tokens; do
     idle threshold 'with a result as --select' $verb set.npz --problem multi --threshold 0.1
 done
 idle threshold 'with a result as --select' svm set.npz --problem finite --select sets --threshold 0.1
-idle most 'with --enumerate' tokens set.npz --most 5
-idle searches 'with --enumerate' tokens set.npz --searches 5
+idle max-selections 'with --enumerate' tokens set.npz --max-selections 5
+idle descent-runs 'with --enumerate' tokens set.npz --descent-runs 5
 idle steps 'with --enumerate' tokens set.npz --steps 5
 idle ratio 'with --model vp' path set.npz --ratio 2
 idle ratio 'without --head-radius' path set.npz --model vp --ratio 2 --head-radius 3

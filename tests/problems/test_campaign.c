@@ -334,8 +334,7 @@ static void solve(const instance *in, uint64_t number, base_random *r, tally *su
     if (status == ATTSVM_OK) {
         info = attsvm_solution_info(solution);
         attsvm_claim claim = attsvm_solution_claim(solution);
-        claim.settings.tol = 1e-9;
-        status = attsvm_check(&report, data, &claim, &err);
+        status = attsvm_check(&report, data, &claim, &(attsvm_check_settings){ .tol = 1e-9 }, &err);
     }
     sum->count++;
     sum->optimal += info.outcome == ATTSVM_OPTIMAL;

@@ -119,8 +119,8 @@ static void solve_one(instance *s, attsvm_problem_kind problem, const char *norm
                       tally *sum)
 {
     attsvm_error err;
-    attsvm_data *data =
-        open_set((set){ .n = s->n, .T = s->T, .d = s->d, .M = 1, .X = s->X, .Z = s->Z, .Y = s->Y });
+    attsvm_data *data = open_set(
+        (token_set){ .n = s->n, .T = s->T, .d = s->d, .M = 1, .X = s->X, .Z = s->Z, .Y = s->Y });
     attsvm_svm_settings settings = settings_for(problem);
     assert_ok(attsvm_svm_settings_set(&settings, "norm", norm, &err), err);
     attsvm_problem *p;

@@ -1,7 +1,7 @@
 /* Locally optimal selections: all of them, none else; and where descent ends. */
 #include "generated.h"
 
-#include "theory/theory.h"
+#include "theory/enumerate/enumerate.h"
 
 /* One query a sequence; some lack the last token. */
 static attsvm_data *ragged(attsvm_generate_kind kind, int64_t n, int64_t T, int64_t d, int64_t seed)
@@ -120,7 +120,7 @@ static int64_t compare(const attsvm_data *data, const attsvm_svm_settings *svm, 
         if (has_earlier_copy(s, alpha, n, data->d))
             continue;
         bool local = is_local(data, s, alpha, svm);
-        assert_int_equal(attsvm_enumeration_find(list, alpha) >= 0, local);
+        assert_int_equal(enumerate_find(list, alpha) >= 0, local);
         if (local)
             assert_memory_equal(attsvm_enumeration_get(list, found).alpha, alpha,
                                 (size_t)n * sizeof *alpha);
@@ -184,8 +184,8 @@ static void a_search_says_that_it_is_one(void **state)
     attsvm_enumerate_settings_init(&settings);
     assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
     assert_ok(attsvm_enumerate(&all, scores, &svm, &settings, &err), err);
-    settings.most = 500;
-    settings.searches = 20;
+    settings.max_selections = 500;
+    settings.descent_runs = 20;
     settings.steps = 200;
     settings.threads = 1;
     assert_ok(attsvm_enumerate(&some, scores, &svm, &settings, &err), err);
@@ -197,8 +197,8 @@ static void a_search_says_that_it_is_one(void **state)
     assert_int_equal(part.count, attsvm_enumeration_describe(again).count);
     bool optimum = false;
     for (int64_t k = 0; k < part.count; k++) {
-        attsvm_local local = attsvm_enumeration_get(some, k);
-        assert_true(attsvm_enumeration_find(all, local.alpha) >= 0);
+        attsvm_local_optimum local = attsvm_enumeration_get(some, k);
+        assert_true(enumerate_find(all, local.alpha) >= 0);
         assert_memory_equal(local.alpha, attsvm_enumeration_get(again, k).alpha,
                             (size_t)part.terms * sizeof *local.alpha);
         optimum |= local.global;
@@ -243,9 +243,10 @@ static void descent_ends_in_an_enumerated_selection(void **state)
             settings.seed = 50 * k + r;
             assert_ok(attsvm_train_create(&runs[r], data, &settings, NULL, NULL, &err), err);
         }
-        assert_ok(attsvm_verdict_batch(runs, STARTS, NULL, 0, verdicts, NULL, &err), err);
+        assert_ok(attsvm_train_run_batch(runs, STARTS, 0, &err), err);
         for (int64_t r = 0; r < STARTS; r++) {
-            bool found = attsvm_enumeration_find(list, runs[r]->m->selected) >= 0;
+            assert_ok(attsvm_verdict_compute(&verdicts[r], runs[r], NULL, NULL, &err), err);
+            bool found = enumerate_find(list, runs[r]->m->selected) >= 0;
             bool local = verdicts[r].kind == ATTSVM_VERDICT_GLOBAL ||
                          verdicts[r].kind == ATTSVM_VERDICT_LOCAL;
             inside += found;
@@ -287,7 +288,7 @@ static void a_search_trains_the_query_that_it_was_asked_for(void **state)
         svm.query_token = k == 0 ? 0 : 2;
         attsvm_enumerate_settings_init(&all);
         few = all;
-        few.most = 60; /* too few for all selections, enough for the neighbours of one */
+        few.max_selections = 60; /* too few for all selections, enough for the neighbours of one */
         assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
         assert_ok(attsvm_enumerate(&whole, scores, &svm, &all, &err), err);
         assert_ok(attsvm_enumerate(&searched, scores, &svm, &few, &err), err);
@@ -295,8 +296,7 @@ static void a_search_trains_the_query_that_it_was_asked_for(void **state)
         assert_true(attsvm_enumeration_describe(whole).exhaustive && info.searched);
         assert_true(info.count > 0 && info.terms == 5);
         for (int64_t j = 0; j < info.count; j++)
-            assert_true(attsvm_enumeration_find(whole, attsvm_enumeration_get(searched, j).alpha) >=
-                        0);
+            assert_true(enumerate_find(whole, attsvm_enumeration_get(searched, j).alpha) >= 0);
         assert_null(attsvm_enumeration_get(searched, info.count).alpha);
         assert_null(attsvm_enumeration_get(searched, -1).alpha);
         attsvm_enumeration_free(searched);

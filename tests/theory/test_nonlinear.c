@@ -31,14 +31,14 @@ static double check_run(const attsvm_archive *archive, const char *prefix, int64
     attsvm_array expected = array_of(archive, prefix, "svm_dir", k);
     int64_t size = trace.shape[1] * trace.shape[2];
     double fin[100], svm[100], W[2][100];
-    attsvm_kept kept, last;
+    attsvm_multi_token kept, last;
     attsvm_error err;
     uint8_t sets[12];
     for (int step = 0; step < 2; step++)
         for (int64_t j = 0; j < size; j++)
             W[step][j] = attsvm_array_get(&trace, (trace.shape[0] - 2 + step) * size + j);
-    assert_ok(attsvm_kept_predict(&kept, data, W[0], NULL, fin, svm, sets, &err), err);
-    assert_ok(attsvm_kept_predict(&last, data, W[1], NULL, NULL, NULL, NULL, &err), err);
+    assert_ok(attsvm_multi_token_compare(&kept, data, W[0], NULL, fin, svm, sets, &err), err);
+    assert_ok(attsvm_multi_token_compare(&last, data, W[1], NULL, NULL, NULL, NULL, &err), err);
     for (int64_t c = 0; c < 12; c++)
         assert_int_equal(sets[c], attsvm_array_get(&relevant, c) != 0);
     assert_int_equal(kept.svm, ATTSVM_OPTIMAL);
@@ -101,7 +101,7 @@ static void theory_6_9_path_agrees_with_the_multi_token_svm(void **state)
                       predictivity[6]);
         assert_int_equal(info.svm, ATTSVM_OPTIMAL);
         assert_true(info.kept > 4 && info.kept < 24);
-        assert_int_equal(info.idle, 0);
+        assert_int_equal(info.zero_weight_tokens, 0);
         assert_true(correlation[6] > 1 - 1e-3);
         assert_true(correlation[8] > 1 - 1e-5);
         assert_true(predictivity[6] <= 1 - correlation[6] + 1e-9);

@@ -36,8 +36,9 @@ static void compare_verdicts(const char *const *settings, const char *variant, c
         data[k] = data_of(archive, "", k, own, none);
         runs[k] = start(data[k], settings);
     }
-    assert_ok(attsvm_verdict_batch(runs, 10, &svm, 2, verdicts, NULL, &err), err);
+    assert_ok(attsvm_train_run_batch(runs, 10, 2, &err), err);
     for (int64_t k = 0; k < 10; k++) {
+        assert_ok(attsvm_verdict_compute(&verdicts[k], runs[k], &svm, NULL, &err), err);
         attsvm_array ids = array_of(archive, "selected_", global, k);
         const attsvm_verdict *v = &verdicts[k];
         bool same = true;
@@ -106,7 +107,7 @@ static void optimality_of_the_reference_kq(void **state)
             assert_ok(attsvm_scores_create(&scores, data, &settings, &err), err);
             assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
             assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
-            assert_ok(attsvm_optimality_of(&found, scores, solution, NULL, 0, &err), err);
+            assert_ok(attsvm_optimality_compute(&found, scores, solution, NULL, 0, &err), err);
             assert_int_equal(found.local, attsvm_array_get(&local, k) != 0);
             assert_int_equal(found.global, attsvm_array_get(&best, k) != 0);
             attsvm_solution_free(solution);

@@ -7,13 +7,13 @@
 #include "check/check.h"
 
 /* Tokens X (n,T,d), and what else is not NULL: labels (n), queries Z (n,M,d), key map W (d,d). */
-typedef struct set {
+typedef struct token_set {
     int64_t n, T, d, M;
     double *X, *Z, *W, *v;
     int8_t *Y;
-} set;
+} token_set;
 
-static inline attsvm_data *open_set(set s)
+static inline attsvm_data *open_set(token_set s)
 {
     attsvm_error err;
     attsvm_data *data;
@@ -57,7 +57,8 @@ static inline attsvm_report verdict(const attsvm_data *data, const attsvm_claim 
 {
     attsvm_error err;
     attsvm_report report;
-    assert_ok(attsvm_check(&report, data, claim, &err), err);
+    attsvm_check_settings settings = { .tol = claim->settings.tol, .threads = 1 };
+    assert_ok(attsvm_check(&report, data, claim, &settings, &err), err);
     return report;
 }
 
@@ -96,7 +97,7 @@ static inline void line_open(line *l)
     l->claim = claim_of(ATTSVM_PROBLEM_P, ATTSVM_NORM_L2);
     l->claim.selection.alpha = l->alpha;
     PROOF(l->claim, l->theta, l->active, l->lambda);
-    l->data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = l->X });
+    l->data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = l->X });
 }
 
 static inline void assert_near(double a, double b, double tolerance)

@@ -88,7 +88,7 @@ static inline void make(sample *s, uint64_t seed, int64_t n, int64_t T, int64_t 
 
 enum { MOST_SIZE = 2 * MOST_D * MOST_D + MOST_D };
 
-static inline model *new_model(const sample *s, attsvm_model kind, const char *loss,
+static inline model *new_model(const sample *s, attsvm_model_kind kind, const char *loss,
                                const char *head, const char *query, int64_t rank)
 {
     model_options options = { kind, loss, head, query, rank, 1, NULL, NULL };
@@ -104,17 +104,17 @@ static inline void point(const model *m, uint64_t seed, double radius, double *t
 {
     base_random r = base_random_stream(seed, 1);
     base_random_gauss_fill(&r, theta, m->size);
-    for (int b = 0; b < m->blocks; b++) {
-        double *x = theta + m->block[b].offset, norm = la_norm(x, m->block[b].count);
-        double target = m->block[b].head                              ? 1
+    for (int b = 0; b < m->parameters; b++) {
+        double *x = theta + m->parameter[b].offset, norm = la_norm(x, m->parameter[b].count);
+        double target = m->parameter[b].head                          ? 1
                         : m->factored || (m->trains_p && m->trains_W) ? sqrt(radius) * 1.5
                                                                       : radius;
-        for (int64_t j = 0; j < m->block[b].count; j++)
+        for (int64_t j = 0; j < m->parameter[b].count; j++)
             x[j] *= target / norm;
     }
 }
 
-static inline bool is_prompt(attsvm_model kind)
+static inline bool is_prompt(attsvm_model_kind kind)
 {
     return kind == ATTSVM_MODEL_P || kind == ATTSVM_MODEL_PW || kind == ATTSVM_MODEL_VP ||
            kind == ATTSVM_MODEL_VPW;
@@ -134,12 +134,12 @@ static inline void visit_all(int flags, visit *f)
     for (int kind = ATTSVM_MODEL_P; kind <= ATTSVM_MODEL_VKQ; kind++)
         for (int l = 0; l < 3; l++)
             for (int h = 0; h < 3; h++)
-                for (int q = 0; q < (is_prompt((attsvm_model)kind) ? 1 : 4); q++) {
+                for (int q = 0; q < (is_prompt((attsvm_model_kind)kind) ? 1 : 4); q++) {
                     bool factored = kind == ATTSVM_MODEL_KQ || kind == ATTSVM_MODEL_VKQ;
-                    if ((flags & QUERIES) && (is_prompt((attsvm_model)kind) || q > 0))
+                    if ((flags & QUERIES) && (is_prompt((attsvm_model_kind)kind) || q > 0))
                         continue;
-                    model *m = new_model(s, (attsvm_model)kind, losses[l], heads[h], queries[q],
-                                         factored && l == 1 ? 2 : 0);
+                    model *m = new_model(s, (attsvm_model_kind)kind, losses[l], heads[h],
+                                         queries[q], factored && l == 1 ? 2 : 0);
                     f(m, seed++);
                     model_free(m);
                 }

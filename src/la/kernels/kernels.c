@@ -115,9 +115,9 @@ const la_kernels KERNELS = {
     .trsv = trsv,
     .trsm = trsm,
     .cholesky = cholesky,
-    .lanes_forward = lanes_forward,
-    .lanes_backward = lanes_backward,
-    .lanes_axpy = lanes_axpy,
+    .small_forward = small_forward,
+    .small_backward = small_backward,
+    .small_axpy = small_axpy,
     .weigh = weigh,
     .exact = { exact_dot, exact_axpy },
 };

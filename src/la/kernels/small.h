@@ -1,9 +1,9 @@
 /*
  * Small softmax problems side by side: one problem a lane, so that maximum, exponential and sums
- * over the tokens of a problem are plain operations on vectors (la.h, la_lanes).
+ * over the tokens of a problem are plain operations on vectors (la.h, la_small).
  */
 
-/* `rows` rows and `vectors` vectors of lanes_product. */
+/* `rows` rows and `vectors` vectors of small_product. */
 INLINE void product_tile(int rows, int vectors, int64_t inner, const double *A, int64_t stride,
                          const double *x, double *y, int64_t count)
 {
@@ -37,7 +37,7 @@ INLINE void product_columns(int vectors, int64_t rows, int64_t inner, const doub
 }
 
 /* y[r][0..count) = sum_k A[r][k] x[k][0..count), A rows x inner with row stride `stride`. */
-INLINE void lanes_product(int64_t rows, int64_t inner, const double *A, int64_t stride,
+INLINE void small_product(int64_t rows, int64_t inner, const double *A, int64_t stride,
                           const double *x, double *y, int64_t count)
 {
     int64_t g = 0;
@@ -48,7 +48,7 @@ INLINE void lanes_product(int64_t rows, int64_t inner, const double *A, int64_t 
 }
 
 /* Logits of `tokens` tokens from x on, `vectors` vectors, into w. */
-INLINE void logits_tile(int tokens, int vectors, const la_lanes *l, const double *B,
+INLINE void logits_tile(int tokens, int vectors, const la_small *l, const double *B,
                         const double *x, double *w)
 {
     const int64_t count = l->count, token = l->d * count;
@@ -68,7 +68,7 @@ INLINE void logits_tile(int tokens, int vectors, const la_lanes *l, const double
 }
 
 /* Logits a_t = sum_j X[t][j] B[j] of the lanes from g on, into w. */
-INLINE void lanes_logits(int vectors, const la_lanes *l, int64_t g)
+INLINE void small_logits(int vectors, const la_small *l, int64_t g)
 {
     const int64_t count = l->count, token = l->d * count;
     const double *B = l->B + g, *X = l->X + g;
@@ -81,16 +81,16 @@ INLINE void lanes_logits(int vectors, const la_lanes *l, int64_t g)
 }
 
 /* Of the lanes of one vector: selected token, smallest distance to it, e^-M, sum of exp(-m). */
-typedef struct lanes_state {
+typedef struct small_state {
     doubles top, M, unit, Z;
-} lanes_state;
+} small_state;
 
 /*
  * From logits to q, with the letters of theory 2.1: top the first largest logit, m = a_top - a, M
  * the smallest m but top's, q = exp(M - m) with q_top = 0, Z = 1 + e^-M sum q.  Logits that are not
  * finite make M not a number.
  */
-INLINE void lanes_exponents(int vectors, const la_lanes *l, int64_t g, lanes_state s[2])
+INLINE void small_exponents(int vectors, const la_small *l, int64_t g, small_state s[2])
 {
     const doubles zero = { 0 };
     doubles best[2], second[2], lost[2], sum[2];
@@ -126,7 +126,7 @@ INLINE void lanes_exponents(int vectors, const la_lanes *l, int64_t g, lanes_sta
  * ReLU head: r_j = sum_t s_t P_tj of unit j, P = X V'; scores c_t = Y sum_{r_j > 0} v_j P_tj.
  * Returns Y f = sum_{r_j > 0} Y v_j r_j.
  */
-INLINE doubles lanes_units(const la_lanes *l, int64_t g, const lanes_state *s)
+INLINE doubles small_units(const la_small *l, int64_t g, const small_state *s)
 {
     const int64_t count = l->count, token = l->units * count;
     const double *w = l->w + g;
@@ -157,7 +157,7 @@ INLINE doubles lanes_units(const la_lanes *l, int64_t g, const lanes_state *s)
 /*
  * Weights: e = c - c_top, pull = sum q e / Z, w = q (e - e^-M pull), w_top = -pull.  Returns Y f.
  */
-INLINE doubles lanes_weights(const la_lanes *l, int64_t g, const lanes_state *s)
+INLINE doubles small_weights(const la_small *l, int64_t g, const small_state *s)
 {
     const int64_t count = l->count;
     double *w = l->w + g;
@@ -177,11 +177,11 @@ INLINE doubles lanes_weights(const la_lanes *l, int64_t g, const lanes_state *s)
 }
 
 /*
- * A problem whose scores are all equal has no gradient: M = INFINITY.  Where some are, `odd` says
- * so (the weight of a token with the score of the selected one is of second order, which is not
- * kept here).
+ * A problem whose scores are all equal has no gradient: M = INFINITY.  Where some are,
+ * `needs_general` says so (the weight of a token with the score of the selected one is of second
+ * order, which is not kept here).
  */
-INLINE void lanes_equal_scores(const la_lanes *l, int64_t g, lanes_state *s)
+INLINE void small_equal_scores(const la_small *l, int64_t g, small_state *s)
 {
     const double *c = l->score + g;
     doubles top_score = { 0 };
@@ -194,24 +194,24 @@ INLINE void lanes_equal_scores(const la_lanes *l, int64_t g, lanes_state *s)
         none |= (e == 0.0) & (s->top != (double)t);
     }
     s->M = choose(some, s->M, (doubles){ 0 } + INFINITY);
-    longs odd =
-        (longs)load(l->odd + g) | (longs)choose(some & none, (doubles){ 0 } + 1.0, (doubles){ 0 });
-    store(l->odd + g, (doubles)odd);
+    longs odd = (longs)load(l->needs_general + g) |
+                (longs)choose(some & none, (doubles){ 0 } + 1.0, (doubles){ 0 });
+    store(l->needs_general + g, (doubles)odd);
 }
 
-INLINE void lanes_weigh(int vectors, const la_lanes *l, int64_t g)
+INLINE void small_weigh(int vectors, const la_small *l, int64_t g)
 {
-    lanes_state s[2];
-    lanes_exponents(vectors, l, g, s);
+    small_state s[2];
+    small_exponents(vectors, l, g, s);
     for (int v = 0; v < vectors; v++) {
         const int64_t at = g + v * LANES;
         doubles output = { 0 };
         if (l->units > 0) {
-            output = lanes_units(l, at, &s[v]);
-            lanes_equal_scores(l, at, &s[v]);
-            lanes_weights(l, at, &s[v]);
+            output = small_units(l, at, &s[v]);
+            small_equal_scores(l, at, &s[v]);
+            small_weights(l, at, &s[v]);
         } else {
-            output = lanes_weights(l, at, &s[v]);
+            output = small_weights(l, at, &s[v]);
         }
         store(l->M + at, s[v].M);
         store(l->Z_sum + at, s[v].Z);
@@ -220,7 +220,7 @@ INLINE void lanes_weigh(int vectors, const la_lanes *l, int64_t g)
 }
 
 /* B = map Z', lane k of eight with a map of its own: map d x d x 8. */
-INLINE void lanes_own_product(const la_lanes *l, const double *map)
+INLINE void small_own_product(const la_small *l, const double *map)
 {
     const int64_t d = l->d, count = l->count, row = d * LA_LANES;
     for (int64_t g = 0; g < count; g += LANES) {
@@ -250,28 +250,28 @@ INLINE void lanes_own_product(const la_lanes *l, const double *map)
     }
 }
 
-static void lanes_forward(const la_lanes *l, const double *map)
+static void small_forward(const la_small *l, const double *map)
 {
     if (l->own_maps)
-        lanes_own_product(l, map);
+        small_own_product(l, map);
     else if (l->queries)
-        lanes_product(l->d, l->d, map, l->d, l->Zt, l->B, l->count);
+        small_product(l->d, l->d, map, l->d, l->Zt, l->B, l->count);
     for (int64_t j = 0; !l->queries && j < l->d; j++)
         for (int64_t g = 0; g < l->count; g += LANES)
             store(l->B + j * l->count + g, (doubles){ 0 } + map[j]);
     int64_t g = 0;
     for (; g + 2 * LANES <= l->count; g += 2 * LANES) {
-        lanes_logits(2, l, g);
-        lanes_weigh(2, l, g);
+        small_logits(2, l, g);
+        small_weigh(2, l, g);
     }
     if (g < l->count) {
-        lanes_logits(1, l, g);
-        lanes_weigh(1, l, g);
+        small_logits(1, l, g);
+        small_weigh(1, l, g);
     }
 }
 
 /* U[j] = sum_t w[t] X[t][j] for `rows` of the j. */
-INLINE void pool_tile(int rows, const la_lanes *l, const double *w, const double *x, double *U)
+INLINE void pool_tile(int rows, const la_small *l, const double *w, const double *x, double *U)
 {
     const int64_t count = l->count, token = l->d * count;
     doubles u[4];
@@ -287,7 +287,7 @@ INLINE void pool_tile(int rows, const la_lanes *l, const double *w, const double
 }
 
 /* U[j] = sum_t w[t] factor X[t][j] of the lanes from g on. */
-INLINE void lanes_pool(const la_lanes *l, const double *rate, int64_t g)
+INLINE void small_pool(const la_small *l, const double *rate, int64_t g)
 {
     const int64_t count = l->count;
     const double *X = l->X + g;
@@ -310,7 +310,7 @@ INLINE void lanes_pool(const la_lanes *l, const double *rate, int64_t g)
  * Of the lanes from `lane` on: gradient (d x d x 8) = sum over problems of U z', lane by lane, and
  * the sum of its squares, which is returned.
  */
-INLINE doubles lanes_own_gradient(const la_lanes *l, int lane, double *gradient)
+INLINE doubles small_own_gradient(const la_small *l, int lane, double *gradient)
 {
     const int64_t d = l->d, count = l->count;
     doubles total = { 0 };
@@ -346,7 +346,7 @@ INLINE doubles lanes_own_gradient(const la_lanes *l, int lane, double *gradient)
 }
 
 /* y += a x, lane by lane: x and y count x 8, a (8). */
-static void lanes_axpy(int64_t count, const double *a, const double *x, double *y)
+static void small_axpy(int64_t count, const double *a, const double *x, double *y)
 {
     eight factor;
     for (int part = 0; part < PARTS; part++)
@@ -360,7 +360,7 @@ static void lanes_axpy(int64_t count, const double *a, const double *x, double *
 
 /* The whole gradient from G: whole vectors where there is room, as a row takes back what the one
    before wrote into it. */
-INLINE void copy_gradient(const la_lanes *l, double *gradient)
+INLINE void copy_gradient(const la_small *l, double *gradient)
 {
     for (int64_t j = 0; j < l->d; j++) {
         double *row = gradient + j * l->d;
@@ -373,18 +373,18 @@ INLINE void copy_gradient(const la_lanes *l, double *gradient)
     }
 }
 
-static void lanes_backward(const la_lanes *l, const double *rate, double *gradient)
+static void small_backward(const la_small *l, const double *rate, double *gradient)
 {
     for (int64_t g = 0; g < l->count; g += LANES)
-        lanes_pool(l, rate, g);
+        small_pool(l, rate, g);
     if (l->own_maps) {
         for (int lane = 0; lane < LA_LANES; lane += LANES)
-            store(l->square + lane, lanes_own_gradient(l, lane, gradient));
+            store(l->square + lane, small_own_gradient(l, lane, gradient));
         return;
     }
     if (l->queries) {
         /* gradient = U Z, with lanes along the rows of Z, which have room up to l->stride */
-        lanes_product(l->d, l->problems, l->U, l->count, l->Z, l->G, l->stride);
+        small_product(l->d, l->problems, l->U, l->count, l->Z, l->G, l->stride);
         copy_gradient(l, gradient);
         return;
     }

@@ -106,7 +106,8 @@ static void claimed_outcome(void **state)
     attsvm_error err;
     attsvm_report report;
     l.claim.settings.norm = 99;
-    assert_fails(attsvm_check(&report, l.data, &l.claim, &err), err, ATTSVM_E_ARG, "norm = 99");
+    assert_fails(attsvm_check(&report, l.data, &l.claim, NULL, &err), err, ATTSVM_E_ARG,
+                 "norm = 99");
     attsvm_data_free(l.data);
 }
 
@@ -120,7 +121,7 @@ static void rows_that_carry_nothing(void **state)
     attsvm_claim claim = claim_of(ATTSVM_PROBLEM_P, ATTSVM_NORM_L2);
     claim.selection.alpha = alpha;
     PROOF(claim, theta, active, lambda);
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     assert_valid(data, &claim);
     X[4] = 1e-9;
     assert_rejected(data, &claim, "(sequence 0, token 2) has margin 0.999999999");
@@ -132,7 +133,7 @@ static void rows_that_carry_nothing(void **state)
     double nothing[2] = { 0, 0 };
     PROOF(claim, nothing, active, lambda);
     claim.active_count = 0;
-    data = open_set((set){ .n = 2, .T = 1, .d = 2, .X = X });
+    data = open_set((token_set){ .n = 2, .T = 1, .d = 2, .X = X });
     claim.selection.alpha = (int64_t[]){ 0, 0 };
     report = verdict(data, &claim);
     assert_true(report.valid && report.norm == 0 && report.gap == 0 && isnan(report.min_margin));
@@ -151,7 +152,7 @@ static void key_map(void **state)
     attsvm_claim claim = claim_of(ATTSVM_PROBLEM_P, ATTSVM_NORM_L2);
     claim.selection.alpha = alpha;
     PROOF(claim, theta, active, lambda);
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X, .W = W });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X, .W = W });
     assert_valid(data, &claim);
     theta[0] = 1;
     theta[1] = 0;
@@ -170,7 +171,7 @@ static void copies_of_the_selected_token(void **state)
     attsvm_claim claim = claim_of(ATTSVM_PROBLEM_P, ATTSVM_NORM_L2);
     claim.selection.alpha = alpha;
     PROOF(claim, theta, active, lambda);
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     attsvm_report report = verdict(data, &claim);
     assert_true(report.valid && report.merged == 1);
     claim.settings.duplicates = ATTSVM_DUPLICATES_STRICT;
@@ -198,12 +199,12 @@ static void same_key_other_score(void **state)
     claim.outcome = ATTSVM_INFEASIBLE;
     claim.selection.alpha = alpha;
     PROOF(claim, theta, active, lambda);
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 3, .X = X, .W = W, .v = v });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 3, .X = X, .W = W, .v = v });
     assert_valid(data, &claim);
     v[2] = 0; /* now the scores agree as well, and the two are one selection */
     v[0] = 1;
     attsvm_data_free(data);
-    data = open_set((set){ .n = 1, .T = 2, .d = 3, .X = X, .W = W, .v = v });
+    data = open_set((token_set){ .n = 1, .T = 2, .d = 3, .X = X, .W = W, .v = v });
     assert_rejected(data, &claim, "it is a copy of the selected token");
     attsvm_data_free(data);
 }
@@ -221,7 +222,7 @@ static void contradiction(void **state)
     claim.outcome = ATTSVM_INFEASIBLE;
     claim.selection.alpha = alpha;
     PROOF(claim, theta, active, lambda);
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X });
     attsvm_report report = verdict(data, &claim);
     assert_true(report.valid && report.outcome == ATTSVM_INFEASIBLE && report.dual_norm == 0);
     lambda[0] = 0.5 + 1e-9;
@@ -312,7 +313,7 @@ static void floor_of_rounding(void **state)
     assert_rejected(l.data, &l.claim, "gap of the norm is 1.000e-08"); /* |A||theta| = 1 here */
     /* a far rival of the same sequence makes |A||theta| large without being tight */
     double X[6] = { 1, 0, 0, 0, -1e9, 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     l.theta[0] = 1 + 1e-8;
     l.theta[1] = 0;
     l.lambda[0] = 1;

@@ -19,7 +19,7 @@ static void joint_and_its_head(void **state)
     head.selection.alpha = claim.selection.alpha = alpha;
     PROOF(head, v, selected, halves);
     PROOF(claim, p, rivals, halves);
-    attsvm_data *data = open_set((set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
     assert_valid(data, &head);
     assert_rejected(data, &claim, "no v-SVM");
     claim.head = &head;
@@ -58,7 +58,7 @@ static void joint_without_a_head(void **state)
     claim.theta_count = 2;
     claim.theta = nowhere;
     claim.head = &head;
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
     assert_valid(data, &claim);
     claim.outcome = ATTSVM_OPTIMAL;
     assert_rejected(data, &claim, "there is no joint problem");
@@ -83,7 +83,7 @@ static void rows_with_zero_on_the_right(void **state)
     PROOF(head, v, selected, halves);
     PROOF(claim, p, rivals, halves);
     claim.head = &head;
-    attsvm_data *data = open_set((set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
     attsvm_report report = verdict(data, &claim);
     assert_true(report.valid && report.tight == 3 && report.min_margin == 1);
     p[0] = 1 + 0x1p-43; /* room for the other rows */
@@ -104,7 +104,7 @@ static void rank_one_row(void **state)
     double X[4] = { 2, 0, 0, 0 }, Z[2] = { 0, 0.5 }, W[4] = { 0, 1, 0, 0 }, lambda[1] = { 1 };
     int64_t alpha[1] = { 0 };
     attsvm_row active[1] = { { 0, 0, 1 } };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
     for (int norm = ATTSVM_NORM_L2; norm <= ATTSVM_NORM_LINF; norm++) {
         attsvm_claim claim = claim_of(ATTSVM_PROBLEM_W, (attsvm_norm)norm);
         claim.settings.q = 3;
@@ -134,7 +134,7 @@ static void rows_that_underflow(void **state)
     double lambda[1] = { 1 };
     int64_t alpha[1] = { 0 };
     attsvm_row active[1] = { { 0, 0, 1 } };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
     for (int norm = ATTSVM_NORM_L2; norm <= ATTSVM_NORM_LINF; norm++) {
         attsvm_claim claim = claim_of(ATTSVM_PROBLEM_W, (attsvm_norm)norm);
         claim.settings.q = 3;
@@ -157,7 +157,7 @@ static void norms_of_a_diagonal(void **state)
     double W[4] = { 1, 0, 0, 0.5 }, lambda[2];
     int64_t alpha[2] = { 0, 0 };
     attsvm_row active[2] = { { 0, 0, 1 }, { 1, 0, 1 } };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
     /* G = diag(lambda_1, 2 lambda_2), b'lambda = |theta|, |G|_dual = 1 */
     struct {
         attsvm_norm norm;
@@ -206,7 +206,7 @@ static void a_stationary_point(void **state)
     double W[4] = { 1, 0.5, 1, 0.5 }, size = sqrt(1.25), lambda[2] = { 1 / size, 0.25 / size };
     int64_t alpha[2] = { 0, 0 };
     attsvm_row active[2] = { { 0, 0, 1 }, { 1, 0, 1 } };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
     attsvm_claim claim = claim_of(ATTSVM_PROBLEM_W, ATTSVM_NORM_FRO);
     claim.selection.alpha = alpha;
     claim.settings.rank = 1;
@@ -249,7 +249,7 @@ static void several_queries(void **state)
     attsvm_claim claim = claim_of(ATTSVM_PROBLEM_W, ATTSVM_NORM_FRO);
     claim.selection.alpha = alpha;
     PROOF(claim, W, active, lambda);
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .M = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .M = 2, .X = X, .Z = Z });
     assert_valid(data, &claim);
     alpha[1] = 1; /* the second query selects the other token: W_12 <= -1 */
     assert_rejected(data, &claim, "(sequence 0, query 1, token 0) has margin -1");
@@ -274,7 +274,7 @@ static void own_tokens_as_queries(void **state)
     claim.selection.alpha = alpha;
     claim.settings.query = ATTSVM_QUERY_ALL;
     PROOF(claim, W, active, lambda);
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     assert_valid(data, &claim);
     /* causal: query 0 sees token 0 only, so its row is gone */
     claim.settings.query = ATTSVM_QUERY_CAUSAL;
@@ -315,7 +315,7 @@ static void sets_and_equalities(void **state)
     claim.equal_count = 1;
     claim.equal = equal;
     claim.mu = mu;
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
     assert_valid(data, &claim);
     W[2] = 1 + 1e-9;
     assert_rejected(data, &claim, "(sequence 0, token 1) has margin");
@@ -354,7 +354,7 @@ static void sets_of_several_queries(void **state)
     claim.equal_count = 1;
     claim.equal = equal;
     claim.mu = mu;
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .M = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .M = 2, .X = X, .Z = Z });
     assert_valid(data, &claim);
     O[4] = 1; /* the second query keeps token 1 as well: an equality that W breaks */
     assert_rejected(data, &claim, "(sequence 0, query 1, token 1) has margin 1");
@@ -383,7 +383,7 @@ static void copies_of_a_member(void **state)
     claim.equal_count = 1;
     claim.equal = equal;
     claim.mu = mu;
-    attsvm_data *data = open_set((set){ .n = 1, .T = 4, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 4, .d = 2, .X = X, .Z = Z });
     attsvm_report report = verdict(data, &claim);
     assert_true(report.valid && report.merged == 1);
     active[0].token = 3;
@@ -416,7 +416,7 @@ static void finite_part(void **state)
     claim.equal_count = 1;
     claim.equal = equal;
     claim.mu = mu;
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
     attsvm_report report = verdict(data, &claim);
     assert_true(report.valid && isnan(report.min_margin) && report.tight == 0);
     assert_near(report.dual, e / sqrt(2), 1e-15);

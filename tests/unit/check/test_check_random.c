@@ -104,7 +104,7 @@ static void random_problems_and_their_damage(void **state)
         attsvm_claim claim = claim_of(ATTSVM_PROBLEM_P, ATTSVM_NORM_L2);
         claim.selection.alpha = alpha;
         PROOF(claim, p, active, lambda);
-        attsvm_data *data = open_set((set){ .n = 1, .T = ROWS + 1, .d = DIM, .X = X });
+        attsvm_data *data = open_set((token_set){ .n = 1, .T = ROWS + 1, .d = DIM, .X = X });
         assert_valid(data, &claim);
         /* damage of one part in a billion to theta as a whole, one multiplier, or one token */
         double keep[DIM];
@@ -160,7 +160,7 @@ static void any_number_of_threads(void **state)
     claim.active_count = N;
     claim.active = active;
     claim.lambda = lambda;
-    attsvm_data *data = open_set((set){ .n = N, .T = T, .d = D, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = N, .T = T, .d = D, .X = X });
     attsvm_report one = verdict(data, &claim);
     claim.settings.threads = 3;
     attsvm_report three = verdict(data, &claim);

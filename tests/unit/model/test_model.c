@@ -12,9 +12,9 @@ static void compare_with_differences(model *m, double *theta)
     const double h = 1e-5;
     double error = 0, size = 0;
     model_evaluate(m, theta, NULL, 0, &g, NULL);
-    for (int b = 0; b < m->blocks; b++)
-        for (int64_t k = 0; k < m->block[b].count; k++) {
-            int64_t j = m->block[b].offset + k;
+    for (int b = 0; b < m->parameters; b++)
+        for (int64_t k = 0; k < m->parameter[b].count; k++) {
+            int64_t j = m->parameter[b].offset + k;
             model_value above, below;
             double kept = theta[j];
             theta[j] = kept + h;
@@ -131,11 +131,11 @@ static void callbacks_replace_loss_and_head(void **state)
 }
 
 /* Small problems side by side give what term by term gives. */
-static void lanes_match_terms(void **state)
+static void small_matches_terms(void **state)
 {
     (void)state;
-    static const attsvm_model kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_PW, ATTSVM_MODEL_W,
-                                          ATTSVM_MODEL_KQ };
+    static const attsvm_model_kind kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_PW, ATTSVM_MODEL_W,
+                                               ATTSVM_MODEL_KQ };
     static const char *const losses[] = { "logistic", "exp", "linear" };
     static const double radius[] = { 0.5, 20, 2000, 1e5 };
     for (int64_t n = 1; n <= 6; n += 5)
@@ -150,12 +150,12 @@ static void lanes_match_terms(void **state)
                     for (int r = 0; r < 4; r++) {
                         model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
                         point(m, 5, radius[r], theta);
-                        la_lanes *lanes = m->lanes;
-                        assert_non_null(lanes);
+                        la_small *small = m->small;
+                        assert_non_null(small);
                         model_evaluate(m, theta, NULL, 0, &g[0], NULL);
-                        m->lanes = NULL;
+                        m->small = NULL;
                         model_evaluate(m, theta, NULL, 0, &g[1], NULL);
-                        m->lanes = lanes;
+                        m->small = small;
                         if (g[1].log[0] == -INFINITY) { /* no unit of the head is at work */
                             assert_true(k >= 4 && g[0].log[0] == -INFINITY);
                             continue;
@@ -175,12 +175,12 @@ static void lanes_match_terms(void **state)
 }
 
 /* Gradients by the kernel are those by the general weights, which serve where values are asked. */
-static void check_quick_terms(const sample *s, attsvm_model kind)
+static void check_quick_terms(const sample *s, attsvm_model_kind kind)
 {
     static const double radius[] = { 0.5, 20, 2000, 1e5 };
     static double theta[2 * 33 * 33], x[2][2 * 33 * 33];
     model *m = new_model(s, kind, "logistic", "linear", "", 0);
-    assert_null(m->lanes);
+    assert_null(m->small);
     for (int r = 0; r < 4; r++) { /* some queries are zero: their terms add nothing */
         model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
         model_value value;
@@ -263,13 +263,13 @@ static void assert_fewer_slots(model *m, int64_t slots, const double *theta,
     model_gradient g = { .x = x };
     model_value before, after;
     model_evaluate(m, theta, NULL, 0, NULL, &before);
-    assert_true(model_tree_levels(m->parts, slots) + slots <= m->slots);
+    assert_true(model_tree_levels(m->blocks, slots) + slots <= m->slots);
     m->slots = slots;
-    m->kept = m->slot + slots;
+    m->level = m->slot + slots;
     model_evaluate(m, theta, NULL, 0, &g, NULL);
     model_evaluate(m, theta, NULL, 0, NULL, &after);
     assert_memory_equal(x, expected->x, (size_t)m->size * sizeof *x);
-    assert_memory_equal(g.log, expected->log, (size_t)m->blocks * sizeof *g.log);
+    assert_memory_equal(g.log, expected->log, (size_t)m->parameters * sizeof *g.log);
     assert_memory_equal(&before, &after, sizeof before);
 }
 
@@ -278,7 +278,7 @@ static void threads_do_not_matter(void **state)
 {
     (void)state;
     attsvm_data *data = generated(ATTSVM_GAUSS, 5000, 20, 16, .T_min = 5, .queries = 1);
-    static const attsvm_model kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_W, ATTSVM_MODEL_VKQ };
+    static const attsvm_model_kind kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_W, ATTSVM_MODEL_VKQ };
     for (int k = 0; k < 3; k++) {
         double x[3][600], theta[600];
         model_gradient g[3];
@@ -286,12 +286,13 @@ static void threads_do_not_matter(void **state)
             model_options options = { kinds[k], "logistic", "linear", "", 0, threads, NULL, NULL };
             model *m;
             assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
-            assert_true(m->parts > 3);
+            assert_true(m->blocks > 3);
             point(m, 4, 20, theta);
             g[threads - 1].x = x[threads - 1];
             model_evaluate(m, theta, NULL, 0, &g[threads - 1], NULL);
             assert_memory_equal(x[0], x[threads - 1], (size_t)m->size * sizeof(double));
-            assert_memory_equal(g[0].log, g[threads - 1].log, (size_t)m->blocks * sizeof(double));
+            assert_memory_equal(g[0].log, g[threads - 1].log,
+                                (size_t)m->parameters * sizeof(double));
             if (threads > 1) /* fewer sums side by side: the tree stays the same */
                 assert_fewer_slots(m, threads - 1, theta, &g[threads - 1]);
             model_free(m);
@@ -307,7 +308,7 @@ int main(void)
         cmocka_unit_test(gradients_match_central_differences),
         cmocka_unit_test(copies_are_counted_together),
         cmocka_unit_test(callbacks_replace_loss_and_head),
-        cmocka_unit_test(lanes_match_terms),
+        cmocka_unit_test(small_matches_terms),
         cmocka_unit_test(quick_terms_match_general_terms),
         cmocka_unit_test(zero_queries_add_nothing),
         cmocka_unit_test(threads_do_not_matter),

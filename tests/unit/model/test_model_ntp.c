@@ -52,8 +52,8 @@ static void make_words(words *w, uint64_t seed, int flags)
         fail_msg("%s", err.message);
 }
 
-static attsvm_status make_model(model **m, const words *w, attsvm_model kind, const char *query,
-                                attsvm_error *err)
+static attsvm_status make_model(model **m, const words *w, attsvm_model_kind kind,
+                                const char *query, attsvm_error *err)
 {
     model_options options = { kind, "ntp", "linear", query, 0, 1, NULL, NULL };
     return model_create(m, w->data, &options, err);
@@ -63,7 +63,7 @@ typedef void visit_ntp(model *m, uint64_t seed);
 
 static void visit_models(visit_ntp *f)
 {
-    static const attsvm_model kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_W, ATTSVM_MODEL_KQ };
+    static const attsvm_model_kind kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_W, ATTSVM_MODEL_KQ };
     static const char *const queries[] = { "", "last", "1" };
     words w;
     for (int flags = 0; flags <= EQUAL_WORDS; flags++) {
@@ -91,9 +91,9 @@ static void check_differences(model *m, uint64_t seed)
     const double h = 1e-5;
     point(m, seed, 2, theta);
     model_evaluate(m, theta, NULL, 0, &g, NULL);
-    for (int b = 0; b < m->blocks; b++)
-        for (int64_t k = 0; k < m->block[b].count; k++) {
-            int64_t j = m->block[b].offset + k;
+    for (int b = 0; b < m->parameters; b++)
+        for (int64_t k = 0; k < m->parameter[b].count; k++) {
+            int64_t j = m->parameter[b].offset + k;
             model_value above, below;
             double kept = theta[j];
             theta[j] = kept + h;
@@ -285,7 +285,8 @@ static void two_words_by_hand(void **state)
 
 /* ------------------------------------------------------------------------- bad input */
 
-static void assert_refused(const words *w, attsvm_model kind, const char *query, const char *part)
+static void assert_refused(const words *w, attsvm_model_kind kind, const char *query,
+                           const char *part)
 {
     model *m;
     attsvm_error err;

@@ -50,25 +50,25 @@ static real head_value(const model *m, const double *v, const real *u, real *slo
     real value = 0, square = 0;
     for (int64_t j = 0; j < d; j++)
         slope[j] = 0;
-    if (m->head.kind == &model_head_relu) {
+    if (m->head.kind->kind == ATTSVM_HEAD_RELU) {
         for (int64_t k = 0; k < m->head.size; k++) {
             real unit = 0;
             for (int64_t j = 0; j < d; j++)
-                unit += (real)m->head.V[k * d + j] * u[j];
+                unit += (real)m->head.data.V[k * d + j] * u[j];
             by_v[k] = unit > 0 ? unit : 0;
             value += (real)v[k] * by_v[k];
             for (int64_t j = 0; unit > 0 && j < d; j++)
-                slope[j] += (real)v[k] * (real)m->head.V[k * d + j];
+                slope[j] += (real)v[k] * (real)m->head.data.V[k * d + j];
         }
         return value;
     }
     for (int64_t j = 0; j < d; j++) {
         value += (real)v[j] * u[j];
         square += u[j] * u[j];
-        slope[j] = (real)v[j] - 2 * (real)m->head.kappa * u[j];
+        slope[j] = (real)v[j] - 2 * (real)m->head.data.kappa * u[j];
         by_v[j] = u[j];
     }
-    return value - (real)m->head.kappa * square;
+    return value - (real)m->head.data.kappa * square;
 }
 
 /* |l'(u)| as a logarithm, and l(u). */
@@ -93,7 +93,7 @@ typedef struct sequence {
 static void read_tokens(const model *m, int64_t i, const real *b, sequence *q)
 {
     double x[MOST_D];
-    la_rows keys = model_rows_of(m->data, &m->keys, i);
+    la_rows keys = model_keys(m, i);
     for (int64_t t = 0; t < q->T; t++) {
         q->s[t] = 0;
         la_row(&keys, t, x);
@@ -172,9 +172,9 @@ static void reference_term(const model *m, const real *map, const double *v, int
 
 static const double *part_of(const model *m, const double *theta, const char *name)
 {
-    for (int b = 0; b < m->blocks; b++)
-        if (strcmp(m->block[b].name, name) == 0)
-            return theta + m->block[b].offset;
+    for (int b = 0; b < m->parameters; b++)
+        if (strcmp(m->parameter[b].name, name) == 0)
+            return theta + m->parameter[b].offset;
     return NULL;
 }
 
@@ -205,8 +205,8 @@ static void reference_gradient(const model *m, const double *theta, logged *grad
         for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++)
             reference_term(m, map, v, i, q, &out);
     *loss = out.loss;
-    for (int b = 0; b < m->blocks; b++) {
-        const model_block *block = &m->block[b];
+    for (int b = 0; b < m->parameters; b++) {
+        const model_parameter *block = &m->parameter[b];
         for (int64_t j = 0; j < block->rows; j++)
             for (int64_t k = 0; k < block->cols; k++) {
                 logged sum = { 0, -INFINITY };
@@ -242,8 +242,8 @@ static void compare_with_reference(model *m, const double *theta, double toleran
     reference_gradient(m, theta, expected, &loss);
     if (fabsl(value.loss - loss) > 1e-11L * (1 + fabsl(loss)))
         fail_msg("loss %.17g, expected %.17Lg", value.loss, loss);
-    for (int b = 0; b < m->blocks; b++) {
-        const model_block *block = &m->block[b];
+    for (int b = 0; b < m->parameters; b++) {
+        const model_parameter *block = &m->parameter[b];
         real largest = -INFINITY, error = 0, size = 0;
         for (int64_t j = 0; j < block->count; j++)
             largest = fmaxl(largest, expected[block->offset + j].log);
@@ -389,7 +389,7 @@ static void check_prompt(const attsvm_data *data, const char *head, bool lanes, 
     model_gradient gradient = { .x = x };
     model *m;
     assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
-    m->lanes = lanes ? m->lanes : NULL;
+    m->small = lanes ? m->small : NULL;
     model_evaluate(m, p, NULL, 0, &gradient, NULL);
     const double size = hypot(x[0], x[1]);
     assert_true(hypot(x[0] / size - direction[0], x[1] / size - direction[1]) < 1e-14);

@@ -17,7 +17,7 @@ static void one_row_in_every_norm(void **state)
 {
     (void)state;
     double X[] = { 3, 4, 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     const struct {
         const char *norm;
         double value, theta[2];
@@ -51,7 +51,7 @@ static void two_corners(void **state)
 {
     (void)state;
     double X[] = { 1, 0, 0, 0, 0, 1, 0, 0 }, Z[] = { 1, 0, 0, 1 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
     const struct {
         const char *norm;
         double value;
@@ -75,7 +75,7 @@ static void a_rank_limit(void **state)
 {
     (void)state;
     double X[] = { 1, 0, 0, 0, 0, 1, 0, 0 }, Z[] = { 1, 0, 0, 1 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
     attsvm_selection selection = { .alpha = (int64_t[]){ 0, 0 } };
     /* Frobenius: sqrt 2 without the limit, 2 with it */
     attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, "fro");
@@ -125,7 +125,7 @@ static void a_rank_limit_over_many_rows(void **state)
         for (int64_t j = 0; j < 2; j++)
             X[(i * LENGTH + alpha[i]) * D + j] += 0.3 * z[j] / hypot(z[0], z[1]);
     }
-    attsvm_data *data = open_set((set){ .n = N, .T = LENGTH, .d = D, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = N, .T = LENGTH, .d = D, .X = X, .Z = Z });
     attsvm_selection selection = { .alpha = alpha };
     for (int nuclear = 0; nuclear < 2; nuclear++) {
         attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, nuclear ? "nuc" : "fro");
@@ -149,7 +149,7 @@ static void infeasible_in_every_norm(void **state)
 {
     (void)state;
     double X[] = { 1, 0, 0, 0, 0, 0, 2, 0 }, Z[] = { 1, 1, 1, 1 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
     const char *const norms[] = { "nuc", "spectral", "lq:3", "l1", "linf" };
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
         attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, norms[k]);
@@ -166,7 +166,7 @@ static void nothing_to_separate(void **state)
 {
     (void)state;
     double X[] = { 1, 2 }, Z[] = { 1, 1 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 1, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 1, .d = 2, .X = X, .Z = Z });
     const char *const norms[] = { "nuc", "spectral", "lq:3", "l1", "linf" };
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
         attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, norms[k]);
@@ -208,7 +208,7 @@ static attsvm_data *planted(int64_t *alpha)
         for (int64_t a = 0; a < d; a++)
             X[(i * T + alpha[i]) * d + a] += 0.5 * g[a] / sqrt(size);
     }
-    return open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+    return open_set((token_set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
 }
 
 static void many_rows(void **state)
@@ -241,10 +241,10 @@ static void the_first_candidates(void **state)
         svm_candidates_sort(all, COUNT, COUNT);
         svm_candidates_sort(c, COUNT, most);
         for (int64_t k = 0; k < COUNT; k++) {
-            assert_true(k == 0 || svm_candidate_before(&all[k - 1], &all[k]));
+            assert_true(k == 0 || svm_candidates_before(&all[k - 1], &all[k]));
             if (k < most)
-                assert_true(!svm_candidate_before(&c[k], &all[k]) &&
-                            !svm_candidate_before(&all[k], &c[k]));
+                assert_true(!svm_candidates_before(&c[k], &all[k]) &&
+                            !svm_candidates_before(&all[k], &c[k]));
         }
     }
 }
@@ -269,7 +269,7 @@ static void threads_find_the_same_rows(void **state)
         for (int64_t t = 0; t < T; t++) /* first coordinate: 2 where selected, else below 0.5 */
             X[(i * T + t) * d] = sets[i * T + t] ? 2 : 0.5 * X[(i * T + t) * d];
     }
-    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
     attsvm_selection selection = { .alpha = alpha, .sets = sets };
     const char *const norms[] = { "l1", "spectral", "lq:3" };
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
@@ -307,7 +307,7 @@ static void many_rows_tight_at_once(void **state)
     }
     for (int64_t k = 0; k < n * M * d; k++)
         Z[k] = k % d == 0 ? 1 : nearbyint(base_random_gauss(&r));
-    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .M = M, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = n, .T = T, .d = d, .M = M, .X = X, .Z = Z });
     attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, "linf");
     settings.duplicates = ATTSVM_DUPLICATES_STRICT;
     settings.max_iter = 100000;
@@ -388,7 +388,7 @@ static void many_columns(void **state)
         alpha[i] = base_random_below(&r, T);
         sets[i * T + alpha[i]] = sets[i * T + (alpha[i] + 3) % T] = 1;
     }
-    attsvm_data *data = open_set((set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = n, .T = T, .d = d, .X = X, .Z = Z });
     attsvm_selection selection = { .alpha = alpha, .sets = sets };
     for (int k = 0; k < 4; k++) {
         attsvm_svm_settings settings =
@@ -405,7 +405,7 @@ static void bad_settings_are_refused(void **state)
     attsvm_error err;
     attsvm_problem *problem;
     double X[] = { 3, 4, 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     attsvm_selection selection = { .alpha = (int64_t[]){ 0 } };
     attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_P, "lq:3");
     settings.q = 1;

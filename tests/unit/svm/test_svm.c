@@ -21,7 +21,7 @@ static void two_tokens_on_a_line(void **state)
     (void)state;
     /* keys (1,0) selected, (0,0) rival: min |p| with p_1 >= 1 is p = (1,0) */
     double X[] = { 1, 0, 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
     assert_theta(solution, (double[]){ 1, 0 }, 2);
     attsvm_svm_info info = attsvm_solution_info(solution);
@@ -37,7 +37,7 @@ static void a_square_of_tokens(void **state)
     (void)state;
     /* selected (1,1) against (1,0), (0,1), (0,0): p = (1,1); the diagonal is not tight */
     double X[] = { 0, 0, 1, 0, 1, 1, 0, 1 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 4, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 4, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 2 });
     assert_theta(solution, (double[]){ 1, 1 }, 2);
     assert_int_equal(attsvm_solution_info(solution).tight, 2);
@@ -49,7 +49,7 @@ static void opposite_wishes_are_infeasible(void **state)
 {
     (void)state;
     double X[] = { 1, 0, 0, 0, 0, 0, 2, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_INFEASIBLE, .alpha = (int64_t[]){ 0, 0 });
     attsvm_claim claim = attsvm_solution_claim(solution);
     /* l_1 (1,0) + l_2 (-2,0) = 0, l_1 + l_2 = 1 */
@@ -66,7 +66,7 @@ static void duplicates_are_merged_or_named(void **state)
     (void)state;
     attsvm_error err;
     double X[] = { 1, 0, 1, 0, 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
     assert_theta(solution, (double[]){ 1, 0 }, 2);
     assert_int_equal(attsvm_solution_info(solution).merged, 1);
@@ -89,7 +89,7 @@ static void same_key_other_score(void **state)
     /* the key map hides the second coordinate, in which the scores differ */
     double X[] = { 1, 2, 1, 1, 0, 0 }, W[] = { 1, 0, 0, 0 }, v[] = { 0, 1 }, level[] = { 1, 0 };
     int8_t Y[] = { 1 };
-    set s = { .n = 1, .T = 3, .d = 2, .X = X, .W = W, .v = v, .Y = Y };
+    token_set s = { .n = 1, .T = 3, .d = 2, .X = X, .W = W, .v = v, .Y = Y };
     attsvm_data *data = open_set(s);
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_INFEASIBLE, .alpha = (int64_t[]){ 0 });
     assert_true(attsvm_solution_info(solution).conflict);
@@ -110,7 +110,7 @@ static void lone_tokens_have_no_rows(void **state)
 {
     (void)state;
     double X[] = { 1, 0, 0, 1 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 1, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 1, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0, 0 });
     attsvm_svm_info info = attsvm_solution_info(solution);
     assert_true(info.norm == 0 && info.gap == 0);
@@ -123,7 +123,7 @@ static void one_query_one_rival(void **state)
     (void)state;
     /* delta = (1,0), z = (3,4): W = delta z' / |z|^2 */
     double X[] = { 1, 0, 0, 0 }, Z[] = { 3, 4 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
     SOLVE(solution, data, ATTSVM_PROBLEM_W, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
     assert_theta(solution, (double[]){ 3.0 / 25, 4.0 / 25, 0, 0 }, 4);
     attsvm_error err;
@@ -138,7 +138,7 @@ static void queries_of_every_kind(void **state)
     (void)state;
     attsvm_error err;
     double X[] = { 2, 0, 0, 1, 1, 1 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
     const char *const modes[] = { "0", "2", "all", "causal" };
     for (int k = 0; k < 4; k++) {
@@ -165,7 +165,7 @@ static void sets_with_equalities(void **state)
     /* tokens (1,0) and (0,1) stay, (0,0) goes, z = (1,0): W z = (1,1) */
     double X[] = { 1, 0, 0, 1, 0, 0 }, Z[] = { 1, 0 }, s[] = { 0.75, 0.25, 0 };
     uint8_t O[] = { 1, 1, 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
     SOLVE(solution, data, ATTSVM_PROBLEM_MULTI, ATTSVM_OPTIMAL, .sets = O);
     assert_theta(solution, (double[]){ 1, 0, 1, 0 }, 4);
     assert_int_equal(attsvm_solution_claim(solution).equal_count, 1);
@@ -187,7 +187,7 @@ static void sets_of_several_queries(void **state)
     uint8_t O[] = { 1, 1, 0, 1, 0, 0 };
     attsvm_error err;
     int64_t cells;
-    attsvm_data *data = open_set((set){ .n = 1, .T = 3, .d = 2, .M = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .M = 2, .X = X, .Z = Z });
     SOLVE(solution, data, ATTSVM_PROBLEM_MULTI, ATTSVM_OPTIMAL, .sets = O);
     assert_theta(solution, (double[]){ 1, 1, 1, 0 }, 4);
     attsvm_solution_free(solution);
@@ -202,7 +202,7 @@ static void sets_of_several_queries(void **state)
     /* causal over tokens e1, e2: query 0 sees itself alone, query 1 keeps both: (e1-e2)' W e2 = 0
        and, with the third, which keeps only itself, rows for z = 0 that nothing satisfies */
     uint8_t causal[] = { 1, 1, 1, 1, 1, 0, 0, 0, 1 };
-    data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     settings = settings_for(ATTSVM_PROBLEM_MULTI);
     settings.query = ATTSVM_QUERY_CAUSAL;
     solution = solved(data, &settings, &(attsvm_selection){ .sets = (uint8_t[]){ 1, 0, 1, 1 } },
@@ -216,7 +216,7 @@ static void sets_of_several_queries(void **state)
                                        &settings, &err),
                  err, ATTSVM_E_ARG, "O selects no token of sequence 0 that query 0 sees");
     attsvm_data_free(data);
-    data = open_set((set){ .n = 1, .T = 3, .d = 2, .X = X });
+    data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     attsvm_solution_free(
         solved(data, &settings, &(attsvm_selection){ .sets = causal }, ATTSVM_INFEASIBLE));
     attsvm_data_free(data);
@@ -228,7 +228,7 @@ static void contradicting_equalities(void **state)
     /* the same tokens and query twice, with different softmax */
     double X[] = { 1, 0, 0, 1, 1, 0, 0, 1 }, Z[] = { 1, 0, 1, 0 }, s[] = { 0.75, 0.25, 0.5, 0.5 };
     uint8_t O[] = { 1, 1, 1, 1 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
     SOLVE(solution, data, ATTSVM_PROBLEM_FINITE, ATTSVM_INFEASIBLE, .sets = O, .softmax = s);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
@@ -241,7 +241,7 @@ static void joint_problems(void **state)
     double X[] = { 0, 0, 1, 1, 0, 0, 1, -1, 0, 0, 0.5, 1.5 };
     int8_t Y[] = { 1, -1, 1 };
     int64_t alpha[] = { 1, 1, 1 };
-    attsvm_data *data = open_set((set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
     SOLVE(solution, data, ATTSVM_PROBLEM_JOINT, ATTSVM_OPTIMAL, .alpha = alpha);
     /* p_1 + p_2 >= 1, p_1 - p_2 >= 1, the third only >= 0: p = (1,0) */
     assert_theta(solution, (double[]){ 1, 0 }, 2);
@@ -262,7 +262,7 @@ static void soft_margin_by_hand(void **state)
     (void)state;
     /* rows p >= 1 and -p >= 1: lambda = C each, p = 0, P = 2C */
     double X[] = { 1, 0, 0, 1 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 1, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 1, .X = X });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     settings.soft = 3;
     attsvm_solution *solution = solved(
@@ -271,7 +271,7 @@ static void soft_margin_by_hand(void **state)
     attsvm_solution_free(solution);
     attsvm_data_free(data);
     /* one row p >= 1, C = 1/4: lambda = 1/4, p = 1/4; C = 2: the hard solution */
-    data = open_set((set){ .n = 1, .T = 2, .d = 1, .X = X });
+    data = open_set((token_set){ .n = 1, .T = 2, .d = 1, .X = X });
     settings.soft = 0.25;
     solution =
         solved(data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
@@ -307,7 +307,7 @@ static void soft_margins_at_any_price(void **state)
             attsvm_solution *solution;
             for (int k = 0; k < 12; k++)
                 scaled[k] = size * X[k];
-            attsvm_data *data = open_set((set){ .n = 3, .T = 2, .d = 2, .X = scaled });
+            attsvm_data *data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = scaled });
             for (int i = 0; i < 3; i++)
                 for (int j = 0; j < 2; j++)
                     rows[i][j] = scaled[4 * i + j] - scaled[4 * i + 2 + j];
@@ -339,7 +339,7 @@ static void bad_problems_are_refused(void **state)
     attsvm_error err;
     attsvm_problem *problem;
     double X[] = { 1, 0, 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_selection two = { .alpha = (int64_t[]){ 2 } }, none = { 0 };
     assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG,
@@ -381,7 +381,7 @@ static void rows_beyond_the_range_are_refused(void **state)
         attsvm_problem *problem;
         attsvm_solution *solution;
         double size = cases[k].size, X[] = { size, 0, 0, 0 };
-        attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X });
+        attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
         attsvm_svm_settings settings = settings_for(cases[k].problem);
         attsvm_selection first = { .alpha = (int64_t[]){ 0 } };
         assert_ok(attsvm_problem_create(&problem, data, &first, &settings, &err), err);

@@ -30,7 +30,7 @@ static void tight_rows_of_terms_that_the_last_pass_skipped(void **state)
     double X[] = { 3, 1, 0, 1, 2, 0 };
     int8_t Y[] = { 1, 1 };
     int64_t alpha[] = { 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 1, .d = 3, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 1, .d = 3, .X = X, .Y = Y });
     attsvm_selection selection = { .alpha = alpha };
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_V);
     settings.norm = ATTSVM_NORM_LQ;
@@ -61,8 +61,8 @@ static void tight_rows_of_l_q_that_the_gap_does_not_fix(void **state)
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     settings.norm = ATTSVM_NORM_LQ;
     for (int k = 0; k < 2; k++) {
-        set s = k ? (set){ .n = 2, .T = 3, .d = 4, .X = two }
-                  : (set){ .n = 1, .T = 3, .d = 3, .X = one };
+        token_set s = k ? (token_set){ .n = 2, .T = 3, .d = 4, .X = two }
+                        : (token_set){ .n = 1, .T = 3, .d = 3, .X = one };
         attsvm_data *data = open_set(s);
         attsvm_selection selection = { .alpha = k ? alpha_two : alpha_one };
         for (double q = 1.5; q < 7; q += 0.5) {
@@ -83,7 +83,7 @@ static void merged_is_not_0_where_an_infeasible_problem_has_copies(void **state)
     (void)state;
     double X[] = { 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0 };
     int64_t alpha[] = { 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 3, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 3, .d = 2, .X = X });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_solution *solution =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_INFEASIBLE);
@@ -107,7 +107,7 @@ static void rows_1e18_times_longer_than_others_are_met(void **state)
                    0x1.6d80040619090p+31,  -0x1.270c48ee598e3p+26, -0x1.e0cf3348eed7dp+30 };
     int8_t Y[] = { 1, -1, 1 };
     int64_t alpha[] = { 0, 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 3, .T = 1, .d = 4, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 3, .T = 1, .d = 4, .X = X, .Y = Y });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_V);
     for (size_t k = 1; k < 6; k++) {
         settings.norm = norms[k].norm;
@@ -127,7 +127,7 @@ static void no_gap_beside_a_violation(void **state)
     (void)state;
     double X[] = { 1, 2, 0, 0, 0, 0, 2, 1, 0, 0, -3, 1 };
     int64_t alpha[] = { 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 3, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 3, .d = 2, .X = X });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     settings.max_iter = 1;
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
@@ -156,7 +156,7 @@ static void check_names_the_row_that_is_violated_most(void **state)
     double X[] = { 1, 0, 0, 0, 1, 2, 0, 0 };
     attsvm_row active[] = { { 0, 0, 1 } };
     int64_t alpha[] = { 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X });
     attsvm_claim claim = claim_of(ATTSVM_PROBLEM_P, ATTSVM_NORM_L2);
     claim.selection.alpha = alpha;
     PROOF(claim, theta, active, lambda);
@@ -170,7 +170,7 @@ static void equalities_of_zero_queries(void **state)
     (void)state;
     double X[] = { 1, 0, 2, 0, 0, 1, 1, 0, 2, 0, 0, 1 }, Z[] = { 0, 0, 1, 0 };
     uint8_t sets[] = { 1, 1, 1, 1, 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 3, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 3, .d = 2, .X = X, .Z = Z });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_MULTI);
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
         settings.norm = norms[k].norm;
@@ -220,7 +220,7 @@ static void a_v_problem_reads_one_token_a_sequence(void **state)
         Y[i] = 1;
         alpha[i] = i % T;
     }
-    attsvm_data *data = open_set((set){ .n = N, .T = T, .d = D, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = N, .T = T, .d = D, .X = X, .Y = Y });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_V);
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
         settings.norm = norms[k].norm;
@@ -245,7 +245,7 @@ static void a_joint_problem_without_a_head_shows_the_heads_proof(void **state)
     double X[] = { 1, 0, 0, 1, 1, 0, 0, 1 };
     int8_t Y[] = { 1, -1 };
     int64_t alpha[] = { 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_JOINT);
     attsvm_solution *solution =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_INFEASIBLE);
@@ -278,7 +278,7 @@ static void the_time_limit_holds_for_both_solves_of_a_joint_problem(void **state
     double X[] = { 1, 0, 0, 1, 0, 2, 1, 0 };
     int8_t Y[] = { 1, 1 };
     int64_t alpha[] = { 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_JOINT);
     settings.time_limit = 0.2;
     attsvm_problem *problem;
@@ -305,7 +305,7 @@ static void a_batch_leaves_the_problems_as_they_are(void **state)
     double X[] = { 1, 0, 0, 1, 0, 2, 1, 0 };
     int8_t Y[] = { 1, 1 };
     int64_t alpha[] = { 0, 0 };
-    attsvm_data *data = open_set((set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Y = Y });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_JOINT);
     attsvm_error err;
     enum { TIMES = 200 };
@@ -372,7 +372,7 @@ static void several_minimisers_are_told(void **state)
     (void)state;
     double X[] = { 1, 1, 0, 0 }, Z[] = { 1, 0 };
     int64_t alpha[] = { 0 };
-    attsvm_data *data = open_set((set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X, .Z = Z });
     for (int matrix = 0; matrix < 2; matrix++)
         for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
             attsvm_svm_settings settings =

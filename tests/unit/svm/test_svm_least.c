@@ -10,8 +10,8 @@ typedef struct dense {
     int64_t term[ROWS];
     uint8_t equal[ROWS];
     bool spent;
-    svm_part part;
-    svm_least work;
+    svm_small part;
+    dense_qp work;
     void *memory;
 } dense;
 
@@ -20,21 +20,21 @@ static void open_rows(dense *s, int64_t rows, int64_t size)
     attsvm_error err;
     arena a = { 0 };
     s->v[0] = 1;
-    s->part = (svm_part){ .rows = rows,
-                          .terms = 1,
-                          .p = size,
-                          .q = 1,
-                          .u = s->u,
-                          .v = s->v,
-                          .b = s->b,
-                          .term = s->term,
-                          .equal = s->equal,
-                          .most = 100000,
-                          .spent = &s->spent };
-    svm_least_layout(&s->work, &a, rows, size);
+    s->part = (svm_small){ .rows = rows,
+                           .terms = 1,
+                           .p = size,
+                           .q = 1,
+                           .u = s->u,
+                           .v = s->v,
+                           .b = s->b,
+                           .term = s->term,
+                           .equal = s->equal,
+                           .most = 100000,
+                           .spent = &s->spent };
+    dense_qp_layout(&s->work, &a, rows, size);
     assert_ok(base_arena_allocate(&a, "test", &err), err);
     s->memory = a.base;
-    svm_least_layout(&s->work, &a, rows, size);
+    dense_qp_layout(&s->work, &a, rows, size);
 }
 
 /* All rows hold, and x is the sum of active rows, which are tight, with positive weights. */
@@ -83,7 +83,7 @@ static void random_rows(void **state)
         }
         /* the same rows twice: once from nothing, once from what was active */
         for (int turn = 0; turn < 2; turn++) {
-            bool met = svm_least_core(&s.work, &s.part, s.x, &iterations);
+            bool met = dense_qp_solve(&s.work, &s.part, s.x, &iterations);
             assert_true(met || !planted);
             feasible += met;
             contradictions += !met;
@@ -106,19 +106,19 @@ static void contradictions_are_found(void **state)
     open_rows(&s, 3, 2);
     memcpy(s.u, (double[]){ 1, 0, -1, 0, 1, 0 }, 6 * sizeof(double));
     memcpy(s.b, (double[]){ 1, -2, 1.5 }, 3 * sizeof(double));
-    assert_true(svm_least_core(&s.work, &s.part, s.x, &iterations));
+    assert_true(dense_qp_solve(&s.work, &s.part, s.x, &iterations));
     assert_double_equal(s.x[0], 1.5, 1e-14);
     assert_double_equal(s.x[1], 0, 1e-14);
     s.b[2] = 2.5;
-    assert_false(svm_least_core(&s.work, &s.part, s.x, &iterations));
+    assert_false(dense_qp_solve(&s.work, &s.part, s.x, &iterations));
     memset(s.u + 4, 0, 2 * sizeof(double)); /* 0 >= 1 */
-    assert_false(svm_least_core(&s.work, &s.part, s.x, &iterations));
+    assert_false(dense_qp_solve(&s.work, &s.part, s.x, &iterations));
     s.b[2] = -1; /* 0 >= -1 */
-    assert_true(svm_least_core(&s.work, &s.part, s.x, &iterations));
+    assert_true(dense_qp_solve(&s.work, &s.part, s.x, &iterations));
     assert_double_equal(s.x[0], 1, 1e-14);
     s.part.most = iterations; /* no step is left */
     s.work.count = 0;
-    assert_false(svm_least_core(&s.work, &s.part, s.x, &iterations));
+    assert_false(dense_qp_solve(&s.work, &s.part, s.x, &iterations));
     assert_true(s.spent);
     free(s.memory);
 }

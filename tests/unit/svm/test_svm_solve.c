@@ -121,7 +121,7 @@ static void stopping_returns_the_best_so_far(void **state)
     attsvm_data_free(data);
 }
 
-/* A solve that is broken off inside a pool holds a lower bound, and says whether theta is feasible.
+/* A solve that is broken off inside a set holds a lower bound, and says whether theta is feasible.
  */
 static int64_t stopped(const attsvm_data *data, const attsvm_svm_settings *settings,
                        const int64_t *alpha, double least)
@@ -183,20 +183,20 @@ static void stopping_inside_a_pool(void **state)
     attsvm_data_free(data);
 }
 
-/* A pool with all rows of the problem. */
-static void open_pool(svm_pool *pool, const svm_rows *rows)
+/* A set with all rows of the problem. */
+static void open_whole(svm_set *set, const svm_rows *rows)
 {
     attsvm_error err;
-    assert_ok(svm_pool_create(pool, rows, NULL, 0, 64, &err), err);
-    assert_ok(svm_pool_reserve(pool, svm_rows_count(rows), &err), err);
-    int64_t capacity = pool->capacity;
+    assert_ok(svm_set_create(set, rows, 0, 64, &err), err);
+    assert_ok(svm_set_reserve(set, svm_rows_count(rows), &err), err);
+    int64_t capacity = set->capacity;
     for (int64_t g = 0; g < rows->terms.count; g++) {
         svm_term term = svm_rows_term(rows, g);
         for (int64_t t = 0; t < term.visible; t++)
-            if (svm_rows_resolve(rows, &term, t, pool->scratch) == SVM_AT_LEAST)
-                assert_ok(svm_pool_add(pool, &term, t, NULL, &err), err);
+            if (svm_rows_resolve(rows, &term, t, set->scratch) == SVM_AT_LEAST)
+                assert_ok(svm_set_add(set, &term, t, NULL, &err), err);
     }
-    assert_int_equal(pool->capacity, capacity);
+    assert_int_equal(set->capacity, capacity);
 }
 
 /* The same multipliers without a factor as with one. */
@@ -211,29 +211,29 @@ static void conjugate_gradients(void **state)
     assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
                                     &settings, &err),
               err);
-    svm_pool pools[2];
-    svm_engine engines[2];
-    svm_engine_end end;
+    svm_set sets[2];
+    l2_active_set engines[2];
+    svm_end end;
     bool solved_it, again;
     for (int k = 0; k < 2; k++) {
-        open_pool(&pools[k], &problem->rows);
-        assert_ok(svm_engine_create(&engines[k], &pools[k], &err), err);
+        open_whole(&sets[k], &problem->rows);
+        assert_ok(l2_create(&engines[k], &sets[k], &err), err);
         engines[k].max_iterations = 100000;
-        assert_ok(svm_engine_run(&engines[k], true, &end, &err), err); /* makes room, too */
+        assert_ok(l2_run(&engines[k], true, &end, &err), err); /* makes room, too */
         assert_int_equal(end, SVM_SOLVED);
-        assert_int_equal(svm_engine_refine(&engines[k], &again), SVM_SOLVED);
+        assert_int_equal(l2_refine(&engines[k], &again), SVM_SOLVED);
     }
-    assert_ok(svm_engine_restart(&engines[1], &err), err);
-    assert_ok(svm_gradients_solve(&engines[1], true, &solved_it, &err), err);
+    assert_ok(l2_restart(&engines[1], &err), err);
+    assert_ok(l2_cg_solve(&engines[1], true, &solved_it, &err), err);
     assert_true(solved_it);
-    assert_int_equal(engines[1].settled, engines[0].count);
-    for (int64_t s = 0; s < pools[0].count; s++)
-        assert_near(pools[1].lambda[s], pools[0].lambda[s], 1e-12 * (1 + pools[0].lambda[s]));
-    for (int64_t j = 0; j < pools[0].size; j++)
+    assert_int_equal(engines[1].cg_active, engines[0].count);
+    for (int64_t s = 0; s < sets[0].count; s++)
+        assert_near(sets[1].lambda[s], sets[0].lambda[s], 1e-12 * (1 + sets[0].lambda[s]));
+    for (int64_t j = 0; j < sets[0].size; j++)
         assert_near(engines[1].theta[j], engines[0].theta[j], 1e-13);
     for (int k = 0; k < 2; k++) {
-        svm_engine_free(&engines[k]);
-        svm_pool_free(&pools[k]);
+        l2_free(&engines[k]);
+        svm_set_free(&sets[k]);
     }
     attsvm_problem_free(problem);
     attsvm_data_free(data);
@@ -286,46 +286,6 @@ static void samples_grow(void **state)
     settings.soft = 1e-4; /* most rows pay */
     attsvm_solution_free(solved(data, &settings, &selection, ATTSVM_OPTIMAL));
     attsvm_data_free(data);
-}
-
-/* What is left in the memory of a batch has no influence: every byte of it is one here. */
-static void memory_of_a_batch(void **state)
-{
-    (void)state;
-    static int64_t alpha[MOST];
-    const attsvm_problem_kind kinds[] = { ATTSVM_PROBLEM_W, ATTSVM_PROBLEM_P, ATTSVM_PROBLEM_P };
-    attsvm_error err;
-    for (int k = 0; k < 3; k++) {
-        attsvm_data *data =
-            planted(k ? ATTSVM_PLANTED_P : ATTSVM_PLANTED_W, k ? 200 : 40, 6, 7, !k, alpha);
-        attsvm_svm_settings settings = settings_for(kinds[k]);
-        settings.soft = k == 2 ? 0.5 : 0;
-        attsvm_selection selection = { .alpha = alpha };
-        attsvm_problem *problem;
-        assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
-        attsvm_solution *solutions[3];
-        svm_space space = { 0 };
-        for (int round = 0; round < 3; round++) {
-            problem->space = round ? &space : NULL;
-            if (space.size > 0)
-                memset(space.base, 0xff, space.size);
-            assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solutions[round], &err),
-                      err);
-        }
-        assert_true(space.size > 0);
-        attsvm_claim a = attsvm_solution_claim(solutions[0]);
-        for (int round = 1; round < 3; round++) {
-            attsvm_claim b = attsvm_solution_claim(solutions[round]);
-            assert_int_equal(a.active_count, b.active_count);
-            assert_memory_equal(a.theta, b.theta, (size_t)a.theta_count * sizeof *a.theta);
-            assert_memory_equal(a.lambda, b.lambda, (size_t)a.active_count * sizeof *a.lambda);
-        }
-        for (int round = 0; round < 3; round++)
-            attsvm_solution_free(solutions[round]);
-        svm_space_free(&space);
-        attsvm_problem_free(problem);
-        attsvm_data_free(data);
-    }
 }
 
 /* Inseparable data: C between the extremes, and C above the largest hard multiplier. */
@@ -386,7 +346,6 @@ int main(void)
         cmocka_unit_test(stopping_inside_a_pool),
         cmocka_unit_test(conjugate_gradients),
         cmocka_unit_test(batches_are_single_solves),
-        cmocka_unit_test(memory_of_a_batch),
         cmocka_unit_test(samples_grow),
         cmocka_unit_test(soft_margins_of_random_data),
         cmocka_unit_test(soft_margins_of_noise),

@@ -4,7 +4,7 @@
  */
 #include "generated.h"
 
-#include "theory/theory.h"
+#include "theory/graph/graph.h"
 
 /* A data set of contexts over unit vectors. */
 typedef struct contexts {
@@ -56,7 +56,7 @@ static attsvm_solution *solve(const attsvm_data *data, const attsvm_graph *graph
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
     attsvm_problem_free(problem);
     attsvm_claim claim = attsvm_solution_claim(solution);
-    assert_ok(attsvm_check(&report, data, &claim, &err), err);
+    assert_ok(attsvm_check(&report, data, &claim, NULL, &err), err);
     if (!report.valid)
         fail_msg("%s", report.reason);
     return solution;

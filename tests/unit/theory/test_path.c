@@ -1,7 +1,7 @@
 /* Regularisation paths: every statement of theory 6.7 and 6.8, and the minimum itself. */
 #include "unit_train.h"
 
-#include "theory/theory.h"
+#include "theory/path/path.h"
 
 /* A path with those settings (NULL-terminated); the caller frees it. */
 static attsvm_path *follow(const attsvm_data *data, const int64_t *alpha, const setting *list)

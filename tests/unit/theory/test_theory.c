@@ -40,7 +40,7 @@ static attsvm_optimality optimality_of(const attsvm_data *data, int64_t token,
     assert_ok(attsvm_scores_create(&scores, data, &settings, &err), err);
     assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
-    assert_ok(attsvm_optimality_of(&out, scores, solution, support, capacity, &err), err);
+    assert_ok(attsvm_optimality_compute(&out, scores, solution, support, capacity, &err), err);
     assert_int_equal(out.support, attsvm_solution_info(solution).tight);
     attsvm_solution_free(solution);
     attsvm_problem_free(problem);
@@ -184,7 +184,7 @@ static void words_that_descent_cannot_separate_went_unsaid(void **state)
     (void)state;
     static const double alike[4] = { 1, 1, .5, 2 }, unlike[4] = { 1, 2, .5, 2 };
     static const struct {
-        attsvm_model model;
+        attsvm_model_kind model;
         const char *init, *step, *query, *head;
         bool table;
         const double *v, *init_p;

@@ -52,7 +52,7 @@ static void a_batch_does_not_keep_its_runs_on_one_thread(void **state)
     attsvm_error err;
     for (int k = 0; k < 2; k++) {
         attsvm_train *runs[RUNS];
-        attsvm_verdict verdicts[RUNS];
+        attsvm_verdict verdict;
         attsvm_train_settings settings;
         attsvm_train_settings_init(&settings);
         settings.model = ATTSVM_MODEL_W;
@@ -62,8 +62,9 @@ static void a_batch_does_not_keep_its_runs_on_one_thread(void **state)
         for (int r = 0; r < RUNS; r++)
             assert_ok(attsvm_train_create(&runs[r], data, &settings, NULL, NULL, &err), err);
         assert_ok(attsvm_train_run_batch(runs, RUNS - 1, 2, &err), err);
-        assert_ok(attsvm_verdict_batch(runs, RUNS, NULL, 2, verdicts, NULL, &err), err);
+        assert_ok(attsvm_train_run_batch(&runs[RUNS - 1], 1, 2, &err), err);
         for (int r = 0; r < RUNS; r++) {
+            assert_ok(attsvm_verdict_compute(&verdict, runs[r], NULL, NULL, &err), err);
             assert_int_equal(runs[r]->m->threads, 3);
             attsvm_train_free(runs[r]);
         }

@@ -293,8 +293,8 @@ static void disturbed_starts_are_near(void **state)
         attsvm_train *other = start_of(p.data, kind, init, "1e-6", "8");
         const int64_t size = plain->m->size;
         assert_memory_equal(first->theta, again->theta, (size_t)size * sizeof(double));
-        for (int b = 0; b < plain->m->blocks; b++) {
-            const model_block *block = &plain->m->block[b];
+        for (int b = 0; b < plain->m->parameters; b++) {
+            const model_parameter *block = &plain->m->parameter[b];
             const bool stays = strcmp(init, "zero") == 0 && (block->head || strlen(kind) == 3);
             for (int64_t j = block->offset; j < block->offset + block->count; j++) {
                 double x = plain->theta[j], y = first->theta[j], scale = x == 0 ? 1 : fabs(x);

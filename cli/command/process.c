@@ -1,0 +1,136 @@
+/* The process around a verb: standard streams, signals, progress, the end. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static char bus_message[128];
+static size_t bus_length;
+
+/* A mapped file that is cut short by someone else raises SIGBUS where the lost page is read. */
+static void on_bus_error(int number)
+{
+    (void)number;
+    ssize_t ignored = write(STDERR_FILENO, bus_message, bus_length);
+    (void)ignored;
+    _exit(3);
+}
+
+void cli_process_name(const char *verb)
+{
+    int written =
+        snprintf(bus_message, sizeof bus_message,
+                 "attsvm %s: a file was changed or cut short while it was being read\n", verb);
+    bus_length = written < (int)sizeof bus_message ? (size_t)written : sizeof bus_message - 1;
+}
+
+/* A closed standard stream would give its number to the next file opened, and text would go there;
+   the wrong way round, /dev/null keeps the number and still fails. */
+static void keep_standard_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) == -1 && errno == EBADF &&
+            open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+            _exit(3);
+}
+
+attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data **out,
+                            attsvm_error *err)
+{
+    attsvm_read_settings reading;
+    attsvm_read_settings_init(&reading);
+    reading.threads = call->common->threads;
+    reading.memory = call->common->memory;
+    reading.comm = call->comm;
+    return attsvm_data_read(out, path, &reading, err);
+}
+
+attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const char *file,
+                         const attsvm_svm_settings *settings, const char *source, attsvm_error *err)
+{
+    attsvm_status status = attsvm_chosen_create(out, data, settings, source, err);
+    return status == ATTSVM_E_DATA ? base_fail_in(err, status, file) : status;
+}
+
+void cli_process_start(void)
+{
+    keep_standard_streams();
+    if (!isatty(STDOUT_FILENO)) /* what fails, fails at the end, where the reason is known */
+        setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    cli_process_name("");
+    struct sigaction bus = { .sa_handler = on_bus_error };
+    sigemptyset(&bus.sa_mask);
+    sigaction(SIGBUS, &bus, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an error of the write */
+    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us quietly */
+}
+
+attsvm_status cli_process_end(attsvm_error *err)
+{
+    bool lost = ferror(stdout) != 0;
+    errno = 0;
+    if (fflush(stdout) != 0)
+        lost = true;
+    if (lost)
+        return fail(err, ATTSVM_E_DISK, "standard output: %s",
+                    errno ? strerror(errno) : "could not be written");
+    return ATTSVM_OK;
+}
+
+/* ------------------------------------------------------------------------ progress */
+
+static const double FIRST_SHOWN = 1.0, SHOWN_EVERY = 0.2; /* seconds */
+
+cli_progress cli_progress_start(const cli_call *call, const char *what)
+{
+    return (cli_progress){ .what = what,
+                           .start = base_seconds(),
+                           .wanted = !call->common->quiet && isatty(STDERR_FILENO) };
+}
+
+bool cli_progress_show(void *progress, int64_t done, int64_t total)
+{
+    cli_progress *p = progress;
+    double now = p->wanted ? base_seconds() : 0, elapsed = now - p->start;
+    if (!p->wanted || elapsed < FIRST_SHOWN || now - p->shown < SHOWN_EVERY || done <= 0)
+        return true;
+    char so_far[32], all[32];
+    cli_bytes((double)done, so_far, sizeof so_far);
+    cli_bytes((double)total, all, sizeof all);
+    double share = (double)done / (double)total;
+    fprintf(stderr, "\r%s: %3.0f %%, %s of %s, %.0f s left \033[K", p->what, 100 * share, so_far,
+            all, elapsed / share - elapsed);
+    fflush(stderr);
+    p->shown = now;
+    return true;
+}
+
+void cli_progress_line(cli_progress *p, const char *text)
+{
+    double now = p->wanted ? base_seconds() : 0, elapsed = now - p->start;
+    if (!p->wanted || elapsed < FIRST_SHOWN || now - p->shown < SHOWN_EVERY)
+        return;
+    fprintf(stderr, "\r%s: %s, %.0f s \033[K", p->what, text, elapsed);
+    fflush(stderr);
+    p->shown = now;
+}
+
+void cli_progress_end(cli_progress *p)
+{
+    if (p->shown > 0)
+        fputs("\r\033[K", stderr);
+    p->shown = 0;
+}
+
+void cli_bytes(double bytes, char *out, size_t size)
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
+    int k = 0;
+    for (; bytes >= 999.5 && k < 6; k++)
+        bytes /= 1000;
+    int decimals = k == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
+    snprintf(out, size, "%.*f %s", decimals, bytes, units[k]);
+}

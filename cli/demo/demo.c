@@ -1,0 +1,253 @@
+/* attsvm demo: attention on reviews, from words to a verdict. */
+#include "cli/cli.h"
+#include "experiments/experiments.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STEPS = 3000 };
+
+/* ------------------------------------------------------------------------------- reviews */
+
+static void layout(cli_demo *d, arena *a)
+{
+    size_t words = (size_t)d->words;
+    d->word = base_take(a, words, sizeof *d->word);
+    d->token = base_take(a, (size_t)d->tokens, sizeof *d->token);
+    d->offsets = take_int64(a, (size_t)d->n + 1);
+    d->Y = base_take(a, (size_t)d->n, 1);
+    d->E = base_take(a, words * words, sizeof *d->E);
+    d->correlation = take(a, STEPS + 1);
+}
+
+static int32_t place_of(cli_demo *d, const char *word)
+{
+    int64_t k = 0;
+    while (k < d->words && strcmp(d->word[k], word) != 0)
+        k++;
+    if (k == d->words)
+        d->word[d->words++] = word;
+    return (int32_t)k;
+}
+
+/* Lines "+1<tab>words"; others are comments.  Cuts the text into words where it stands. */
+static void read_lines(cli_demo *d)
+{
+    char *rest = d->text, *line, *within;
+    d->n = d->tokens = d->words = 0;
+    while ((line = strtok_r(rest, "\n", &rest))) {
+        if (line[0] != '+' && line[0] != '-')
+            continue;
+        d->Y[d->n] = line[0] == '+' ? 1 : -1;
+        for (char *word = strtok_r(line + 3, " ", &within); word;
+             word = strtok_r(NULL, " ", &within))
+            d->token[d->tokens++] = place_of(d, word);
+        d->offsets[++d->n] = d->tokens;
+    }
+}
+
+/* Every word is a unit vector: the layer knows nothing about words but which is which. */
+static attsvm_status open_reviews(cli_demo *d, attsvm_error *err)
+{
+    const experiments_file *file = experiments_file_find("examples/reviews.txt");
+    arena a = { 0 };
+    if (!file)
+        return fail(err, ATTSVM_E_OPEN, "this program was built without the reviews");
+    TRY(base_allocate(&d->text, file->size + 1, 1, "reviews", err));
+    memcpy(d->text, file->text, file->size);
+    for (size_t k = 0; k < file->size; k++) {
+        d->n += file->text[k] == '\n';
+        d->tokens += file->text[k] == ' ' || file->text[k] == '\t';
+    }
+    d->words = d->tokens = d->tokens + d->n;
+    d->words = d->words < 1000 ? d->words : 1000; /* more than the file has */
+    layout(d, &a);
+    TRY(base_arena_allocate(&a, "reviews", err));
+    d->memory = a.base;
+    layout(d, &a);
+    read_lines(d);
+    for (int64_t k = 0; k < d->words; k++)
+        d->E[k * d->words + k] = 1;
+    attsvm_named_array arrays[] = {
+        { "E", { .data = d->E, .shape = { d->words, d->words }, .ndim = 2, .dtype = ATTSVM_F32 } },
+        { "tokens", { .data = d->token, .shape = { d->tokens }, .ndim = 1, .dtype = ATTSVM_I32 } },
+        { "offsets",
+          { .data = d->offsets, .shape = { d->n + 1 }, .ndim = 1, .dtype = ATTSVM_I64 } },
+        { "Y", { .data = d->Y, .shape = { d->n }, .ndim = 1, .dtype = ATTSVM_I8 } },
+    };
+    return attsvm_data_create(&d->data, arrays, 4, NULL, err);
+}
+
+/* ------------------------------------------------------------------ training and verdict */
+
+static bool show(void *context, const attsvm_train_info *info)
+{
+    char text[96];
+    snprintf(text, sizeof text, "step %" PRId64 " of %d, %.0f %% of attention on the picked words",
+             info->iters, STEPS, 100 * info->softmax_mean);
+    cli_progress_line(context, text);
+    return true;
+}
+
+/*
+ * Small random numbers to start from.  Many words occur in the same reviews: from 0, exact descent
+ * would keep their logits equal for ever, and rounding alone would choose among them.
+ */
+static attsvm_status train(cli_demo *d, const cli_call *call, attsvm_error *err)
+{
+    attsvm_train_settings s;
+    attsvm_train_settings_init(&s);
+    s.model = ATTSVM_MODEL_VP;
+    s.step = "ngd";
+    s.init = "gauss:0.01";
+    s.seed = call->common->seed;
+    s.record = "log";
+    s.iters = STEPS;
+    s.threads = call->common->threads;
+    TRY(attsvm_train_create(&d->train, d->data, &s, NULL, NULL, err));
+    cli_progress progress = cli_progress_start(call, "demo");
+    attsvm_status status = attsvm_train_run(d->train, show, &progress, err);
+    cli_progress_end(&progress);
+    d->info = attsvm_train_describe(d->train);
+    return status;
+}
+
+int64_t cli_demo_records(const cli_demo *d, const int64_t **iter)
+{
+    const attsvm_array *array = attsvm_train_find(d->train, "trace_iter");
+    *iter = array->data;
+    return array->shape[0];
+}
+
+/* Words are unit vectors, so the logit of a word is its entry of p. */
+void cli_demo_attention(const cli_demo *d, int64_t k, int64_t i, double *s)
+{
+    const double *p = attsvm_train_find(d->train, "trace_p")->data;
+    const int32_t *token = d->token + d->offsets[i];
+    int64_t T = d->offsets[i + 1] - d->offsets[i];
+    double most = -INFINITY, Z = 0;
+    for (int64_t t = 0; t < T; t++) {
+        s[t] = p[k * d->words + token[t]];
+        most = fmax(most, s[t]);
+    }
+    for (int64_t t = 0; t < T; t++)
+        Z += s[t] = exp(s[t] - most);
+    for (int64_t t = 0; t < T; t++)
+        s[t] /= Z;
+}
+
+static attsvm_status judge(cli_demo *d, attsvm_error *err)
+{
+    const int64_t *iter;
+    TRY(attsvm_verdict_compute(&d->verdict, d->train, NULL, &d->solution, err));
+    d->claim = attsvm_solution_claim(d->solution);
+    d->svm = attsvm_solution_info(d->solution);
+    TRY(attsvm_check(&d->report, d->data, &d->claim, NULL, err));
+    const double *p = attsvm_train_find(d->train, "trace_p")->data;
+    for (int64_t k = 0; k < cli_demo_records(d, &iter); k++)
+        d->correlation[k] = attsvm_correlation(p + k * d->words, d->claim.theta, d->words);
+    return ATTSVM_OK;
+}
+
+/* --------------------------------------------------------------------------------- words */
+
+static int by_weight(const void *a, const void *b)
+{
+    const cli_demo_rank *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return (x->word > y->word) - (x->word < y->word);
+}
+
+int64_t cli_demo_order(const cli_demo *d, int Y, cli_demo_rank *out)
+{
+    const int64_t *ids = attsvm_train_find(d->train, "ids")->data;
+    int64_t count = 0;
+    for (int64_t k = 0; k < d->words; k++)
+        out[k] = (cli_demo_rank){ k, 0 };
+    for (int64_t i = 0; Y != 0 && i < d->n; i++)
+        if (d->Y[i] == Y)
+            out[d->token[d->offsets[i] + ids[i]]].weight++;
+    for (int64_t r = 0; Y == 0 && r < d->claim.active_count; r++) {
+        attsvm_row row = d->claim.active[r];
+        out[d->token[d->offsets[row.sequence] + row.token]].weight += d->claim.lambda[r];
+    }
+    qsort(out, (size_t)d->words, sizeof *out, by_weight);
+    while (count < d->words && out[count].weight > 0)
+        count++;
+    return count;
+}
+
+const char *cli_demo_verdict(const cli_demo *d)
+{
+    switch (d->verdict.kind) {
+    case ATTSVM_VERDICT_GLOBAL:
+        return "In every review attention picked the word that tells most about the label, and the "
+               "direction of p approaches the one that the theory predicts.";
+    case ATTSVM_VERDICT_LOCAL:
+        return "Attention settled on words that no near rival beats: a stable answer, though in "
+               "some reviews another word tells more about the label.";
+    case ATTSVM_VERDICT_NOT_LOCAL:
+        return "Attention picked words with a better rival near by: with more steps it should "
+               "leave them.";
+    case ATTSVM_VERDICT_UNSATURATED:
+        return "Attention has not settled on one word in every review yet.";
+    default: return "There is no verdict.";
+    }
+}
+
+/* ------------------------------------------------------------------------------ the verb */
+
+static attsvm_status print_json(const cli_demo *d, attsvm_error *err)
+{
+    io_json *json = io_json_object();
+    io_json_set(json, "kind", io_json_text(attsvm_verdict_name(d->verdict.kind)));
+    io_json_set(json, "accuracy", io_json_number(d->info.accuracy));
+    io_json_set(json, "attention", io_json_number(d->info.softmax_min));
+    io_json_set(json, "correlation", io_json_number(d->verdict.correlation));
+    io_json_set(json, "angle", io_json_number(d->verdict.angle));
+    io_json_set(json, "efficiency", io_json_number(d->verdict.efficiency));
+    io_json_set(json, "margin", io_json_number(d->verdict.margin));
+    io_json_set(json, "gap", io_json_number(d->verdict.gap));
+    io_json_set(json, "checked", io_json_bool(d->report.valid));
+    io_json_set(json, "reviews", io_json_integer(d->n));
+    io_json_set(json, "words", io_json_integer(d->words));
+    io_json_set(json, "iters", io_json_integer(d->info.iters));
+    io_json_set(json, "page", io_json_text(d->page));
+    attsvm_status status = io_json_print(json, stdout, false, err);
+    io_json_free(json);
+    return status;
+}
+
+/* Colour on a terminal, unless the user has said no (no-color.org). */
+static bool wants_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
+attsvm_status cli_demo_run(cli_call *call, attsvm_error *err)
+{
+    cli_demo d = { .page = call->common->output ? call->common->output : "attsvm-demo.html" };
+    attsvm_status status = open_reviews(&d, err);
+    if (status == ATTSVM_OK)
+        status = train(&d, call, err);
+    if (status == ATTSVM_OK)
+        status = judge(&d, err);
+    if (status == ATTSVM_OK)
+        status = cli_write_text(d.page, cli_demo_page, &d, err);
+    if (status == ATTSVM_OK && call->common->json)
+        status = print_json(&d, err);
+    else if (status == ATTSVM_OK && !call->common->quiet)
+        cli_demo_print(&d, wants_colour());
+    call->negative =
+        d.verdict.kind != ATTSVM_VERDICT_GLOBAL && d.verdict.kind != ATTSVM_VERDICT_LOCAL;
+    attsvm_solution_free(d.solution);
+    attsvm_train_free(d.train);
+    attsvm_data_free(d.data);
+    free(d.memory);
+    free(d.text);
+    return status;
+}

@@ -1,0 +1,302 @@
+/* What attsvm svm says to a reader: the figures, and in a sentence what they mean. */
+#include "cli/cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_SHOWN = 5, WIDTH = 80 };
+
+static const char *setting(const cli_solved *s, const char *name, char *out, size_t size)
+{
+    base_settings_print(attsvm_settings_find(&attsvm_svm_table, name), &s->claim.settings, out,
+                        size);
+    return out;
+}
+
+/* "p", "v" or "W": the letter of theta. */
+static const char *letter(const cli_solved *s)
+{
+    switch (s->claim.settings.problem) {
+    case ATTSVM_PROBLEM_P:
+    case ATTSVM_PROBLEM_JOINT: return "p";
+    case ATTSVM_PROBLEM_V: return "v";
+    default: return "W";
+    }
+}
+
+/* Norms have one name for vectors and another for matrices. */
+static void norm_text(const cli_solved *s, char *out, size_t size)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    char name[16];
+    bool euclidean = set->norm == ATTSVM_NORM_L2 || set->norm == ATTSVM_NORM_FRO;
+    if (euclidean)
+        snprintf(out, size, "%s norm", letter(s)[0] == 'W' ? "Frobenius" : "l2");
+    else if (set->norm == ATTSVM_NORM_LQ)
+        snprintf(out, size, "l_%g norm", set->q);
+    else
+        snprintf(out, size, "%s norm", setting(s, "norm", name, sizeof name));
+}
+
+static void print_title(const cli_solved *s)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    char problem[16], norm[32];
+    norm_text(s, norm, sizeof norm);
+    printf("%s: %s-SVM in the %s", s->file, setting(s, "problem", problem, sizeof problem), norm);
+    if (set->soft > 0)
+        printf(", soft margin with C = %g", set->soft);
+    printf(", selection %s\n", s->select);
+    if (s->ties > 0)
+        printf("(in %" PRId64 " of the sequences or queries the best score is tied; the first "
+               "token is taken)\n",
+               s->ties);
+    putchar('\n');
+}
+
+static void print_line(const char *name, const char *value, const char *meaning)
+{
+    printf("  %-10s %-*s%s\n", name, meaning[0] ? 18 : 0, value, meaning);
+}
+
+static void print_number(const char *name, double value, const char *meaning)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.10g", value);
+    if (!isnan(value))
+        print_line(name, text, meaning);
+}
+
+static void print_count(const char *name, int64_t value, const char *meaning)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    if (value >= 0)
+        print_line(name, text, meaning);
+}
+
+static void print_figures(const cli_solved *s)
+{
+    const attsvm_svm_info *info = &s->info;
+    bool found = info->outcome != ATTSVM_INFEASIBLE, soft = s->claim.settings.soft > 0;
+    char text[32], work[96];
+    print_line("status", attsvm_outcome_name(info->outcome), "");
+    if (found) {
+        print_number("norm", info->norm, "");
+        print_number("margin", info->margin, "1/norm: distance of the nearest rivals");
+        if (soft)
+            print_number("objective", info->objective, "1/2 norm^2 + C times the shortfalls");
+        snprintf(text, sizeof text, "%.2g", info->gap);
+        if (!isnan(info->gap))
+            print_line("gap", text, "how far from the least it may be, relative; proved");
+        snprintf(text, sizeof text, "%.2g", info->violation);
+        if (!isnan(info->violation))
+            print_line("violation", text, soft ? "largest shortfall" : "largest of any row");
+        print_count("tight", info->tight, "support tokens: rivals at the margin");
+    }
+    print_count("active", info->active,
+                found ? "rows with a positive multiplier" : "rows in the proof");
+    print_count("merged", info->merged, "copies of selected tokens, which are no rivals");
+    print_count("rank", info->rank, "of W");
+    snprintf(text, sizeof text, "%.3g s", info->seconds);
+    snprintf(work, sizeof work,
+             "%.3g reads of the data in %.2g s, %" PRId64 " changes of the active set",
+             info->passes, info->pass_seconds, info->iterations);
+    print_line("solved in", text, work);
+    putchar('\n');
+}
+
+/* ----------------------------------------------------------------- in a sentence */
+
+static void say(const char *text)
+{
+    cli_wrap(stdout, text, 0, 0, WIDTH);
+}
+
+static void say_optimal(const cli_solved *s)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    char text[512];
+    const char *theta = letter(s);
+    if (set->soft > 0)
+        snprintf(text, sizeof text,
+                 "This %s is the best compromise between a short %s and rivals that come too near: "
+                 "no other has an objective lower by more than a fraction of %.1e.",
+                 theta, theta, fmax(s->info.gap, 0));
+    else if (set->problem == ATTSVM_PROBLEM_FINITE)
+        snprintf(text, sizeof text,
+                 "This W reproduces the attention ratios inside the selected sets, and none of "
+                 "smaller norm does.");
+    else if (set->problem == ATTSVM_PROBLEM_V)
+        snprintf(text, sizeof text,
+                 "Along this v every selected token has score at least 1 on the side of its label, "
+                 "and no shorter v does that.");
+    else if (set->problem == ATTSVM_PROBLEM_JOINT)
+        snprintf(text, sizeof text,
+                 "Where the v-SVM is tight the selected token beats all others by at least 1, "
+                 "elsewhere by at least 0, and no shorter p does that.");
+    else
+        snprintf(
+            text, sizeof text,
+            "With this %s every selected token beats all others of its sequence by at least 1%s, "
+            "and no %s of smaller norm does that.",
+            theta, set->problem == ATTSVM_PROBLEM_MULTI ? " (tokens of one set are level)" : "",
+            theta);
+    say(text);
+    if (!s->info.unique) {
+        snprintf(text, sizeof text,
+                 "Other %s may have the same norm; tight rows and support tokens are those of the "
+                 "%s that was returned.",
+                 theta, theta);
+        say(text);
+    }
+    if (s->info.undecided)
+        say("The gap leaves open which rows are tight: near the optimum this norm hardly changes, "
+            "so support tokens are undecided.");
+    if (s->info.floor_decided)
+        say("The gap is at the floor that rounding the numbers of the solution sets, not below the "
+            "tolerance.");
+}
+
+/* Whether the problem is a joint one that ended with its head. */
+static bool ended_with_head(const cli_solved *s)
+{
+    return s->claim.head && s->claim.head->outcome != ATTSVM_OPTIMAL;
+}
+
+static void say_infeasible(const cli_solved *s)
+{
+    const attsvm_svm_info *info = &s->info;
+    char text[640];
+    if (ended_with_head(s))
+        snprintf(
+            text, sizeof text,
+            "There is no joint problem: its rows follow from the v-SVM, and no v gives every "
+            "selected token a score of at least 1 on the side of its label. The proof: %" PRId64
+            " rows of the v-SVM with positive weights cancel (their sum has norm %.1e), while "
+            "their right-hand sides add up to 1. The rows with the largest weights are below.",
+            info->active, info->residual);
+    else if (info->conflict)
+        snprintf(text, sizeof text,
+                 "No %s separates the selection: token %" PRId64 " of sequence %" PRId64
+                 " has the same key as the selected token %" PRId64
+                 ", so whatever %s is, their logits are equal.",
+                 letter(s), info->pair.token, info->pair.sequence, info->pair_selected, letter(s));
+    else
+        snprintf(
+            text, sizeof text,
+            "No %s separates the selection. The proof: every row asks for a margin of at least "
+            "its right-hand side, but %" PRId64 " rows with positive weights cancel (their sum "
+            "has norm %.1e), while their right-hand sides add up to 1. The rows with the "
+            "largest weights are below.",
+            letter(s), info->active, info->residual);
+    say(text);
+}
+
+static void say_stalled(const cli_solved *s)
+{
+    char text[256];
+    if (ended_with_head(s))
+        snprintf(
+            text, sizeof text,
+            "Stopped before the v-SVM was solved, which decides the rows of the joint problem.");
+    else if (!isnan(s->info.gap))
+        snprintf(text, sizeof text,
+                 "Stopped before there was a proof; this is the best point so far. The gap says "
+                 "how far from the least it can be.");
+    else if (s->claim.settings.soft > 0)
+        snprintf(text, sizeof text,
+                 "Stopped without a proof, or a point whose objective a double holds: take a "
+                 "smaller --soft, or scale the tokens by s and --soft by 1/s^2.");
+    else if (s->claim.settings.rank > 0)
+        snprintf(text, sizeof text,
+                 "No W of rank %" PRId64 " that separates the selection was found, which does not "
+                 "prove that there is none: allow a larger --rank, or try another --seed.",
+                 s->claim.settings.rank);
+    else
+        snprintf(
+            text, sizeof text,
+            "Stopped before there was a %s that separates the selection, or a proof that there "
+            "is none.",
+            letter(s));
+    say(text);
+}
+
+typedef struct weight {
+    double lambda;
+    int64_t index;
+} weight;
+
+static int by_lambda(const void *a, const void *b)
+{
+    const weight *x = a, *y = b;
+    if (x->lambda != y->lambda)
+        return x->lambda > y->lambda ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The token that a row is about: alpha of its term, or -1 for sets. */
+static int64_t selected(const cli_solved *s, attsvm_row row)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    const int64_t *alpha = s->claim.selection.alpha;
+    if (!alpha)
+        return -1;
+    if (set->problem != ATTSVM_PROBLEM_W)
+        return alpha[row.sequence];
+    if (set->query == ATTSVM_QUERY_ALL || set->query == ATTSVM_QUERY_CAUSAL)
+        return alpha[attsvm_data_offset(s->data, row.sequence) + row.query];
+    bool given = set->query == ATTSVM_QUERY_GIVEN && attsvm_data_describe(s->data).queries > 0;
+    return alpha[given ? row.sequence * attsvm_data_describe(s->data).queries + row.query
+                       : row.sequence];
+}
+
+/* The rows with the largest multipliers. */
+static void print_rows(const cli_solved *s)
+{
+    const attsvm_claim *claim = ended_with_head(s) ? s->claim.head : &s->claim;
+    int64_t count = claim->active_count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
+    weight *weights;
+    if (count == 0 ||
+        base_allocate(&weights, (size_t)count, sizeof *weights, "", NULL) != ATTSVM_OK)
+        return;
+    for (int64_t k = 0; k < count; k++)
+        weights[k] = (weight){ claim->lambda[k], k };
+    qsort(weights, (size_t)count, sizeof *weights, by_lambda);
+    bool queries =
+        claim->settings.query != ATTSVM_QUERY_TOKEN && claim->settings.query != ATTSVM_QUERY_LAST &&
+        (claim->settings.query != ATTSVM_QUERY_GIVEN || attsvm_data_describe(s->data).queries > 1);
+    bool rivals = claim->selection.alpha && claim->settings.problem != ATTSVM_PROBLEM_V;
+    printf("\n  %-10s  %10s%s%s%10s\n", "multiplier", "sequence", queries ? "     query" : "",
+           rivals ? "  selected" : "", rivals ? "rival" : "token");
+    for (int64_t k = 0; k < shown; k++) {
+        attsvm_row row = claim->active[weights[k].index];
+        printf("  %-10.4g  %10" PRId64, weights[k].lambda, row.sequence);
+        if (queries)
+            printf("%10" PRId64, row.query);
+        if (rivals)
+            printf("%10" PRId64, selected(s, row));
+        printf("%10" PRId64 "\n", row.token);
+    }
+    if (count > shown)
+        printf("  and %" PRId64 " more\n", count - shown);
+    free(weights);
+}
+
+void cli_solved_print(const cli_solved *s, const char *output)
+{
+    print_title(s);
+    print_figures(s);
+    switch (s->info.outcome) {
+    case ATTSVM_OPTIMAL: say_optimal(s); break;
+    case ATTSVM_INFEASIBLE: say_infeasible(s); break;
+    case ATTSVM_STATIONARY:
+        say("With a limit on the rank there is no proof of optimality: this point is stationary.");
+        break;
+    default: say_stalled(s);
+    }
+    print_rows(s);
+    if (output)
+        printf("\n%s holds the solution and its proof; `attsvm check %s %s` verifies them.\n",
+               output, s->file, output);
+}

@@ -1,0 +1,303 @@
+/* attsvm verify to a reader: figures, what theory promises for these data, and what happened. */
+#include "cli/cli.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WIDTH = 80, MOST_SHOWN = 20 };
+
+const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t size)
+{
+    base_settings_print(attsvm_settings_find(&attsvm_svm_table, "norm"), svm, out, size);
+    if (svm->norm == ATTSVM_NORM_LQ)
+        snprintf(out, size, "lq:%g", svm->q);
+    return out;
+}
+
+bool cli_verified_trains_head(const cli_verified *v)
+{
+    return v->settings.model >= ATTSVM_MODEL_VP;
+}
+
+bool cli_verified_linear(const cli_verified *v)
+{
+    return strcmp(v->settings.head, "linear") == 0;
+}
+
+bool cli_verified_prompt(const cli_verified *v)
+{
+    int32_t model = v->settings.model;
+    return model == ATTSVM_MODEL_P || model == ATTSVM_MODEL_PW || model == ATTSVM_MODEL_VP ||
+           model == ATTSVM_MODEL_VPW;
+}
+
+const int64_t *cli_verified_selected(const cli_verified *v)
+{
+    return attsvm_train_find(v->run, "ids")->data;
+}
+
+/* Proved for plain descent with small steps on p, its map or W, with a fixed linear head. */
+static bool is_proved_rule(const cli_verified *v)
+{
+    bool factored = v->settings.model == ATTSVM_MODEL_KQ || v->settings.model == ATTSVM_MODEL_VKQ;
+    return strcmp(v->settings.step, "gd") == 0 && !factored;
+}
+
+/*
+ * Everywhere the loss falls along the max-margin direction of the best tokens (theory 6.13).  With
+ * one sequence descent reaches them from any start; with several it may end on other tokens, from 0
+ * too (tests/theory, statement_1_does_not_hold_from_zero).
+ */
+static bool is_benign(const attsvm_conditions *c)
+{
+    return c->choices > 0 && c->equal_scores && c->unique_optimal && c->feasible;
+}
+
+const char *cli_verified_must(const cli_verified *v)
+{
+    const attsvm_conditions *c = &v->conditions;
+    if (cli_verified_trains_head(v) || !cli_verified_linear(v) || !v->verdict.claimed ||
+        c->choices == 0)
+        return "none";
+    return is_benign(c) && v->verdict.terms == 1 ? "global" : "local";
+}
+
+/* nu is (Gamma - Gamma(p)) / miss with miss > 1e-6 and margins to 1e-12: this much is rounding. */
+static const char *assumption_b(const attsvm_joint *j)
+{
+    const double rounding = 1e-5 * j->margin;
+    if (isnan(j->nu))
+        return "no point that was tried can tell whether it holds";
+    if (fabs(j->nu) <= rounding)
+        return "too near 0 to tell whether the assumption holds";
+    return j->nu > 0 ? "nothing found speaks against the assumption"
+                     : "the assumption does not hold";
+}
+
+static void state_joint(const cli_verified *v, char *out, size_t size)
+{
+    const attsvm_joint *j = &v->found;
+    if (isnan(j->relaxed))
+        snprintf(out, size,
+                 "Head and prompt are trained together. A head separates the selected tokens by "
+                 "label, but no p was found that separates them from their rivals: there is no "
+                 "direction that p could approach.");
+    else if (j->all_tight)
+        snprintf(out, size,
+                 "Head and prompt are trained together, and every sequence is at the margin of the "
+                 "head: if Assumption B holds, the path leads v to the v-SVM and p to the p-SVM of "
+                 "the selected tokens. The smallest nu found is %.4g: %s.",
+                 j->nu, assumption_b(j));
+    else
+        snprintf(out, size,
+                 "Head and prompt are trained together, and %" PRId64 " of %" PRId64
+                 " sequences are at the margin of the head: with |v| at least %.3g times |p| the "
+                 "path leads p to the relaxed p-SVM (it has to beat rivals by 1 only in those "
+                 "sequences), with bounded |v| to the unrelaxed one. Here |v| is %.3g times |p|.",
+                 j->tight, v->verdict.terms, j->ratio_needed, j->ratio);
+}
+
+/* Not all of the conditions hold: which, and what is left. */
+static void state_local(const cli_verified *v, char *out, size_t size)
+{
+    const attsvm_conditions *c = &v->conditions;
+    const char *scores = c->equal_scores ? "The conditions for one outcome do not all hold"
+                                         : "Scores differ among the other tokens";
+    const char *ties = c->unique_optimal ? "" : ", some sequence has two best tokens";
+    const char *separate =
+        c->outcome == ATTSVM_INFEASIBLE ? ", and nothing separates the best tokens"
+        : !c->feasible                  ? ", and whether anything separates the best tokens is open"
+                                        : "";
+    snprintf(out, size,
+             "%s%s%s: descent may end in any locally optimal selection, the one that its start "
+             "leads to%s.%s",
+             scores, ties, separate,
+             c->feasible && c->unique_optimal
+                 ? "; the path of growing norm leads to the best tokens"
+                 : "",
+             !c->wide                 ? ""
+             : cli_verified_prompt(v) ? " Every selection can be separated."
+                                      : " Every selection can be separated if the tokens are in "
+                                        "general position.");
+}
+
+void cli_verified_statement(const cli_verified *v, char *out, size_t size)
+{
+    const attsvm_conditions *c = &v->conditions;
+    if (v->joint && v->found.outcome == ATTSVM_OPTIMAL)
+        state_joint(v, out, size);
+    else if (cli_verified_trains_head(v))
+        snprintf(out, size,
+                 "The head is trained too, and nothing is proved about where it leads for these "
+                 "data; scores are those of the head as it is now.");
+    else if (!cli_verified_linear(v))
+        snprintf(out, size,
+                 "With this head attention may keep several tokens, and the theorems about single "
+                 "tokens do not apply.");
+    else if (c->choices == 0)
+        snprintf(out, size,
+                 "In every sequence all tokens have the same score: attention does not change the "
+                 "loss, and its gradient is 0 everywhere.");
+    else if (!v->verdict.claimed)
+        snprintf(out, size, "There is no claim about the direction that the step rule %s leads to.",
+                 v->settings.step);
+    else if (strcmp(cli_verified_must(v), "global") == 0)
+        snprintf(out, size,
+                 "One token is best, all others share one score, and it can be separated from "
+                 "them: from any start descent leads to it (%s).",
+                 is_proved_rule(v) ? "proved for small steps"
+                                   : "proved for plain gradient descent with small steps, observed "
+                                     "for this rule");
+    else if (is_benign(c))
+        snprintf(out, size,
+                 "In every sequence one token is best and all others share one score, and the best "
+                 "tokens can be separated: at every point the loss falls along their max-margin "
+                 "direction, so that no point is stationary. With several sequences descent may "
+                 "still end in another locally optimal selection, even from 0.");
+    else
+        state_local(v, out, size);
+}
+
+static void say(const char *text)
+{
+    cli_wrap(stdout, text, 0, 0, WIDTH);
+}
+
+/* Why attention is undecided, and whether more steps can help. */
+static const char *why_unsaturated(const cli_verified *v)
+{
+    attsvm_train_info info = attsvm_train_describe(v->run);
+    if (v->conditions.choices == 0 && cli_verified_linear(v))
+        return "Attention does not change the loss: no number of steps moves it.";
+    if (v->verdict.outcome == ATTSVM_INFEASIBLE)
+        return "Nothing separates these tokens from their rivals, so no number of steps puts all "
+               "attention on them.";
+    if (info.margin == 0)
+        return "A rival has exactly the same logit. Where a symmetry of data and start keeps it "
+               "so, "
+               "more steps do not help; another start does (--init gauss:0.01).";
+    if (info.grad_log_scale == -INFINITY)
+        return "The gradient is 0 here: more steps do not help; another start may.";
+    if (!cli_verified_linear(v))
+        return "More steps may decide it; with this head attention may also stay on several "
+               "tokens.";
+    return "More steps may decide it.";
+}
+
+/* What happened, in plain words. */
+static void say_verdict(const cli_verified *v)
+{
+    const attsvm_verdict *d = &v->verdict;
+    const attsvm_optimality *o = &d->optimality;
+    char text[768], more[320] = "";
+    switch (d->kind) {
+    case ATTSVM_VERDICT_GLOBAL:
+        snprintf(text, sizeof text,
+                 "The model attends to the best token of every sequence: the best outcome there "
+                 "is.");
+        break;
+    case ATTSVM_VERDICT_LOCAL:
+        snprintf(text, sizeof text,
+                 "The model has settled on tokens that are not all the best (%" PRId64
+                 " of %" PRId64 " are not), but every rival that comes near scores less: the "
+                 "selection is locally optimal, one that descent can end in.",
+                 o->missed, d->terms);
+        break;
+    case ATTSVM_VERDICT_NOT_LOCAL:
+        snprintf(text, sizeof text,
+                 "The model attends to one token of every sequence, but %" PRId64
+                 " rivals that come near score as much or more: the selection is not locally "
+                 "optimal%s.",
+                 o->against,
+                 o->against > o->tied_support ? ", and more steps should move it"
+                                              : "; they score exactly as much, and whether "
+                                                "descent stays is open");
+        break;
+    case ATTSVM_VERDICT_UNSATURATED:
+        snprintf(text, sizeof text,
+                 "The model has not decided: in some sequence the token with the most attention "
+                 "has only %.4f of it. %s",
+                 d->attention, why_unsaturated(v));
+        break;
+    default:
+        snprintf(text, sizeof text,
+                 "Nothing separates the tokens that the model attends to: ties of logits decided.");
+    }
+    if (!isnan(d->correlation))
+        snprintf(more, sizeof more,
+                 " What it learned points %.3g degrees away from the max-margin direction of these "
+                 "tokens, and its smallest margin is %.2f %% of the largest possible for its norm.",
+                 d->angle, 100 * d->efficiency);
+    strncat(text, more, sizeof text - strlen(text) - 1);
+    say(text);
+    if (d->outcome == ATTSVM_STALLED)
+        say("The SVM of these tokens ended without a proof: support tokens, and with them local "
+            "optimality, are those of the best point that it found.");
+    if (o->tie)
+        say("Ties: some tokens have exactly equal scores; the first of them counts as the best, "
+            "and equal is not lower.");
+}
+
+static void print_line(const char *name, const char *format, double value, const char *meaning)
+{
+    char text[40];
+    snprintf(text, sizeof text, format, value);
+    if (!isnan(value))
+        printf("  %-12s %-14s %s\n", name, text, meaning);
+}
+
+static void print_joint(const cli_verified *v)
+{
+    const attsvm_joint *j = &v->found;
+    printf("\nHead and prompt together:\n\n");
+    if (j->outcome != ATTSVM_OPTIMAL) {
+        say("  No head separates the selected tokens by label: there is no v-SVM.");
+        return;
+    }
+    print_line("head margin", "%.8g", j->margin, "of the v-SVM of the selected tokens");
+    print_line("tight", "%.0f", (double)j->tight, "sequences at that margin");
+    print_line("label margin", "%.8g", j->label_margin,
+               "of the tokens as the model pools them now");
+    print_line("correlation", "%.6f", j->correlation_v, "of v and the v-SVM");
+    print_line("relaxed", "%.6f", j->correlation_relaxed, "correlation of p and the relaxed p-SVM");
+    print_line("unrelaxed", "%.6f", j->correlation_unrelaxed, "and the unrelaxed one");
+    print_line("nu", "%.6g", j->nu, "smallest found, of Assumption B");
+    print_line("tried", "%.0f", (double)j->tried, "points for that");
+}
+
+void cli_verified_print(const cli_verified *v)
+{
+    const attsvm_verdict *d = &v->verdict;
+    char norm[32], text[1024];
+    const int64_t *selected = cli_verified_selected(v);
+    printf("%s: %s\n\n", v->file, attsvm_verdict_name(d->kind));
+    say_verdict(v);
+    putchar('\n');
+    print_line("attention", "%.8g", d->attention, "of the selected token and its copies, at least");
+    print_line("correlation", "%.8f", d->correlation, "with the SVM of the selected tokens");
+    print_line("angle", "%.4g", d->angle, "degrees");
+    print_line("efficiency", "%.6f", d->efficiency, "margin over the largest possible");
+    print_line("margin", "%.8g", d->margin, "of the SVM");
+    print_line("gap", "%.2g", d->gap, "of the SVM's proof");
+    printf("  %-12s %-14s %s\n", "norm", cli_verified_norm(&d->svm, norm, sizeof norm),
+           d->claimed ? "predicted for the step rule" : "there is no prediction for the step rule");
+    printf("  %-12s", "selected");
+    for (int64_t g = 0; g < d->terms && g < MOST_SHOWN; g++)
+        printf(" %" PRId64, selected[g]);
+    printf("%s\n", d->terms > MOST_SHOWN ? " ..." : "");
+    if (v->joint)
+        print_joint(v);
+    if (v->several) {
+        printf("  %-12s %-14" PRId64 " tokens, several in %" PRId64 " of %" PRId64 " terms\n",
+               "kept", v->kept.kept, v->kept.several, d->terms);
+        print_line("predictivity", "%.3e", 1 - v->kept.correlation,
+                   "1 - correlation with W_fin + R W_svm of the kept tokens");
+        print_line("", "%.8f", v->kept.correlation_svm, "correlation with W_svm alone");
+    }
+    putchar('\n');
+    cli_verified_statement(v, text, sizeof text);
+    say(text);
+    attsvm_train_info info = attsvm_train_describe(v->run);
+    cli_gradient_print(v->data, &v->settings, &info);
+    cli_exchangeable_print(&v->exchangeable);
+}

@@ -1,0 +1,156 @@
+/*
+ * The model as callers see it: loss, exact gradient, logits and softmax at parameters that they
+ * give.  What a model is made of is create.c's; training uses the same object.
+ */
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+void model_fault_note(model_fault *fault, model_fault found)
+{
+    int32_t none = 0;
+    if (!__atomic_compare_exchange_n(&fault->found, &none, 1, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return;
+    fault->head = found.head;
+    fault->at = found.at;
+    fault->value = found.value;
+    fault->slope = found.slope;
+}
+
+attsvm_status model_check_user(const model *m, attsvm_error *err)
+{
+    const model_fault *f = &m->fault;
+    if (!__atomic_load_n(&f->found, __ATOMIC_ACQUIRE))
+        return ATTSVM_OK;
+    if (f->head)
+        return fail(err, ATTSVM_E_ARG, "your head returned NaN (%s) at a u of norm %g",
+                    isnan(f->value) ? "value" : "gradient", f->at);
+    if (f->slope > 0)
+        return fail(err, ATTSVM_E_ARG,
+                    "your loss returned slope %g at u = %.17g; a loss must fall, so its slope is 0 "
+                    "or less",
+                    f->slope, f->at);
+    return fail(err, ATTSVM_E_ARG, "your loss returned NaN at u = %.17g (%s)", f->at,
+                isnan(f->value) ? "value" : "slope");
+}
+
+void attsvm_model_free(attsvm_model *m)
+{
+    model_free(m);
+}
+
+attsvm_model_info attsvm_model_describe(const attsvm_model *m)
+{
+    if (!m)
+        return (attsvm_model_info){ 0 };
+    return (attsvm_model_info){ .model = (int32_t)m->kind,
+                                .parameters = m->parameters,
+                                .n = m->n,
+                                .d = m->d,
+                                .rank = m->rank,
+                                .terms = m->terms,
+                                .cells = model_softmax_first(m, m->n),
+                                .size = m->size,
+                                .map_size = m->map_size };
+}
+
+attsvm_parameter attsvm_model_parameter(const attsvm_model *m, int64_t k)
+{
+    if (!m || k < 0 || k >= m->parameters)
+        return (attsvm_parameter){ 0 };
+    const model_parameter *p = &m->parameter[k];
+    return (attsvm_parameter){ p->name, p->rows, p->cols, p->offset, p->count };
+}
+
+/* The parameters, finite; one process. */
+static attsvm_status check_call(const attsvm_model *m, const double *theta, attsvm_error *err)
+{
+    if (!m || !theta)
+        return fail(err, ATTSVM_E_ARG, "%s is NULL", m ? "theta" : "model");
+    if (m->comm)
+        return fail(err, ATTSVM_E_ARG, "a m of data that ranks share is evaluated by training");
+    int64_t at = la_active()->first_nonfinite(ATTSVM_F64, theta, m->size);
+    if (at >= 0)
+        return fail(err, ATTSVM_E_ARG, "theta[%" PRId64 "] is %g; parameters must be finite", at,
+                    theta[at]);
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_model_evaluate(attsvm_model *m, const double *theta, attsvm_evaluation *out,
+                                    double *gradient, attsvm_error *err)
+{
+    model_value v;
+    model_gradient g = { .x = gradient };
+    if (!out)
+        return fail(err, ATTSVM_E_ARG, "out is NULL");
+    *out = (attsvm_evaluation){ 0 };
+    TRY(check_call(m, theta, err));
+    m->fault.found = 0;
+    model_evaluate(m, theta, NULL, 0, gradient ? &g : NULL, &v);
+    TRY(model_check_user(m, err));
+    out->loss = v.loss;
+    out->loss_limit = v.limit;
+    out->loss_excess = isnan(v.excess.value) ? NAN : model_scaled_value(v.excess);
+    out->log_excess = v.excess.value > 0 ? model_scaled_log(v.excess) : NAN;
+    out->norm = model_norm(m, theta);
+    out->grad_log_scale = gradient ? model_gradient_log(m, theta) : NAN;
+    out->softmax_min = v.attention_min;
+    out->softmax_mean = v.attention_mean;
+    out->entropy = v.entropy;
+    out->effective_tokens = v.effective_tokens;
+    out->accuracy = v.accuracy;
+    out->margin = v.gap;
+    for (int k = 0; k < ATTSVM_MAX_PARAMETERS; k++)
+        out->log_scale[k] = gradient && k < m->parameters ? g.log[k] : NAN;
+    if (v.beyond >= 0)
+        return fail(err, ATTSVM_E_NUMERIC,
+                    "the logits of term %" PRId64 " leave the range of doubles; scale tokens, "
+                    "queries or parameters down",
+                    v.beyond);
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_model_softmax(attsvm_model *m, const double *theta, double *softmax,
+                                   attsvm_error *err)
+{
+    TRY(check_call(m, theta, err));
+    if (!softmax)
+        return fail(err, ATTSVM_E_ARG, "softmax is NULL");
+    model_softmax(m, theta, softmax);
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_model_logits(attsvm_model *m, const double *theta, double *logits,
+                                  attsvm_error *err)
+{
+    TRY(check_call(m, theta, err));
+    if (!logits)
+        return fail(err, ATTSVM_E_ARG, "logits is NULL");
+    model_logits(m, theta, logits);
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_model_select(attsvm_model *m, const double *theta, int64_t *alpha,
+                                  attsvm_error *err)
+{
+    model_value v;
+    TRY(check_call(m, theta, err));
+    if (!alpha)
+        return fail(err, ATTSVM_E_ARG, "alpha is NULL");
+    m->fault.found = 0;
+    model_evaluate(m, theta, NULL, 0, NULL, &v);
+    TRY(model_check_user(m, err));
+    memcpy(alpha, m->selected, (size_t)m->terms * sizeof *alpha);
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_model_map(attsvm_model *m, const double *theta, double *map, attsvm_error *err)
+{
+    TRY(check_call(m, theta, err));
+    if (!map)
+        return fail(err, ATTSVM_E_ARG, "map is NULL");
+    memcpy(map, model_logit_map(m, theta), (size_t)m->map_size * sizeof *map);
+    return ATTSVM_OK;
+}

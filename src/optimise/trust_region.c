@@ -1,0 +1,222 @@
+/*
+ * A local minimum of a smooth function F on a sphere, on a plane, or on a sphere in a plane.
+ *
+ * Trust-region Newton steps; the linear systems by conjugate gradients (Steihaug 1983).  With y the
+ * part of x that is on the sphere and P the projection on its tangent space, the Hessian along the
+ * sphere is
+ *
+ *   H s = P F''(x) s - (<F'(x), y> / |y|^2) s .
+ *
+ * F is the logarithm of a sum of exponentials with exponents of size |x|: its curvature is large,
+ * |x|^2, along the few directions that move active rows against each other and of size |x| in all
+ * others, so that conjugate gradients end after about as many steps as there are active rows,
+ * where first-order methods would crawl.  F'' s is a difference quotient of gradients, which are
+ * exact in relative terms however small F is.
+ */
+#include "optimise/optimise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "la/la.h"
+
+enum { MOST_STEPS = 300, MOST_INNER = 400 };
+
+static const double slope_tol = 1e-11;      /* relative; rounding decides below it             */
+static const double difference_step = 1e-6; /* of the reach                                    */
+static const double rounding = 1e-15;       /* of F, relative to |F| and to the size of logits */
+
+typedef struct search {
+    const optimise_function *f;
+    const optimise_surface *surface;
+    double *y, *g, *tangent;        /* at x: point on the sphere, F', P F'   */
+    double *trial, *trial_g;        /* x + s, and F' there                   */
+    double *s, *r, *along, *curved; /* conjugate gradients                   */
+    double *spare;
+    double curvature; /* -<F', y> / |y|^2                      */
+    int64_t evaluations;
+    bool stopped;
+} search;
+
+/* F and its gradient at x; once the search is stopped NAN, and g is left alone. */
+static double evaluate(search *c, const double *x, double *g)
+{
+    const optimise_function *f = c->f;
+    c->stopped = c->stopped || (f->stop && f->stop(f->context));
+    if (c->stopped)
+        return NAN;
+    c->evaluations++;
+    return f->evaluate(f->context, x, g);
+}
+
+/* s without its part along the basis. */
+static void flatten(const search *c, double *s)
+{
+    const int64_t size = c->f->size;
+    for (int64_t k = 0; k < c->surface->count; k++) {
+        const double *b = c->surface->basis + k * size;
+        la_axpy(-la_dot(b, s, size), b, s, size);
+    }
+}
+
+/* P s at y. */
+static void project(const search *c, const double *y, double *s)
+{
+    const double radius = c->surface->radius;
+    flatten(c, s);
+    if (radius > 0)
+        la_axpy(-la_dot(y, s, c->f->size) / (radius * radius), y, s, c->f->size);
+}
+
+/* The surface point next to x, into x; its y. */
+static void settle(const search *c, double *x, double *y)
+{
+    const int64_t size = c->f->size;
+    const double *offset = c->surface->offset, radius = c->surface->radius;
+    memcpy(y, x, (size_t)size * sizeof *y);
+    if (offset)
+        la_axpy(-1, offset, y, size);
+    flatten(c, y);
+    double norm = la_norm(y, size), factor = radius > 0 && norm > 0 ? radius / norm : 1;
+    for (int64_t j = 0; j < size; j++) {
+        y[j] *= factor;
+        x[j] = (offset ? offset[j] : 0) + y[j];
+    }
+}
+
+/* F' along the surface at y, and the curvature that the sphere adds; returns |P F'|. */
+static double take_tangent(search *c, const double *y, const double *g, double *tangent)
+{
+    const int64_t size = c->f->size;
+    const double radius = c->surface->radius;
+    memcpy(tangent, g, (size_t)size * sizeof *tangent);
+    project(c, y, tangent);
+    c->curvature = radius > 0 ? -la_dot(g, y, size) / (radius * radius) : 0;
+    return la_norm(tangent, size);
+}
+
+/* curved = H along. */
+static void apply_hessian(search *c, const double *x)
+{
+    const int64_t size = c->f->size;
+    double step = difference_step * c->f->reach / la_norm(c->along, size);
+    for (int64_t j = 0; j < size; j++)
+        c->trial[j] = x[j] + step * c->along[j];
+    evaluate(c, c->trial, c->trial_g);
+    for (int64_t j = 0; j < size; j++)
+        c->curved[j] = (c->trial_g[j] - c->g[j]) / step;
+    project(c, c->y, c->curved);
+    la_axpy(c->curvature, c->along, c->curved, size);
+}
+
+/* Length of `along` at which s + length * along leaves the ball of radius `bound`. */
+static double to_boundary(const search *c, double bound)
+{
+    const int64_t size = c->f->size;
+    double a = la_dot(c->along, c->along, size), b = la_dot(c->s, c->along, size);
+    double rest = bound * bound - la_dot(c->s, c->s, size);
+    rest = rest > 0 ? rest : 0;
+    double root = sqrt(b * b + a * rest);
+    return b > 0 ? rest / (b + root) : (root - b) / a;
+}
+
+/* s: about the minimum of the quadratic model within `bound`; returns by how much F should fall. */
+static double newton_step(search *c, const double *x, double bound, double slope)
+{
+    const int64_t size = c->f->size;
+    const size_t bytes = (size_t)size * sizeof(double);
+    double square = slope * slope, tol = fmin(0.1, sqrt(slope * c->f->reach)) * slope;
+    memset(c->s, 0, bytes);
+    memcpy(c->r, c->tangent, bytes);
+    for (int64_t j = 0; j < size; j++)
+        c->along[j] = -c->r[j];
+    for (int64_t k = 0; k < MOST_INNER && k < 2 * size + 2; k++) {
+        apply_hessian(c, x);
+        if (c->stopped)
+            return 0;
+        double bend = la_dot(c->along, c->curved, size), most = to_boundary(c, bound);
+        double length = bend > 0 ? square / bend : INFINITY;
+        bool leaves = !(length < most);
+        length = leaves ? most : length;
+        la_axpy(length, c->along, c->s, size);
+        la_axpy(length, c->curved, c->r, size);
+        double next = la_dot(c->r, c->r, size);
+        if (leaves || sqrt(next) <= tol)
+            break;
+        for (int64_t j = 0; j < size; j++)
+            c->along[j] = -c->r[j] + next / square * c->along[j];
+        project(c, c->y, c->along);
+        square = next;
+    }
+    project(c, c->y, c->s);
+    /* the residual is r = P F' + H s, so that s'Hs = s'(r - P F') */
+    return -0.5 * (la_dot(c->s, c->tangent, size) + la_dot(c->s, c->r, size));
+}
+
+static void lay_out(search *c, double *work)
+{
+    double **const all[] = { &c->y, &c->g, &c->tangent, &c->trial,  &c->trial_g,
+                             &c->s, &c->r, &c->along,   &c->curved, &c->spare };
+    for (int k = 0; k < OPTIMISE_TRUST_REGION_VECTORS; k++)
+        *all[k] = work + k * c->f->size;
+}
+
+void optimise_trust_region(const optimise_function *f, const optimise_surface *surface, double *x,
+                           double *work, optimise_end *end)
+{
+    search c = { .f = f, .surface = surface };
+    const int64_t size = f->size;
+    const size_t bytes = (size_t)size * sizeof(double);
+    double bound = 2 * f->reach, most = surface->radius > 0 ? surface->radius : INFINITY;
+    lay_out(&c, work);
+    settle(&c, x, c.y);
+    double value = evaluate(&c, x, c.g), slope = take_tangent(&c, c.y, c.g, c.tangent);
+    for (end->steps = 0; end->steps < MOST_STEPS; end->steps++) {
+        double whole = base_hypot(slope, fabs(c.curvature) * surface->radius);
+        if (!isfinite(value) || slope <= slope_tol * whole || slope * f->reach <= 1e-300)
+            break;
+        bound = fmin(bound, most);
+        double fall = newton_step(&c, x, bound, slope), length = la_norm(c.s, size);
+        for (int64_t j = 0; j < size; j++)
+            c.trial[j] = x[j] + c.s[j];
+        settle(&c, c.trial, c.spare);
+        double next = evaluate(&c, c.trial, c.trial_g);
+        if (c.stopped)
+            break;
+        double before = c.curvature, next_slope = take_tangent(&c, c.spare, c.trial_g, c.r);
+        double noise = rounding * (fabs(value) + la_norm(x, size) / f->reach);
+        /* where values cannot tell any more, gradients still can */
+        bool blind = fall < 10 * noise;
+        bool better = blind ? next_slope < 0.5 * slope : value - next > 0.05 * fall;
+        if (!better && blind) {
+            c.curvature = before;
+            break;
+        }
+        if (!blind && !(value - next > 0.25 * fall))
+            bound = 0.25 * length;
+        else if (length > 0.8 * bound)
+            bound *= 3;
+        if (!better) {
+            c.curvature = before;
+            if (bound < 1e-14 * (la_norm(x, size) + f->reach))
+                break;
+            continue;
+        }
+        memcpy(x, c.trial, bytes);
+        memcpy(c.y, c.spare, bytes);
+        memcpy(c.g, c.trial_g, bytes);
+        memcpy(c.tangent, c.r, bytes);
+        value = next;
+        slope = next_slope;
+        if (surface->limit > 0 && la_norm(x, size) > surface->limit)
+            break;
+    }
+    double pull = c.curvature * surface->radius;
+    *end = (optimise_end){ .value = value,
+                           .slope = surface->radius > 0 ? slope / base_hypot(slope, pull)
+                                                        : slope * f->reach,
+                           .pull = pull,
+                           .steps = end->steps,
+                           .evaluations = c.evaluations,
+                           .stopped = c.stopped };
+}

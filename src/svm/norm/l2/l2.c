@@ -1,0 +1,315 @@
+/* Memory of the engine, the change to double-double, and refinement of a solved active set. */
+#include "svm/norm/l2/l2.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t number(const l2_active_set *e)
+{
+    return e->extended ? sizeof(dd) : sizeof(double);
+}
+
+static void layout(l2_active_set *e, arena *a, size_t capacity, size_t square)
+{
+    size_t n = capacity + 2, size = number(e);
+    e->L = base_take(a, square, size);
+    e->g = base_take(a, n, size);
+    e->y = base_take(a, n, size);
+    e->r = base_take(a, n, size);
+    e->rotation = base_take(a, 2 * n, size);
+    e->coef = take(a, n);
+    e->coef_lo = take(a, n);
+    e->combination = take(a, n);
+    e->active = base_take(a, n, sizeof *e->active);
+}
+
+/* Memory for `capacity` active rows; the factor is kept. */
+static attsvm_status grow_factor(l2_active_set *e, int64_t capacity, attsvm_error *err)
+{
+    l2_active_set old = *e;
+    arena a = { 0 };
+    size_t square;
+    if (!base_multiply((size_t)capacity, (size_t)capacity, &square))
+        return fail(err, ATTSVM_E_MEMORY, "a factor of %" PRId64 " active rows is too large",
+                    capacity);
+    layout(e, &a, (size_t)capacity, square);
+    attsvm_status status = base_arena_reserve(&a, "factor of the active rows", err);
+    if (status != ATTSVM_OK) {
+        *e = old;
+        return status;
+    }
+    e->memory = a.base;
+    layout(e, &a, (size_t)capacity, square);
+    size_t size = number(e);
+    for (int64_t i = 0; i < e->count; i++)
+        memcpy((char *)e->L + (size_t)(i * capacity) * size,
+               (char *)old.L + (size_t)(i * old.capacity) * size, (size_t)(i + 1) * size);
+    if (e->count > 0)
+        memcpy(e->active, old.active, (size_t)e->count * sizeof *e->active);
+    free(old.memory);
+    e->capacity = capacity;
+    return ATTSVM_OK;
+}
+
+attsvm_status l2_create(l2_active_set *e, svm_set *set, attsvm_error *err)
+{
+    *e = (l2_active_set){ .set = set, .entering = -1 };
+    size_t size = (size_t)set->size;
+    TRY(base_allocate(&e->step, 2 * size, sizeof(double), "theta", err));
+    e->step_lo = e->step + size;
+    e->theta = set->theta;
+    e->theta_lo = set->theta_lo;
+    return ATTSVM_OK;
+}
+
+void l2_free(l2_active_set *e)
+{
+    void *pieces[] = { e->memory, e->residual, e->step, e->work, e->order };
+    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
+        free(pieces[k]);
+}
+
+/* At most `size` rows are independent, and none that is not in the set is active. */
+static attsvm_status reserve_margins(l2_active_set *e, attsvm_error *err)
+{
+    svm_set *set = e->set;
+    if (set->count <= e->residual_capacity)
+        return ATTSVM_OK;
+    free(e->residual);
+    e->residual = NULL;
+    e->residual_capacity = set->capacity;
+    return base_allocate(&e->residual, (size_t)set->capacity, sizeof(double), "margins", err);
+}
+
+static attsvm_status reserve(l2_active_set *e, attsvm_error *err)
+{
+    svm_set *set = e->set;
+    int64_t most = set->count < set->size ? set->count : set->size;
+    if (e->L && most <= e->capacity)
+        return ATTSVM_OK;
+    int64_t capacity = 2 * e->capacity > most ? 2 * e->capacity : most;
+    capacity = capacity < set->size ? capacity : set->size;
+    return grow_factor(e, capacity < 8 ? 8 : (capacity + 7) / 8 * 8, err);
+}
+
+/* Many rows: conjugate gradients, with no factor.  Where they fail, the engine takes over for good.
+ */
+static attsvm_status run_gradients(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err)
+{
+    bool solved;
+    TRY(l2_cg_solve(e, exact, &solved, err));
+    *end = solved ? SVM_SOLVED : SVM_NEEDS_EXTENDED;
+    if (!solved && e->poll && e->poll(e->poll_context))
+        *end = SVM_STOP;
+    else if (!solved && e->iterations >= e->max_iterations)
+        *end = SVM_LIMIT;
+    if (*end != SVM_NEEDS_EXTENDED)
+        return ATTSVM_OK;
+    e->cg_active = -1;
+    TRY(reserve(e, err));
+    return l2_restart(e, err);
+}
+
+/* Block pivoting, then one row at a time. */
+static attsvm_status run_factor(l2_active_set *e, svm_end *end, attsvm_error *err)
+{
+    *end = l2_enter_equalities(e);
+    if (*end != SVM_SOLVED)
+        return ATTSVM_OK;
+    TRY(l2_block_pivoting(e, err));
+    *end = l2_run_double(e);
+    return ATTSVM_OK;
+}
+
+/* theta = sum of all multipliers times their rows, in double. */
+static void form_theta(l2_active_set *e)
+{
+    svm_set *set = e->set;
+    int64_t count = 0;
+    int32_t slots[SVM_SMALL_SET];
+    double coef[SVM_SMALL_SET];
+    for (int64_t s = 0; s < set->count; s++)
+        if (set->lambda[s] != 0) {
+            slots[count] = (int32_t)s;
+            coef[count++] = set->lambda[s];
+        }
+    svm_set_combine(set, slots, coef, count, e->theta);
+    memset(e->theta_lo, 0, (size_t)set->size * sizeof(double));
+}
+
+attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err)
+{
+    TRY(reserve_margins(e, err));
+    if (l2_cg_applies(e)) {
+        if (e->cg_active == 0)
+            TRY(l2_restart(e, err));
+        TRY(run_gradients(e, exact, end, err));
+        if (*end != SVM_NEEDS_EXTENDED)
+            return ATTSVM_OK;
+    } else if (e->cg_active > 0) { /* the set has shrunk below what they are for */
+        e->cg_active = -1;
+        TRY(reserve(e, err));
+        TRY(l2_restart(e, err));
+    }
+    TRY(reserve(e, err));
+    e->cycle_limit = e->iterations + 40 * (e->set->count + 50);
+    if (e->extended) {
+        *end = l2_run_extended(e);
+        return ATTSVM_OK;
+    }
+    if (!e->set->has_sets) /* equalities look at theta */
+        TRY(svm_set_gram_all(e->set, &e->lazy, err));
+    attsvm_status status = run_factor(e, end, err);
+    if (e->lazy)
+        form_theta(e);
+    e->lazy = false;
+    return status;
+}
+
+attsvm_status l2_restart(l2_active_set *e, attsvm_error *err)
+{
+    svm_set *set = e->set;
+    e->count = 0;
+    for (int64_t s = 0; s < set->count; s++) {
+        bool zero = set->square[s] == 0 && isfinite(set->upper[s]);
+        set->place[s] = zero ? SVM_AT_UPPER : SVM_AT_ZERO;
+        set->lambda[s] = zero ? set->upper[s] : 0;
+        set->lambda_lo[s] = 0;
+    }
+    memset(e->theta, 0, (size_t)set->size * sizeof(double));
+    memset(e->theta_lo, 0, (size_t)set->size * sizeof(double));
+    return e->L ? grow_factor(e, e->capacity, err) : ATTSVM_OK;
+}
+
+attsvm_status l2_extend(l2_active_set *e, attsvm_error *err)
+{
+    e->extended = true;
+    e->cg_active = -1;
+    TRY(l2_order_equalities(e, err));
+    return l2_restart(e, err);
+}
+
+void l2_move(l2_active_set *e, const int32_t *moved)
+{
+    for (int64_t k = 0; k < e->count; k++)
+        e->active[k] = moved[e->active[k]];
+}
+
+/* ---------------------------------------------------------------------- refining */
+
+/* theta = sum of all multipliers times their rows, in double-double. */
+static void sum_theta(l2_active_set *e)
+{
+    svm_set *set = e->set;
+    size_t bytes = (size_t)set->size * sizeof(double);
+    memset(e->theta, 0, bytes);
+    memset(e->theta_lo, 0, bytes);
+    for (int64_t k = 0; k < e->count; k++) {
+        e->coef[k] = set->lambda[e->active[k]];
+        e->coef_lo[k] = set->lambda_lo[e->active[k]];
+    }
+    svm_set_combine_exact(set, e->active, e->coef, e->coef_lo, e->count, e->theta, e->theta_lo);
+    for (int64_t s = 0; s < set->count; s++) {
+        int32_t slot = (int32_t)s;
+        if (set->place[s] == SVM_AT_UPPER)
+            svm_set_combine_exact(set, &slot, &set->upper[s], NULL, 1, e->theta, e->theta_lo);
+    }
+}
+
+/* Largest |residual| of S relative to what its rounding is measured by. */
+static double largest_residual(const l2_active_set *e, const double *residual)
+{
+    const svm_set *set = e->set;
+    double largest = 0, norm = la_norm(e->theta, set->size);
+    for (int64_t k = 0; k < e->count; k++) {
+        int64_t s = e->active[k];
+        double scale = fabs(set->b[s]) + set->length[s] * norm;
+        if (scale > 0)
+            largest = fmax(largest, fabs(residual[k]) / scale);
+    }
+    return largest;
+}
+
+/* Rows of S whose multiplier is not inside its bounds leave it. */
+static bool drop_outside(l2_active_set *e)
+{
+    svm_set *set = e->set;
+    bool dropped = false;
+    for (int64_t k = e->count - 1; k >= 0; k--) {
+        int64_t s = e->active[k];
+        if (!set->equality[s] && !(set->lambda[s] > 0 && set->lambda[s] < set->upper[s])) {
+            l2_leave(e, k);
+            dropped = true;
+        }
+    }
+    return dropped;
+}
+
+/* Adds `change` to the multipliers of S, and to theta what comes of it, in double. */
+static void correct_multipliers(l2_active_set *e, const double *change)
+{
+    svm_set *set = e->set;
+    for (int64_t k = 0; k < e->count; k++) {
+        int64_t s = e->active[k];
+        dd sum = base_dd_add((dd){ set->lambda[s], set->lambda_lo[s] }, base_dd(change[k]));
+        set->lambda[s] = sum.hi;
+        set->lambda_lo[s] = sum.lo;
+    }
+    svm_set_combine(set, e->active, change, e->count, e->step);
+    for (int64_t j = 0; j < set->size; j++) {
+        dd sum = base_dd_add((dd){ e->theta[j], e->theta_lo[j] }, base_dd(e->step[j]));
+        e->theta[j] = sum.hi;
+        e->theta_lo[j] = sum.lo;
+    }
+}
+
+attsvm_status l2_reserve(l2_active_set *e, attsvm_error *err)
+{
+    TRY(reserve_margins(e, err));
+    return reserve(e, err);
+}
+
+svm_end l2_refine(l2_active_set *e, bool *again)
+{
+    enum { ROUNDS = 12 };
+    static const double converged = 1e-17, small = 1e-14;
+    svm_set *set = e->set;
+    double last = INFINITY;
+    *again = false;
+    if (e->extended || e->cg_active > 0)
+        return SVM_SOLVED;
+    for (int round = 0; round < ROUNDS; round++) {
+        double *rhs = e->combination, *change = e->coef;
+        sum_theta(e);
+        svm_set_residual_exact(set, e->active, e->count, e->theta, e->theta_lo, rhs);
+        double size = largest_residual(e, rhs);
+        if (size > converged) {
+            if (!(size < last / 4))
+                return SVM_NEEDS_EXTENDED;
+            l2_solve_factored(e, rhs, change);
+            correct_multipliers(e, change);
+        }
+        last = size;
+        if (size < small) { /* the error of so small a correction is nothing */
+            *again = drop_outside(e);
+            if (*again)
+                sum_theta(e);
+            return SVM_SOLVED;
+        }
+    }
+    return SVM_NEEDS_EXTENDED;
+}
+
+/* ------------------------------------------------------------------------ the norm */
+
+const svm_norm svm_norm_l2 = { .flag = "l2",
+                               .unique = true,
+                               .tol = 1e-12,
+                               .size = svm_norm_euclidean,
+                               .row_size = svm_norm_euclidean_row };
+const svm_norm svm_norm_fro = { .flag = "fro",
+                                .unique = true,
+                                .tol = 1e-12,
+                                .size = svm_norm_euclidean,
+                                .row_size = svm_norm_euclidean_row };

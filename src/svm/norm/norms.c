@@ -1,0 +1,73 @@
+/* The table of norms, and what several of them share. */
+#include "svm/norm/norm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* By attsvm_norm.  A new norm: one file that defines its entry, and its line here. */
+static const svm_norm *const norms[] = {
+    [ATTSVM_NORM_L2] = &svm_norm_l2,       [ATTSVM_NORM_FRO] = &svm_norm_fro,
+    [ATTSVM_NORM_NUC] = &svm_norm_nuclear, [ATTSVM_NORM_SPECTRAL] = &svm_norm_spectral,
+    [ATTSVM_NORM_LQ] = &svm_norm_lq,       [ATTSVM_NORM_L1] = &svm_norm_l1,
+    [ATTSVM_NORM_LINF] = &svm_norm_linf,
+};
+
+const svm_norm *svm_norm_named(int32_t norm)
+{
+    return norms[norm];
+}
+
+const svm_norm *svm_norm_solved(const attsvm_svm_settings *settings, bool matrix)
+{
+    const svm_norm *norm = norms[settings->norm];
+    bool equal = norm == &svm_norm_fro || (norm == &svm_norm_lq && settings->q == 2) ||
+                 (norm->singular && !matrix);
+    return equal ? &svm_norm_l2 : norm;
+}
+
+attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const double *x,
+                          int64_t rows, int64_t columns, double *out, attsvm_error *err)
+{
+    return norms[settings->norm]->size(settings->q, dual, x, rows, columns, out, err);
+}
+
+double svm_norm_of_row(const attsvm_svm_settings *settings, const double *delta, const double *z,
+                       int64_t d)
+{
+    return norms[settings->norm]->row_size(settings->q, delta, z, d);
+}
+
+/* --------------------------------------------------------------------- l2 and singular values */
+
+attsvm_status svm_norm_euclidean(double q, bool dual, const double *x, int64_t rows,
+                                 int64_t columns, double *out, attsvm_error *err)
+{
+    (void)q, (void)dual, (void)err;
+    *out = la_norm(x, rows * columns);
+    return ATTSVM_OK;
+}
+
+double svm_norm_euclidean_row(double q, const double *delta, const double *z, int64_t d)
+{
+    (void)q;
+    return la_norm(delta, d) * (z ? la_norm(z, d) : 1);
+}
+
+attsvm_status svm_norm_singular(bool sum, const double *x, int64_t rows, int64_t columns,
+                                double *out, attsvm_error *err)
+{
+    int64_t n = rows < columns ? rows : columns;
+    size_t size = (size_t)(rows * columns);
+    double *work;
+    TRY(base_allocate(&work, 3 * size + (size_t)n, sizeof *work, "singular values", err));
+    double *s = work + 3 * size;
+    memcpy(work, x, size * sizeof *work);
+    attsvm_status status =
+        la_svd(rows, columns, work, columns, s, work + size, n, work + 2 * size, columns, err);
+    *out = 0;
+    for (int64_t k = 0; k < n && status == ATTSVM_OK; k++)
+        *out = sum ? *out + s[k] : fmax(*out, s[k]);
+    free(work);
+    return status;
+}

@@ -1,0 +1,266 @@
+/*
+ * Rank limit, W = L R with R (rho x q): a local solver, in the Frobenius and the nuclear norm.
+ *
+ * The convex solution gives the lower bound.  Where its rank is within the limit it is the answer;
+ * otherwise a sequence of least-norm problems is solved from its truncation:
+ *
+ *   Frobenius   min |W'|_F over the tangent space {P M + L R} of the matrices of rank rho at
+ *               W = P S R, <A_r, W'> >= b_r
+ *   nuclear     min (|K|^2 + |Q|^2)/2, which is |K Q'|_* for balanced factors, with the rows
+ *               linearised at K = P S^1/2, Q' = S^1/2 R
+ *
+ * W is stationary when its tangent problem has no better solution than W itself.  Steps are
+ * measured by |W| / least margin, which scaling does not change; a step back to rank rho is a
+ * truncated SVD.
+ */
+#include "svm/norm/norm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANK_STEPS = 1000, RANK_STARTS = 6, RANK_HALVINGS = 30 };
+static const double STATIONARY = 1e-8; /* relative gain of the tangent problem at the end    */
+static const double SHAKE = 0.3;       /* size of the random part of later starts            */
+
+typedef struct limited {
+    const svm_small *part;
+    bool nuclear;
+    int64_t rho, n;           /* n = min(p, q)                                               */
+    svm_small tangent;        /* rows of the tangent problem, as vectors (p rho + rho q)     */
+    double *W, *trial, *best; /* p x q                                                       */
+    double *U, *Vt, *sigma, *copy, *left, *right; /* factors: p x rho, rho x q                */
+    double *x, *start, *margin, *sums;
+    dense_qp least;
+    void *memory;
+} limited;
+
+static void layout(limited *s, arena *a)
+{
+    const svm_small *part = s->part;
+    size_t m = (size_t)part->rows, p = (size_t)part->p, q = (size_t)part->q;
+    size_t rho = (size_t)s->rho, n = (size_t)s->n, size = rho * (p + q);
+    s->tangent.u = take(a, m * size);
+    s->tangent.v = take(a, 1);
+    s->tangent.b = take(a, m);
+    s->tangent.term = take_int64(a, m);
+    s->tangent.equal = base_take(a, m, 1);
+    double **matrices[] = { &s->W, &s->trial, &s->best, &s->copy };
+    for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++)
+        *matrices[k] = take(a, p * q);
+    s->U = take(a, p * n);
+    s->Vt = take(a, n * q);
+    s->sigma = take(a, n);
+    s->left = take(a, p * rho);
+    s->right = take(a, rho * q);
+    s->x = take(a, size);
+    s->start = take(a, size);
+    s->margin = take(a, m);
+    s->sums = take(a, (size_t)part->terms * p);
+    dense_qp_layout(&s->least, a, part->rows, (int64_t)size);
+}
+
+/* |W| over the least margin; INFINITY where a margin is not positive. */
+static attsvm_status measure(limited *s, const double *W, double *out, attsvm_error *err)
+{
+    const svm_small *part = s->part;
+    double least = INFINITY, norm = 0;
+    svm_small_apply(part, W, part->q, s->margin, s->sums);
+    for (int64_t r = 0; r < part->rows; r++)
+        least = fmin(least, s->margin[r] / part->b[r]);
+    memcpy(s->copy, W, (size_t)(part->p * part->q) * sizeof *W);
+    TRY(la_svd(part->p, part->q, s->copy, part->q, s->sigma, s->U, s->n, s->Vt, part->q, err));
+    for (int64_t k = 0; k < s->n; k++)
+        norm = s->nuclear ? norm + s->sigma[k] : base_hypot(norm, s->sigma[k]);
+    *out = least > 0 ? norm / least : INFINITY;
+    return ATTSVM_OK;
+}
+
+/* W <- its best approximation of rank rho, with least margin 1 where that is positive. */
+static attsvm_status truncate_rank(limited *s, double *W, attsvm_error *err)
+{
+    int64_t p = s->part->p, q = s->part->q;
+    memcpy(s->copy, W, (size_t)(p * q) * sizeof *W);
+    TRY(la_svd(p, q, s->copy, q, s->sigma, s->U, s->n, s->Vt, q, err));
+    memset(W, 0, (size_t)(p * q) * sizeof *W);
+    for (int64_t k = 0; k < s->rho; k++)
+        for (int64_t i = 0; i < p; i++)
+            la_axpy(s->sigma[k] * s->U[i * s->n + k], s->Vt + k * q, W + i * q, q);
+    double least = INFINITY;
+    svm_small_apply(s->part, W, q, s->margin, s->sums);
+    for (int64_t r = 0; r < s->part->rows; r++)
+        least = fmin(least, s->margin[r] / s->part->b[r]);
+    for (int64_t k = 0; k < p * q && least > 0; k++)
+        W[k] /= least;
+    return ATTSVM_OK;
+}
+
+/*
+ * The tangent problem at W: x = (left, right) with
+ *
+ *   Frobenius   <A, P right + left R> = <right, P'u v'> + <left, (I - PP')u (R v)'>   >= b
+ *   nuclear     <left, u (Q'v)'> + <right, (K'u) v'>                                 >= b + <A, W>
+ */
+static attsvm_status tangent_rows(limited *s, attsvm_error *err)
+{
+    const svm_small *part = s->part;
+    int64_t p = part->p, q = part->q, rho = s->rho, size = rho * (p + q);
+    memcpy(s->copy, s->W, (size_t)(p * q) * sizeof *s->W);
+    TRY(la_svd(p, q, s->copy, q, s->sigma, s->U, s->n, s->Vt, q, err));
+    for (int64_t k = 0; k < rho; k++) {
+        double half = s->nuclear ? sqrt(s->sigma[k]) : 1;
+        for (int64_t i = 0; i < p; i++)
+            s->left[i * rho + k] = half * s->U[i * s->n + k];
+        for (int64_t j = 0; j < q; j++)
+            s->right[k * q + j] = half * s->Vt[k * q + j];
+    }
+    svm_small_apply(part, s->W, q, s->margin, s->sums);
+    s->tangent = (svm_small){ .rows = part->rows,
+                              .terms = 1,
+                              .p = size,
+                              .q = 1,
+                              .u = s->tangent.u,
+                              .v = s->tangent.v,
+                              .b = s->tangent.b,
+                              .term = s->tangent.term,
+                              .equal = s->tangent.equal,
+                              .poll = part->poll,
+                              .poll_context = part->poll_context,
+                              .most = part->most,
+                              .spent = part->spent };
+    s->tangent.v[0] = 1;
+    for (int64_t r = 0; r < part->rows; r++) {
+        const double *u = part->u + r * p, *v = part->v + part->term[r] * q;
+        double *row_left = s->tangent.u + r * size, *row_right = row_left + p * rho;
+        for (int64_t k = 0; k < rho; k++) {
+            double pu = 0, rv = la_dot(s->right + k * q, v, q);
+            for (int64_t i = 0; i < p; i++)
+                pu += s->left[i * rho + k] * u[i];
+            for (int64_t j = 0; j < q; j++)
+                row_right[k * q + j] = pu * v[j];
+            for (int64_t i = 0; i < p; i++)
+                row_left[i * rho + k] = u[i] * rv;
+        }
+        if (!s->nuclear) /* off the left space: (I - PP') u */
+            for (int64_t k = 0; k < rho; k++)
+                for (int64_t l = 0; l < rho; l++) {
+                    double along = 0;
+                    for (int64_t i = 0; i < p; i++)
+                        along += s->left[i * rho + l] * row_left[i * rho + k];
+                    for (int64_t i = 0; i < p; i++)
+                        row_left[i * rho + k] -= along * s->left[i * rho + l];
+                }
+        s->tangent.b[r] = part->b[r] + (s->nuclear ? s->margin[r] : 0);
+    }
+    /* the start is W itself */
+    memset(s->start, 0, (size_t)size * sizeof *s->start);
+    for (int64_t k = 0; k < rho; k++)
+        for (int64_t j = 0; j < q; j++)
+            s->start[p * rho + k * q + j] =
+                s->nuclear ? s->right[k * q + j] : s->sigma[k] * s->Vt[k * q + j];
+    if (s->nuclear)
+        memcpy(s->start, s->left, (size_t)(p * rho) * sizeof *s->left);
+    return ATTSVM_OK;
+}
+
+/* trial = W + step (W' - W) for Frobenius, the product of the moved factors for nuclear. */
+static void move(limited *s, double step)
+{
+    int64_t p = s->part->p, q = s->part->q, rho = s->rho, size = rho * (p + q);
+    const double *left = s->x, *right = s->x + p * rho;
+    if (s->nuclear) {
+        for (int64_t k = 0; k < size; k++)
+            s->x[k] = s->start[k] + step * (s->x[k] - s->start[k]);
+        la_gemm(false, false, p, q, rho, 1, left, rho, right, q, 0, s->trial, q);
+        for (int64_t k = 0; k < size; k++)
+            s->x[k] = s->start[k] + (s->x[k] - s->start[k]) / step;
+        return;
+    }
+    memcpy(s->trial, s->W, (size_t)(p * q) * sizeof *s->W);
+    la_gemm(false, false, p, q, rho, step, s->left, rho, right, q, 1 - step, s->trial, q);
+    la_gemm(false, false, p, q, rho, step, left, rho, s->right, q, 1, s->trial, q);
+}
+
+/* From W on; *value is |W| / least margin in the end, *stationary whether the end is one. */
+static attsvm_status descend(limited *s, double *value, bool *stationary, int64_t *iterations,
+                             attsvm_error *err)
+{
+    int64_t size = s->rho * (s->part->p + s->part->q);
+    *stationary = false;
+    s->least.count = 0;
+    TRY(truncate_rank(s, s->W, err));
+    TRY(measure(s, s->W, value, err));
+    for (int64_t k = 0; k < RANK_STEPS && !*stationary; k++) {
+        TRY(tangent_rows(s, err));
+        if (!dense_qp_solve(&s->least, &s->tangent, s->x, iterations))
+            return ATTSVM_OK; /* stopped, or its rows contradict each other */
+        double before = la_norm(s->start, size), after = la_norm(s->x, size), now = INFINITY;
+        /* half the squared length is |W|_* for the nuclear factors, |W|_F^2 / 2 otherwise */
+        double gain = (before * before - after * after) / (before * before);
+        if (isfinite(*value) && gain <= STATIONARY) {
+            *stationary = true;
+            break;
+        }
+        double step = 1;
+        for (int64_t h = 0; h < RANK_HALVINGS; h++, step *= 0.5) {
+            move(s, step);
+            TRY(truncate_rank(s, s->trial, err));
+            TRY(measure(s, s->trial, &now, err));
+            if (now < *value * (1 - 1e-6 * step * fmin(gain, 1)) || !isfinite(*value))
+                break;
+        }
+        if (isfinite(*value) && !(now < *value))
+            return ATTSVM_OK; /* no step helps, and the tangent problem says one should */
+        memcpy(s->W, s->trial, (size_t)(s->part->p * s->part->q) * sizeof *s->W);
+        *value = now;
+    }
+    return ATTSVM_OK;
+}
+
+/*
+ * From a point of rank rho that was stationary over fewer rows, where there is one and it leads to
+ * another; otherwise the best of several starts: the truncated convex solution, then that with
+ * noise.
+ */
+static attsvm_status search(limited *s, const double *W0, const double *from, uint64_t seed,
+                            bool *stationary, int64_t *iterations, attsvm_error *err)
+{
+    int64_t count = s->part->p * s->part->q;
+    double best = INFINITY, size = la_norm(W0, count) / sqrt((double)count);
+    *stationary = false;
+    for (int64_t k = from ? -1 : 0; k < RANK_STARTS && !svm_small_stopped(s->part); k++) {
+        base_random r = base_random_stream(seed, (uint64_t)k);
+        double value;
+        bool here;
+        for (int64_t j = 0; j < count; j++)
+            s->W[j] = k < 0    ? from[j]
+                      : k == 0 ? W0[j]
+                               : W0[j] + SHAKE * size * base_random_gauss(&r);
+        TRY(descend(s, &value, &here, iterations, err));
+        if (value < best * (1 - STATIONARY) || (here && !*stationary && isfinite(value))) {
+            best = value;
+            *stationary = here;
+            memcpy(s->best, s->W, (size_t)count * sizeof *s->W);
+        }
+        if (k < 0 && here)
+            return ATTSVM_OK;
+    }
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_rank_core(const svm_small *part, bool nuclear, int64_t rho, const double *W0,
+                            const double *from, uint64_t seed, double *W, bool *stationary,
+                            int64_t *iterations, attsvm_error *err)
+{
+    limited s = { .part = part, .nuclear = nuclear, .n = part->p < part->q ? part->p : part->q };
+    s.rho = rho < s.n ? rho : s.n;
+    arena a = { 0 };
+    layout(&s, &a);
+    TRY(base_arena_allocate(&a, "rank limit", err));
+    layout(&s, &a);
+    attsvm_status status = search(&s, W0, from, seed, stationary, iterations, err);
+    if (status == ATTSVM_OK)
+        memcpy(W, s.best, (size_t)(part->p * part->q) * sizeof *W);
+    free(a.base);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* small: the working set as a small dense problem, which is what the solvers of the norms take. */
+#ifndef ATTSVM_SVM_SMALL_H
+#define ATTSVM_SVM_SMALL_H
+
+#include "la/la.h"
+
+#include <attsvm/attsvm.h>
+
+/*
+ * Rows A_r = u_r v_t', t = term[r], in working coordinates: u (rows x p), v (terms x q), term
+ * ascending.  Where equal[r], <A_r, W> = b_r and the multiplier is free; else >= and lambda_r >= 0.
+ */
+typedef struct svm_small {
+    int64_t rows, terms, p, q;
+    double *u, *v, *b;
+    int64_t *term;
+    uint8_t *equal;
+    bool (*poll)(void *context); /* asked between steps: true ends the core with its best so far */
+    void *poll_context;          /* ranks ask together, so that no clock decides when            */
+    int64_t most;                /* iterations of all cores together                             */
+    bool *spent;                 /* set where a core would take one more                         */
+} svm_small;
+
+/* Whether the core should end. */
+bool svm_small_stopped(const svm_small *part);
+/* Whether the core may take a step, which is counted. */
+bool svm_small_step(const svm_small *part, int64_t *iterations);
+
+/* S (p x q) = sum_r lambda_r u_r v_r'; scratch (terms x p). */
+void svm_small_sum(const svm_small *part, const double *lambda, double *S, double *scratch);
+/* The same in double-double, rounded at the end; scratch (2 terms x p + p x q). */
+void svm_small_sum_exact(const svm_small *part, const double *lambda, double *S, double *scratch);
+/* y[r] = u_r' G v_r, G p x q with row stride ldg; scratch (terms x p). */
+void svm_small_apply(const svm_small *part, const double *G, int64_t ldg, double *y,
+                     double *scratch);
+/* The same in double-double, rounded at the end, G without gaps; scratch (2 terms x p). */
+void svm_small_apply_exact(const svm_small *part, const double *G, double *y, double *scratch);
+/*
+ * About what it costs to meet the equalities that are missed by c_r = scale margin_r - b_r: their
+ * price |lambda_r c_r|, and |c_r| / |A_r| for what the move adds outside the spaces of theta.
+ */
+double svm_small_missed(const svm_small *part, const double *lambda, const double *margin,
+                        const double *norms, double scale);
+/* Brings W onto the equalities, b in the given unit, by the least change; they are independent. */
+attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, attsvm_error *err);
+/*
+ * The factor that makes every row hold, or 0 where none does: 1/least margin over rows with b = 1
+ * (1 where an equality with e != 0 forbids scaling), after rows with b = 0 were found to hold
+ * within theory 4.1 and equalities near enough to be settled.  norms (rows): |A_r|, size: |theta|.
+ */
+double svm_small_scale(const svm_small *part, const double *margin, const double *norms,
+                       double size);
+
+#endif

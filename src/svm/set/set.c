@@ -1,0 +1,333 @@
+/*
+ * The set: rows gathered from the data, few enough to be stored as vectors, and the sums over
+ * them that the engine needs.  A rank-one row is kept as delta (d) and the number of its query, so
+ * that nothing here is of size d x d per row.
+ */
+#include "svm/set/set.h"
+#include "svm/rows/rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------ memory */
+
+static void layout_rows(svm_set *set, arena *a, size_t rows)
+{
+    size_t d = (size_t)set->d;
+    set->hi = take(a, rows * d);
+    set->lo = take(a, rows * d);
+    set->sigma = take(a, rows);
+    set->square = take(a, rows);
+    set->length = take(a, rows);
+    set->b = take(a, rows);
+    set->upper = take(a, rows);
+    set->lambda = take(a, rows);
+    set->lambda_lo = take(a, rows);
+    set->margin = take(a, rows);
+    set->term = take_int64(a, rows);
+    set->token = base_take(a, rows, sizeof *set->token);
+    set->query = base_take(a, rows, sizeof *set->query);
+    set->place = base_take(a, rows, sizeof *set->place);
+    set->equality = base_take(a, rows, sizeof *set->equality);
+    set->exact = base_take(a, rows, sizeof *set->exact);
+}
+
+static void layout_queries(svm_set *set, arena *a, size_t queries)
+{
+    size_t d = (size_t)set->d;
+    set->z = take(a, queries * d);
+    set->u = take(a, queries * d);
+    set->u_lo = take(a, queries * d);
+    set->along = take(a, queries);
+    set->z_norm = take(a, queries);
+    set->query_term = take_int64(a, queries);
+    set->used = base_take(a, queries, 1);
+}
+
+static void copy_row(svm_set *to, int64_t t, const svm_set *from, int64_t f)
+{
+    size_t bytes = (size_t)from->d * sizeof(double);
+    memcpy(to->hi + t * to->d, from->hi + f * to->d, bytes);
+    if (!from->exact[f])
+        memcpy(to->lo + t * to->d, from->lo + f * to->d, bytes);
+    to->sigma[t] = from->sigma[f];
+    to->square[t] = from->square[f];
+    to->length[t] = from->length[f];
+    to->b[t] = from->b[f];
+    to->upper[t] = from->upper[f];
+    to->lambda[t] = from->lambda[f];
+    to->lambda_lo[t] = from->lambda_lo[f];
+    to->margin[t] = from->margin[f];
+    to->term[t] = from->term[f];
+    to->token[t] = from->token[f];
+    to->query[t] = from->query[f];
+    to->place[t] = from->place[f];
+    to->equality[t] = from->equality[f];
+    to->exact[t] = from->exact[f];
+}
+
+static attsvm_status grow_rows(svm_set *set, int64_t capacity, attsvm_error *err)
+{
+    svm_set old = *set;
+    arena a = { 0 };
+    layout_rows(set, &a, (size_t)capacity);
+    attsvm_status status = base_arena_reserve(&a, "rows of the working set", err);
+    if (status != ATTSVM_OK) {
+        *set = old;
+        return status;
+    }
+    set->row_memory = a.base;
+    layout_rows(set, &a, (size_t)capacity);
+    for (int64_t s = 0; s < set->count; s++)
+        copy_row(set, s, &old, s);
+    free(old.row_memory);
+    set->capacity = capacity;
+    return ATTSVM_OK;
+}
+
+static attsvm_status grow_queries(svm_set *set, int64_t capacity, attsvm_error *err)
+{
+    svm_set old = *set;
+    arena a = { 0 };
+    layout_queries(set, &a, (size_t)capacity);
+    attsvm_status status = base_arena_reserve(&a, "queries of the working set", err);
+    if (status != ATTSVM_OK) {
+        *set = old;
+        return status;
+    }
+    set->query_memory = a.base;
+    layout_queries(set, &a, (size_t)capacity);
+    if (set->queries > 0) {
+        memcpy(set->z, old.z, (size_t)(set->queries * set->d) * sizeof *set->z);
+        memcpy(set->z_norm, old.z_norm, (size_t)set->queries * sizeof *set->z_norm);
+        memcpy(set->query_term, old.query_term, (size_t)set->queries * sizeof *set->query_term);
+    }
+    free(old.query_memory);
+    set->query_capacity = capacity;
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_set_create(svm_set *set, const svm_rows *rows, double soft, int64_t capacity,
+                             attsvm_error *err)
+{
+    *set = (svm_set){ .rows = rows,
+                      .matrix = rows->matrix,
+                      .has_sets = rows->sets != NULL,
+                      .threads = 1,
+                      .d = rows->d,
+                      .size = rows->size,
+                      .soft = soft };
+    TRY(base_allocate(&set->scratch, (size_t)(4 * rows->d), sizeof(double), "row", err));
+    set->zeros = set->scratch + 3 * rows->d;
+    TRY(base_allocate(&set->theta, 2 * (size_t)rows->size, sizeof(double), "theta", err));
+    set->theta_lo = set->theta + rows->size;
+    TRY(grow_rows(set, capacity, err));
+    if (rows->matrix)
+        TRY(grow_queries(set, capacity < 16 ? capacity : 16, err));
+    return ATTSVM_OK;
+}
+
+void svm_set_free(svm_set *set)
+{
+    void *pieces[] = { set->row_memory, set->query_memory, set->table, set->query_table,
+                       set->scratch,    set->gram,         set->theta };
+    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
+        free(pieces[k]);
+}
+
+/* -------------------------------------------------------------------- membership */
+
+/* Open addressing; keys are (term, token), or (term, -1) for queries; values slot + 1. */
+static uint64_t hash(int64_t term, int64_t token)
+{
+    uint64_t h = (uint64_t)term * 0x9e3779b97f4a7c15u ^ (uint64_t)token * 0xc2b2ae3d27d4eb4fu;
+    return (h ^ h >> 29) * 0xbf58476d1ce4e5b9u >> 16;
+}
+
+int64_t svm_set_find(const svm_set *set, int64_t term, int64_t token)
+{
+    if (set->table_size == 0)
+        return -1;
+    for (uint64_t k = hash(term, token);; k++) {
+        int64_t slot = set->table[k & (uint64_t)(set->table_size - 1)] - 1;
+        if (slot < 0 || (set->term[slot] == term && set->token[slot] == token))
+            return slot;
+    }
+}
+
+static void remember(svm_set *set, int64_t slot)
+{
+    uint64_t k = hash(set->term[slot], set->token[slot]);
+    while (set->table[k & (uint64_t)(set->table_size - 1)] != 0)
+        k++;
+    set->table[k & (uint64_t)(set->table_size - 1)] = slot + 1;
+}
+
+static void rehash(svm_set *set)
+{
+    memset(set->table, 0, (size_t)set->table_size * sizeof *set->table);
+    for (int64_t slot = 0; slot < set->count; slot++)
+        remember(set, slot);
+}
+
+static attsvm_status make_table(svm_set *set, attsvm_error *err)
+{
+    int64_t size = 64;
+    while (size < 2 * set->capacity)
+        size *= 2;
+    if (set->table_size >= size)
+        return ATTSVM_OK;
+    free(set->table);
+    set->table = NULL;
+    TRY(base_allocate(&set->table, (size_t)size, sizeof *set->table, "row table", err));
+    set->table_size = size;
+    rehash(set);
+    return ATTSVM_OK;
+}
+
+static attsvm_status make_room(svm_set *set, attsvm_error *err)
+{
+    if (set->count == INT32_MAX)
+        return fail(err, ATTSVM_E_MEMORY, "more than %d rows at once", INT32_MAX);
+    if (set->count == set->capacity)
+        TRY(grow_rows(set, set->capacity + set->capacity / 2, err));
+    return make_table(set, err);
+}
+
+attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err)
+{
+    int64_t need = set->count + more;
+    if (need <= set->capacity)
+        return ATTSVM_OK;
+    TRY(grow_rows(set, need + need / 8, err));
+    return make_table(set, err);
+}
+
+/* Number of the term's query among those of the set; terms come mostly in order. */
+static attsvm_status find_query(svm_set *set, const svm_term *term, int32_t *out, attsvm_error *err)
+{
+    /* a query belongs to one term: sorted insertion would move rows, so look through a hash of
+       the rows instead: any row of the same term knows it */
+    if (set->queries > 0 && set->query_term[set->queries - 1] == term->term) {
+        *out = (int32_t)(set->queries - 1);
+        return ATTSVM_OK;
+    }
+    if (set->query_table_size < 2 * (set->queries + 1)) {
+        int64_t size = set->query_table_size ? 2 * set->query_table_size : 64;
+        free(set->query_table);
+        set->query_table = NULL;
+        TRY(base_allocate(&set->query_table, (size_t)size, sizeof(int32_t), "query table", err));
+        set->query_table_size = size;
+        for (int64_t q = 0; q < set->queries; q++) {
+            uint64_t k = hash(set->query_term[q], -1);
+            while (set->query_table[k & (uint64_t)(size - 1)] != 0)
+                k++;
+            set->query_table[k & (uint64_t)(size - 1)] = (int32_t)(q + 1);
+        }
+    }
+    uint64_t mask = (uint64_t)(set->query_table_size - 1), k = hash(term->term, -1);
+    for (; set->query_table[k & mask] != 0; k++) {
+        int32_t q = set->query_table[k & mask] - 1;
+        if (set->query_term[q] == term->term) {
+            *out = q;
+            return ATTSVM_OK;
+        }
+    }
+    if (set->queries == set->query_capacity)
+        TRY(grow_queries(set, 2 * set->query_capacity, err));
+    set->query_table[k & mask] = (int32_t)(set->queries + 1);
+    set->query_term[set->queries] = term->term;
+    double *z = set->z + set->queries * set->d;
+    svm_rows_query(set->rows, term, z);
+    set->z_norm[set->queries] = la_norm(z, set->d);
+    *out = (int32_t)set->queries++;
+    return ATTSVM_OK;
+}
+
+/* ------------------------------------------------------------------------ adding */
+
+/* Of a row delta z' (or delta, z = 1) that is not zero: products of longer and shorter ones leave
+   the range of doubles. */
+static attsvm_status check_length(const svm_term *term, int64_t token, double delta, double z,
+                                  attsvm_error *err)
+{
+    const double longest = 1e140, length = delta * z;
+    char times[64] = "";
+    if (delta == 0 || z == 0 || (length >= 1 / longest && length <= longest))
+        return ATTSVM_OK;
+    if (z != 1)
+        snprintf(times, sizeof times, " times %.3g of its query", z);
+    return fail(err, ATTSVM_E_DATA,
+                "sequence %" PRId64 ": the row of token %" PRId64
+                " has length %.3g%s, and rows must be from 1e-140 to 1e140 long: scale the tokens",
+                term->i, token, delta, times);
+}
+
+attsvm_status svm_set_add(svm_set *set, const svm_term *term, int64_t token, int64_t *slot,
+                          attsvm_error *err)
+{
+    TRY(make_room(set, err));
+    int64_t s = set->count, d = set->d;
+    double *hi = set->hi + s * d, *lo = set->scratch + 2 * d;
+    svm_rows_delta(set->rows, term, token, hi, lo, set->scratch);
+    double norm = la_norm(hi, d), z_norm = 1;
+    if (set->matrix) {
+        TRY(find_query(set, term, &set->query[s], err));
+        z_norm = set->z_norm[set->query[s]];
+    }
+    TRY(check_length(term, token, norm, z_norm, err));
+    norm *= z_norm;
+    int exponent = 0;
+    if (norm > 0)
+        frexp(norm, &exponent);
+    double sigma = ldexp(1, -exponent), b = svm_rows_rhs(set->rows, term, token);
+    set->exact[s] = 1;
+    for (int64_t j = 0; j < d; j++) {
+        hi[j] *= sigma;
+        lo[j] *= sigma;
+        set->exact[s] &= lo[j] == 0;
+    }
+    if (!set->exact[s])
+        memcpy(set->lo + s * d, lo, (size_t)d * sizeof *lo);
+    norm *= sigma;
+    set->term[s] = term->term;
+    set->token[s] = (int32_t)token;
+    set->sigma[s] = sigma;
+    set->square[s] = norm * norm;
+    set->length[s] = norm;
+    set->b[s] = sigma * b;
+    set->equality[s] = svm_rows_kind(set->rows, term, token) == SVM_EQUAL;
+    set->upper[s] = set->soft > 0 && !set->equality[s] ? set->soft / sigma : INFINITY;
+    set->place[s] = SVM_AT_ZERO;
+    set->lambda[s] = set->lambda_lo[s] = set->margin[s] = 0;
+    if (norm == 0 && isfinite(set->upper[s])) { /* 0 >= b with slack: it pays in full */
+        set->place[s] = SVM_AT_UPPER;
+        set->lambda[s] = set->upper[s];
+    }
+    set->count++;
+    remember(set, s);
+    if (slot)
+        *slot = s;
+    return ATTSVM_OK;
+}
+
+void svm_set_shrink(svm_set *set, double most_margin, int32_t *moved)
+{
+    int64_t kept = 0;
+    for (int64_t s = 0; s < set->count; s++) {
+        bool idle = set->place[s] == SVM_AT_ZERO && !set->equality[s];
+        double slack = (set->margin[s] - set->b[s]) / set->sigma[s];
+        moved[s] = -1;
+        if (idle && slack > most_margin)
+            continue;
+        if (s != kept)
+            copy_row(set, kept, set, s);
+        moved[s] = (int32_t)kept++;
+    }
+    set->count = kept;
+    set->gram_count = 0;
+    rehash(set);
+}

@@ -1,0 +1,101 @@
+/*
+ * set: the working set, that is the few rows that are stored, and sums over them.  A norm sees rows
+ * as they are stored here, never the data set that they come from.
+ */
+#ifndef ATTSVM_SVM_SET_H
+#define ATTSVM_SVM_SET_H
+
+#include "la/la.h"
+
+#include <attsvm/attsvm.h>
+
+struct svm_rows;
+struct svm_term;
+
+enum { SVM_SMALL_SET = 64 }; /* rows whose Gram matrix is formed as a whole */
+
+enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
+
+/*
+ * Gathered rows, stored as sigma A, sigma a power of two that brings |sigma A| into [1/2, 1]:
+ * multipliers here are lambda / sigma.  Multipliers and theta are double-double.
+ */
+typedef struct svm_set {
+    const struct svm_rows *rows;
+    bool matrix;   /* rows are delta z'                                  */
+    bool has_sets; /* there may be equalities                            */
+    int threads;   /* that share the products of many rows */
+    int64_t count, capacity, d, size;
+    int64_t *term;
+    int32_t *token;
+    double *hi, *lo; /* sigma delta, (capacity,d); see svm_set_low      */
+    double *sigma;
+    double *square; /* |sigma A|^2                                      */
+    double *length; /* |sigma A|                                        */
+    double *b;      /* sigma b                                          */
+    double *upper;  /* largest multiplier: C / sigma, infinite when hard */
+    uint8_t *equality;
+    uint8_t *exact; /* lo is 0, and was not written */
+    int32_t *query; /* which z                                   */
+    int32_t *place; /* position in the active set, or SVM_AT_... */
+    double *lambda, *lambda_lo;
+    double *theta, *theta_lo; /* (size) the point that the last solve found  */
+    double *margin;           /* scratch: sigma <A, theta>                 */
+    int64_t queries, query_capacity;
+    int64_t *query_term;
+    double *z, *u, *u_lo; /* (query_capacity,d): queries, and scratch     */
+    double *z_norm;       /* (query_capacity): |z|                        */
+    double *along;        /* (query_capacity): scratch, z_p' z            */
+    double soft;          /* C, 0: hard                                   */
+    int64_t *table;       /* hash of (term, token): slot + 1              */
+    int64_t table_size;
+    int32_t *query_table; /* hash of terms: number of the query + 1       */
+    int64_t query_table_size;
+    uint8_t *used;   /* (query_capacity): scratch                         */
+    double *scratch; /* (3d)                                              */
+    double *zeros;   /* (d)                                               */
+    void *row_memory, *query_memory;
+    double *gram; /* (gram_count,gram_count) of a small set; valid while that is `count` */
+    int64_t gram_count;
+} svm_set;
+
+/* Row s is set->hi + s d and this. */
+static inline const double *svm_set_low(const svm_set *set, int64_t s)
+{
+    return set->exact[s] ? set->zeros : set->lo + s * set->d;
+}
+
+attsvm_status svm_set_create(svm_set *set, const struct svm_rows *rows, double soft,
+                             int64_t capacity, attsvm_error *err);
+void svm_set_free(svm_set *set);
+int64_t svm_set_find(const svm_set *set, int64_t term, int64_t token);
+/* Reserves room for `more` rows. */
+attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err);
+/* Adds a row that svm_rows_resolve found to be one, and is not in the set; *slot may be NULL. */
+attsvm_status svm_set_add(svm_set *set, const struct svm_term *term, int64_t token, int64_t *slot,
+                          attsvm_error *err);
+/* Removes inactive rows with margin above b + most_margin; moved[old slot] = new slot or -1. */
+void svm_set_shrink(svm_set *set, double most_margin, int32_t *moved);
+/* out (size) = sum of coef[k] sigma A over the slots. */
+void svm_set_combine(svm_set *set, const int32_t *slots, const double *coef, int64_t count,
+                     double *out);
+/* Adds the same sum in double-double. */
+void svm_set_combine_exact(svm_set *set, const int32_t *slots, const double *coef,
+                           const double *coef_lo, int64_t count, double *hi, double *lo);
+/* margin[slot] = sigma <A, theta> for all rows of the set. */
+void svm_set_margins(svm_set *set, const double *theta);
+/* residual (count) = b - sigma <A, theta>, in double-double rounded to double; slots NULL: all. */
+void svm_set_residual_exact(svm_set *set, const int32_t *slots, int64_t count, const double *hi,
+                            const double *lo, double *residual);
+void svm_set_margins_exact(svm_set *set, const int32_t *slots, int64_t count, const double *hi,
+                           const double *lo, double *margins);
+/* The Gram matrix of a small set, for those that look entries up; *small false: it is not small.
+ */
+attsvm_status svm_set_gram_all(svm_set *set, bool *small, attsvm_error *err);
+/* margin = G lambda, from that matrix; returns |theta| of these multipliers. */
+double svm_set_margins_gram(svm_set *set);
+/* out[k] = <sigma A_p, sigma A_k> */
+void svm_set_gram(svm_set *set, int64_t p, const int32_t *slots, int64_t count, double *out);
+dd svm_set_gram_exact(const svm_set *set, int64_t p, int64_t r);
+
+#endif

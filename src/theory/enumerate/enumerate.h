@@ -1,0 +1,42 @@
+/* enumerate: every locally optimal selection, complete or by a search (theory 5). */
+#ifndef ATTSVM_THEORY_ENUMERATE_H
+#define ATTSVM_THEORY_ENUMERATE_H
+
+#include "theory/theory.h"
+
+/* Selections, or beginnings of selections: alpha (count, width). */
+typedef struct enumerate_list {
+    int32_t *alpha;
+    int64_t count, width;
+} enumerate_list;
+
+/* What was found about one of them. */
+typedef struct enumerate_judged {
+    attsvm_outcome outcome;
+    bool local, global;
+    double norm, advantage;
+} enumerate_judged;
+
+struct attsvm_enumeration {
+    const attsvm_scores *scores;
+    attsvm_svm_settings svm;
+    attsvm_enumerate_settings settings;
+    attsvm_enumeration_info info;
+    int64_t *alpha;           /* (count, terms)                   */
+    enumerate_judged *judged; /* (count)                          */
+    int64_t capacity;
+};
+
+/* Solves the SVM of every member, whole ones with `scores`; the order of the list is kept. */
+attsvm_status enumerate_judge(const enumerate_list *list, const attsvm_scores *scores,
+                              const attsvm_data *data, const attsvm_svm_settings *svm,
+                              int64_t threads, enumerate_judged *out, attsvm_error *err);
+/* All selections but those whose beginning is infeasible; *fits: there were at most
+   max_selections. */
+attsvm_status enumerate_grow(attsvm_enumeration *e, enumerate_list *whole, bool *fits,
+                             attsvm_error *err);
+
+/* Number of the selection in the list, or -1; copies of a token count as the token. */
+int64_t enumerate_find(const attsvm_enumeration *enumeration, const int64_t *alpha);
+
+#endif

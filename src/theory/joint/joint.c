@@ -1,0 +1,197 @@
+/* Joint training of head and prompt: v-SVM, tight set, relaxed p-SVM, Assumption B (theory 6.8). */
+#include "theory/joint/joint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTINGS attsvm_joint_settings
+static const field joint_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(samples), FIELD_INT, 0, 1e9, 1000,
+      "random directions, each at the norms 1, 3, 10, 30, to refute Assumption B", 0, 0 },
+    { F(descent), FIELD_INT, 0, 1e9, 300, "steps of local descent in that search", 0, 0 },
+    { F(seed), FIELD_INT, 0, 9e15, 0, "of both", 0, 0 },
+    { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
+};
+#undef SETTINGS
+
+const settings_table attsvm_joint_table = { "joint", joint_fields,
+                                            sizeof joint_fields / sizeof *joint_fields,
+                                            sizeof(attsvm_joint_settings), NULL };
+
+void attsvm_joint_settings_init(attsvm_joint_settings *settings)
+{
+    attsvm_settings_init(&attsvm_joint_table, settings);
+}
+
+/* A run and the data set that its SVMs are of. */
+typedef struct joint {
+    const attsvm_train *run;
+    const attsvm_data *data; /* without its key map for vpW */
+    const double *theta, *v;
+    double *keymap; /* (d,d) or NULL */
+    attsvm_joint *out;
+} joint;
+
+/*
+ * The least |v|/|p| of a path that leads to the relaxed p-SVM (theory 6.8): for i not tight
+ *
+ *   ratio (Y_i v'x_i,alpha / |v| - Gamma) >= 1/|p_joint|,   v the v-SVM.
+ */
+static attsvm_status look_at_head(const joint *j, const attsvm_claim *head, double *needed,
+                                  attsvm_error *err)
+{
+    const int64_t n = j->data->n, d = j->data->d;
+    int64_t lo, hi;
+    double norm = la_norm(head->theta, d), least = INFINITY, tight = 0, *x;
+    TRY(base_allocate(&x, (size_t)d, sizeof *x, "token", err));
+    data_own(j->data, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++) {
+        double score = theory_head_margin(j->data, i, j->run->m->selected[i], head->theta, x);
+        if (score <= 1 + THEORY_TIGHT)
+            tight++;
+        else
+            least = fmin(least, (score - 1) / norm);
+    }
+    free(x);
+    least = -least;
+    dist_sum(j->data->comm, &tight, 1);
+    dist_max(j->data->comm, &least, 1);
+    least = -least;
+    j->out->tight = (int64_t)tight;
+    j->out->all_tight = j->out->tight == n;
+    *needed = isfinite(least) ? 1 / (least * j->out->relaxed) : 0;
+    return ATTSVM_OK;
+}
+
+/* Recorded theta as what the logits see: W'p for keys W x; NULL where there is no record. */
+static attsvm_status iterates(const joint *j, double **out, int64_t *count, attsvm_error *err)
+{
+    const train_trace *trace = &j->run->trace;
+    const int64_t d = j->data->d;
+    *count = j->run->m->trains_W ? 0 : trace->count;
+    TRY(base_allocate(out, (size_t)((*count + 1) * d), sizeof **out, "iterates", err));
+    for (int64_t k = 0; k < *count; k++) {
+        const double *p = trace->theta[0] + k * d;
+        if (j->keymap)
+            la_gemv(true, d, d, 1, j->keymap, d, p, 0, *out + k * d);
+        else
+            memcpy(*out + k * d, p, (size_t)d * sizeof **out);
+    }
+    double *last = *out + *count * d; /* the end of the run is always one */
+    if (j->keymap)
+        la_gemv(true, d, d, 1, j->keymap, d, j->theta, 0, last);
+    else
+        memcpy(last, j->theta, (size_t)d * sizeof *last);
+    ++*count;
+    return ATTSVM_OK;
+}
+
+static attsvm_status test_assumption_b(const joint *j, const attsvm_joint_settings *settings,
+                                       attsvm_error *err)
+{
+    attsvm_joint *out = j->out;
+    assumption_b assumption = { j->data, j->run->m->selected, out->margin,
+                                base_threads(settings->threads) };
+    double *points = NULL, miss;
+    int64_t count;
+    attsvm_status status = iterates(j, &points, &count, err);
+    if (status == ATTSVM_OK)
+        status = assumption_b_margin(&assumption, points + (count - 1) * j->data->d,
+                                     &out->label_margin, &miss, err);
+    if (status == ATTSVM_OK)
+        status = assumption_b_search(&assumption, settings, points, count, &out->nu, &out->nu_norm,
+                                     &out->tried, err);
+    free(points);
+    return status;
+}
+
+static attsvm_status compare(const joint *j, attsvm_solution **solution, attsvm_error *err)
+{
+    attsvm_joint *out = j->out;
+    const int64_t d = j->data->d;
+    const attsvm_selection selection = { .alpha = j->run->m->selected };
+    attsvm_solution *unrelaxed = NULL;
+    attsvm_svm_settings svm;
+    TRY(attsvm_train_predict(&j->run->settings, &svm, NULL, err));
+    svm.problem = ATTSVM_PROBLEM_JOINT;
+    TRY(theory_solve(j->data, &selection, &svm, NULL, solution, err));
+    const attsvm_claim *claim = &(*solution)->claim;
+    out->outcome = claim->head->outcome;
+    if (out->outcome != ATTSVM_OPTIMAL)
+        return ATTSVM_OK;
+    out->margin = 1 / la_norm(claim->head->theta, d);
+    out->correlation_v = attsvm_correlation(j->v, claim->head->theta, d);
+    out->ratio = la_norm(j->v, d) / la_norm(j->theta, d);
+    if (claim->outcome == ATTSVM_OPTIMAL) {
+        out->relaxed = (*solution)->info.norm;
+        out->correlation_relaxed = attsvm_correlation(j->theta, claim->theta, d);
+    }
+    TRY(look_at_head(j, claim->head, &out->ratio_needed, err));
+    svm.problem = ATTSVM_PROBLEM_P;
+    TRY(theory_solve(j->data, &selection, &svm, NULL, &unrelaxed, err));
+    if (unrelaxed->info.outcome == ATTSVM_OPTIMAL) {
+        out->unrelaxed = unrelaxed->info.norm;
+        out->correlation_unrelaxed = attsvm_correlation(j->theta, unrelaxed->claim.theta, d);
+    }
+    attsvm_solution_free(unrelaxed);
+    return ATTSVM_OK;
+}
+
+static attsvm_status analyse(joint *j, const attsvm_joint_settings *settings,
+                             attsvm_solution **solution, attsvm_error *err)
+{
+    const model *m = j->run->m;
+    int64_t count;
+    if (attsvm_data_array(j->data, "W"))
+        TRY(data_doubles(j->data, "W", (int64_t[]){ m->d, m->d }, 2, &j->keymap, err));
+    j->theta = attsvm_train_theta(j->run, &count);
+    j->v = j->run->theta + m->parameter[m->parameters - 1].offset;
+    attsvm_status status = compare(j, solution, err);
+    if (status == ATTSVM_OK && j->out->outcome == ATTSVM_OPTIMAL)
+        status = test_assumption_b(j, settings, err);
+    free(j->keymap);
+    return status;
+}
+
+attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
+                                   const attsvm_joint_settings *settings,
+                                   attsvm_solution **solution, attsvm_error *err)
+{
+    const model *m = run->m;
+    attsvm_joint_settings standard;
+    attsvm_solution *own = NULL;
+    data_view view;
+    joint j = { .run = run, .data = m->data, .out = out };
+    attsvm_joint_settings_init(&standard);
+    settings = settings ? settings : &standard;
+    *out = (attsvm_joint){ .margin = NAN,
+                           .label_margin = NAN,
+                           .nu = NAN,
+                           .nu_norm = NAN,
+                           .relaxed = NAN,
+                           .unrelaxed = NAN,
+                           .correlation_v = NAN,
+                           .correlation_relaxed = NAN,
+                           .correlation_unrelaxed = NAN,
+                           .ratio = NAN,
+                           .ratio_needed = NAN };
+    if (solution)
+        *solution = NULL;
+    TRY(attsvm_settings_check(&attsvm_joint_table, settings, err));
+    if (!m->prompt || !m->trains_v || !m->head.kind->linear)
+        return fail(err, ATTSVM_E_ARG, "joint training is that of vp or vpW with a linear head");
+    if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "the run has not been run: there is nothing to look at");
+    if (m->trains_W) { /* the key map of the data set is what is trained */
+        data_view_open(&view, m->data, m->data->n, false);
+        j.data = &view.data;
+    }
+    attsvm_status status = analyse(&j, settings, &own, err);
+    if (status == ATTSVM_OK && solution)
+        *solution = own;
+    else
+        attsvm_solution_free(own);
+    return status;
+}

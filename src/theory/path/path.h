@@ -1,0 +1,117 @@
+/* path: least loss in growing balls, and the SVM that it leads to (theory 6.7 to 6.9). */
+#ifndef ATTSVM_THEORY_PATH_H
+#define ATTSVM_THEORY_PATH_H
+
+#include "optimise/optimise.h"
+#include "theory/theory.h"
+
+/* --------------------------------------------------------------- what a path minimises */
+
+typedef enum path_objective_kind {
+    PATH_LOG_EXCESS, /* log (L - L*), L* the loss with all attention on the tokens alpha */
+    PATH_LOG_LOSS,   /* log L, for losses that fall to 0; else L                         */
+    PATH_LOSS,       /* L                                                                */
+} path_objective_kind;
+
+/*
+ * A function of parameters first..first+count-1 of a model; the others stay as they are in theta.
+ * With `ridge` > 0 the loss has the term ridge |x|^2.
+ */
+typedef struct path_objective {
+    model *m;
+    path_objective_kind kind;
+    int64_t first, count;
+    double ridge;
+    double *theta;      /* (m->size)                                                  */
+    double *score;      /* (tokens) v'x; linear heads                                 */
+    int64_t *alpha;     /* (terms) tokens of L*                                       */
+    double *slope;      /* (m->size) scratch                                          */
+    double key_spread;  /* largest |k_t - k_s| of a sequence, times the largest |z|   */
+    double token_size;  /* largest |x|                                                */
+    model_value value;  /* at the last evaluation                                     */
+    model_scaled above; /* L - L* there; negative: alpha is not the best there        */
+} path_objective;
+
+attsvm_status path_objective_create(path_objective *out, model *m, attsvm_error *err);
+void path_objective_free(path_objective *o);
+/* Scores of the head v (d) and, with `best`, the tokens of best score into alpha. */
+void path_objective_set_head(path_objective *o, const double *v, bool best);
+/* As a function on balls of that radius. */
+optimise_function path_objective_function(path_objective *o, double radius);
+/* Fills o->value and o->above at theta. */
+void path_objective_look(path_objective *o, const double *theta);
+
+/* ------------------------------------------------------------------------------ paths */
+
+/* "1:1000:7" into *out (*count), log-spaced; the caller frees. */
+attsvm_status path_read_points(const char *name, const char *text, double **out, int64_t *count,
+                               attsvm_error *err);
+
+/* An SVM that a path is compared with; theta is NULL where it has no solution. */
+typedef struct path_target {
+    attsvm_outcome outcome;
+    double norm, gap;
+    double *theta; /* p (d), v (d) or W (d,d) */
+} path_target;
+
+enum { PATH_ARRAYS = 24 };
+
+struct attsvm_path {
+    attsvm_path_settings settings;
+    char *texts; /* the texts of the settings, copied */
+    const attsvm_data *data;
+    model *m;
+    path_objective objective;
+    bool by_ridge, joint, linear;
+    bool given;                /* alpha was given                                             */
+    int64_t points;            /* of the path, less where the observer ended it               */
+    double *point;             /* (points) radii, or ridges                                   */
+    int64_t *alpha;            /* (terms) tokens of the targets                               */
+    bool targeted;             /* the targets are those of alpha                              */
+    path_target target;        /* p, W                                                        */
+    path_target relaxed, head; /* vp: joint and v problems                             */
+    int64_t tight;             /* vp: sequences that are tight in the v-SVM                   */
+    /* The search: candidates at this point, best first after it is solved. */
+    int64_t capacity, count;
+    double *candidate; /* (capacity,size)                                             */
+    double *value;     /* (capacity)                                                  */
+    bool *inside;      /* (capacity) the ball does not bind                           */
+    uint64_t drawn;    /* random directions so far                                    */
+    double *work;      /* of optimise_trust_region                                          */
+    double *spare;     /* (4,size)                                                    */
+    /* Results, (points) each. */
+    double *radius, *radius_v, *correlation, *correlation_v, *correlation_relaxed;
+    double *correlation_unrelaxed, *loss, *loss_excess, *log_excess, *efficiency, *attention;
+    double *margin, *predictivity;
+    double *theta;     /* (points,size)                                               */
+    double *matrix;    /* (points,d,d) K Q'                                           */
+    uint8_t *within;   /* (points) the ball does not bind                             */
+    int64_t *selected; /* (points,terms)                                              */
+    attsvm_path_info info;
+    attsvm_named_array arrays[PATH_ARRAYS];
+    int64_t arrays_count;
+    void *memory;
+};
+
+/* The candidates of the next point, then their local minima, sorted. */
+attsvm_status path_add_starts(attsvm_path *path, int64_t k, attsvm_error *err);
+void path_solve(attsvm_path *path, double point);
+/* Minimises over the varied part of the objective in the ball of that radius, from x on; with
+ *inside first without its sphere. */
+optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *inside);
+/* Both blocks of the joint path, from theta on. */
+double path_solve_joint(attsvm_path *path, double radius, double radius_v, double *theta,
+                        bool *inside);
+
+/* Solves the SVMs of the tokens in path->alpha. */
+attsvm_status path_find_targets(attsvm_path *path, attsvm_error *err);
+/* theta of the model along the SVM direction; false where there is none. */
+bool path_towards(attsvm_path *path, bool relaxed, double *theta);
+/* K and Q (halves of theta) with K Q' = W (d,d) up to scale and rank. */
+attsvm_status path_factor(attsvm_path *path, const double *W, double *theta, attsvm_error *err);
+/* Correlations and efficiency at every point; the case of a joint path. */
+attsvm_status path_compare(attsvm_path *path, attsvm_error *err);
+/* The same for a nonlinear head: the sets kept at every point, W_fin + R W_svm. */
+attsvm_status path_compare_multi_token(attsvm_path *path, attsvm_error *err);
+
+#endif

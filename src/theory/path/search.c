@@ -1,0 +1,257 @@
+/*
+ * The search for the global minimum at one point of a path.  L is not convex, so this is a search,
+ * not a proof: local minima are followed from
+ *
+ *   - random directions, as many as `starts` at the first point and half as many at every other;
+ *   - the direction of steepest descent at 0, which the path of small balls leaves 0 along;
+ *   - the local minima of the point before, the distinct ones, best first;
+ *   - the SVM direction of the tokens that the path must end on.
+ *
+ * For a linear head the limit R -> infinity is the SVM direction of the best tokens, so with the
+ * last start the path cannot miss its limit; in between it is as good as the search.
+ */
+#include "theory/path/path.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double same_direction = 1e-8; /* 1 - cosine of minima that count as one */
+
+/* --------------------------------------------------------------------------- starts */
+
+static double *next_candidate(attsvm_path *path)
+{
+    path->inside[path->count] = false;
+    return path->candidate + path->count++ * path->m->size;
+}
+
+static void add_random(attsvm_path *path)
+{
+    const model *m = path->m;
+    double *theta = next_candidate(path);
+    base_random r = base_random_stream((uint64_t)path->settings.seed, path->drawn++);
+    for (int b = 0; b < m->parameters; b++)
+        base_random_sphere(&r, theta + m->parameter[b].offset, m->parameter[b].count);
+}
+
+/* Steepest descent at 0; K Q' takes the direction of W.  The joint path has gradient 0 there. */
+static attsvm_status add_descent(attsvm_path *path, attsvm_error *err)
+{
+    model *m = path->m;
+    model_gradient gradient = { .x = path->spare };
+    double *theta = path->spare + m->size;
+    if (path->joint)
+        return ATTSVM_OK;
+    memset(theta, 0, (size_t)m->size * sizeof *theta);
+    model_evaluate(m, theta, NULL, 0, &gradient, NULL);
+    if (m->gradient_log == -INFINITY || !(la_norm(m->attention_gradient, m->map_size) > 0))
+        return ATTSVM_OK;
+    double *out = next_candidate(path);
+    if (m->factored) {
+        double *W;
+        TRY(base_allocate(&W, (size_t)m->map_size, sizeof *W, "a direction", err));
+        for (int64_t j = 0; j < m->map_size; j++)
+            W[j] = -m->attention_gradient[j];
+        attsvm_status status = path_factor(path, W, out, err);
+        free(W);
+        return status;
+    }
+    /* from near 0 on, so that minima inside the ball are met on the way */
+    double norm = la_norm(gradient.x, m->size);
+    for (int64_t j = 0; j < m->size; j++)
+        out[j] = -gradient.x[j] / (norm * path->objective.key_spread);
+    path->inside[path->count - 1] = true;
+    return ATTSVM_OK;
+}
+
+static void add_svm(attsvm_path *path, bool relaxed)
+{
+    if (path->targeted && !path_towards(path, relaxed, next_candidate(path)))
+        path->count--;
+}
+
+attsvm_status path_add_starts(attsvm_path *path, int64_t k, attsvm_error *err)
+{
+    const int64_t starts = path->settings.starts;
+    if (path->settings.cone > 0) { /* the minimum before, and the axis */
+        path->count = path->count > 1 ? 1 : path->count;
+        add_svm(path, false);
+        return ATTSVM_OK;
+    }
+    path->count = path->count < starts ? path->count : starts;
+    add_svm(path, false);
+    if (path->joint)
+        add_svm(path, true);
+    if (k == 0)
+        TRY(add_descent(path, err));
+    for (int64_t s = 0; s < (k == 0 ? starts : (starts + 1) / 2); s++)
+        add_random(path);
+    return ATTSVM_OK;
+}
+
+/* -------------------------------------------------------------------- local minima */
+
+static optimise_end minimise(attsvm_path *path, const optimise_function *f,
+                             const optimise_surface *surface, double *x)
+{
+    optimise_end end;
+    optimise_trust_region(f, surface, x, path->work, &end);
+    path->info.solves++;
+    path->info.evaluations += end.evaluations;
+    return end;
+}
+
+/*
+ * A candidate that was inside its ball may still be.  All others are tried on the sphere; where the
+ * loss rises outwards there, the minimum is inside, and the search goes on without the sphere;
+ * should that lead out of the ball, the minimum on the sphere stays.
+ */
+optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *inside)
+{
+    optimise_function f = path_objective_function(&path->objective, radius);
+    optimise_surface sphere = { .radius = radius }, plane = { .limit = radius };
+    optimise_end end;
+    if (*inside) {
+        end = minimise(path, &f, &plane, x);
+        if (la_norm(x, f.size) <= radius)
+            return end;
+    }
+    *inside = false;
+    end = minimise(path, &f, &sphere, x);
+    if (!(end.pull < 0) || !isfinite(end.value))
+        return end;
+    double *y = path->spare;
+    memcpy(y, x, (size_t)f.size * sizeof *y);
+    optimise_end free_end = minimise(path, &f, &plane, y);
+    if (!(free_end.value < end.value) || la_norm(y, f.size) > radius)
+        return end;
+    memcpy(x, y, (size_t)f.size * sizeof *y);
+    *inside = true;
+    return free_end;
+}
+
+/* L + rho |theta|^2, from theta on, scaled to where the SVM direction would have its minimum. */
+static optimise_end solve_ridge(attsvm_path *path, double ridge, double *x)
+{
+    path_objective *o = &path->objective;
+    const int64_t size = path->m->size;
+    double norm = la_norm(x, size), best = INFINITY, scale = 1;
+    double *y = path->spare, *g = y + size;
+    optimise_surface plane = { 0 };
+    o->ridge = ridge;
+    optimise_function f = path_objective_function(o, norm);
+    /* the best of a few lengths along the ray, among them the present one */
+    for (int k = -1; k < 40; k++) {
+        double factor = k < 0 ? 1 : base_pow(2, 0.5 * k - 7) / norm;
+        for (int64_t j = 0; j < size; j++)
+            y[j] = factor * x[j];
+        double value = f.evaluate(f.context, y, g);
+        if (value < best) {
+            best = value;
+            scale = factor;
+        }
+    }
+    for (int64_t j = 0; j < size; j++)
+        x[j] *= scale;
+    f = path_objective_function(o, scale * norm);
+    optimise_end end = minimise(path, &f, &plane, x);
+    o->ridge = 0;
+    return end;
+}
+
+/*
+ * The part of the sphere where the cosine to the axis is at least c = 1 - cone.  Where the minimum
+ * on the sphere is outside, the one on the edge, a sphere of radius R sqrt(1 - c^2) around R c
+ * times the axis.  Below the loss of alpha, log(L - L*) ends: the search goes on with the best
+ * tokens.
+ */
+static optimise_end solve_cone(attsvm_path *path, double radius, double *x, bool *inside)
+{
+    path_objective *o = &path->objective;
+    const int64_t size = path->m->size;
+    double c = 1 - path->settings.cone, *axis = path->spare + size, *centre = axis + size;
+    optimise_end end = { 0 };
+    bool below = false;
+    path_towards(path, false, axis);
+    for (int64_t j = 0; j < size; j++)
+        centre[j] = radius * c * axis[j];
+    for (int attempt = 0; attempt < 2; attempt++) {
+        end = path_solve_ball(path, radius, x, inside);
+        if (la_dot(x, axis, size) < c * la_norm(x, size)) {
+            optimise_function f = path_objective_function(o, radius);
+            optimise_surface edge = { centre, axis, 1, radius * sqrt(1 - c * c), 0 };
+            end = minimise(path, &f, &edge, x);
+            *inside = false;
+        }
+        if (end.value != -INFINITY || below)
+            break;
+        below = true;
+        path_objective_set_head(o, path->m->v, true);
+    }
+    memcpy(o->alpha, path->alpha, (size_t)path->m->terms * sizeof *o->alpha);
+    end.value = below ? -INFINITY : end.value; /* lower than all that stays above */
+    return end;
+}
+
+static double solve_one(attsvm_path *path, double point, double *theta, bool *inside)
+{
+    const attsvm_path_settings *s = &path->settings;
+    if (path->joint)
+        return path_solve_joint(path, point, s->head_radius > 0 ? s->head_radius : s->ratio * point,
+                                theta, inside);
+    if (path->by_ridge)
+        return solve_ridge(path, point, theta).value;
+    double radius = path->m->factored ? sqrt(2 * point) : point;
+    if (s->cone > 0)
+        return solve_cone(path, radius, theta, inside).value;
+    return path_solve_ball(path, radius, theta, inside).value;
+}
+
+/* ------------------------------------------------------------------------- the best */
+
+static void swap(attsvm_path *path, int64_t a, int64_t b)
+{
+    const int64_t size = path->m->size;
+    if (a == b)
+        return;
+    double *x = path->candidate + a * size, *y = path->candidate + b * size, value = path->value[a];
+    bool inside = path->inside[a];
+    for (int64_t j = 0; j < size; j++) {
+        double kept = x[j];
+        x[j] = y[j];
+        y[j] = kept;
+    }
+    path->value[a] = path->value[b];
+    path->value[b] = value;
+    path->inside[a] = path->inside[b];
+    path->inside[b] = inside;
+}
+
+/* Whether candidate a is one of the first `count`. */
+static bool is_known(const attsvm_path *path, int64_t a, int64_t count)
+{
+    const int64_t size = path->m->size;
+    for (int64_t b = 0; b < count; b++)
+        if (attsvm_correlation(path->candidate + a * size, path->candidate + b * size, size) >
+            1 - same_direction)
+            return true;
+    return false;
+}
+
+void path_solve(attsvm_path *path, double point)
+{
+    const int64_t size = path->m->size;
+    for (int64_t a = 0; a < path->count; a++)
+        path->value[a] = solve_one(path, point, path->candidate + a * size, &path->inside[a]);
+    int64_t kept = 0;
+    for (int64_t a = 0; a < path->count; a++) {
+        int64_t best = a;
+        for (int64_t b = a + 1; b < path->count; b++)
+            best = path->value[b] < path->value[best] || isnan(path->value[best]) ? b : best;
+        swap(path, a, best);
+        if (!is_known(path, a, kept))
+            swap(path, kept++, a);
+    }
+    path->count = kept;
+}

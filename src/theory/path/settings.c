@@ -1,0 +1,83 @@
+#include "theory/path/path.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char *const model_names[] = { "p", "pW", "W", "KQ", "vp", NULL };
+
+#define SETTINGS attsvm_path_settings
+static const field path_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(model), FIELD_CHOICE, ATTSVM_MODEL_P, ATTSVM_MODEL_VP, ATTSVM_MODEL_P,
+      "what is in the ball: p (|p| <= R), W (Frobenius norm), KQ (|K|^2 + |Q|^2 <= 2R), vp (also "
+      "|v| <= r); pW has no path of its own",
+      model_names, 0 },
+    { F(radii), FIELD_TEXT, 0, 0, 0, "radii R, log-spaced: FIRST:LAST:COUNT", 0, "1:1000:7" },
+    { F(ridge_path), FIELD_TEXT, 0, 0, 0,
+      "instead of balls: least L + rho |theta|^2 for these rho, as FIRST:LAST:COUNT", 0, "" },
+    { F(ratio), FIELD_DOUBLE, 1e-300, 1e300, 10, "the radius of v is ratio R", 0, 0 },
+    { F(head_radius), FIELD_DOUBLE, 0, 1e300, 0,
+      "the radius of v is this whatever R is; 0: by the ratio", 0, 0 },
+    { F(cone), FIELD_DOUBLE, 0, 1, 0,
+      "local path: stay where the cosine to the SVM direction is at least 1 - cone; 0: everywhere",
+      0, 0 },
+    { F(head), FIELD_TEXT, 0, 0, 0, "head: linear, relu, concave:KAPPA", 0, "linear" },
+    { F(loss), FIELD_TEXT, 0, 0, 0, "loss of u = Y f: logistic, exp, linear", 0, "logistic" },
+    { F(query), FIELD_TEXT, 0, 0, 0,
+      "query of the W models: a token number, all, causal; empty: Z, else token 0", 0, "" },
+    { F(threshold), FIELD_DOUBLE, 0, 1, 1e-3, "tokens with more attention than this are kept", 0,
+      0 },
+    { F(starts), FIELD_INT, 1, 1e6, 8, "random directions that the search starts from", 0, 0 },
+    { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },
+    { F(seed), FIELD_INT, 0, 9e15, 0, "of the random directions", 0, 0 },
+    { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
+};
+#undef SETTINGS
+
+const settings_table attsvm_path_table = { "path", path_fields,
+                                           sizeof path_fields / sizeof *path_fields,
+                                           sizeof(attsvm_path_settings), NULL };
+
+void attsvm_path_settings_init(attsvm_path_settings *settings)
+{
+    attsvm_settings_init(&attsvm_path_table, settings);
+}
+
+attsvm_status attsvm_path_settings_set(attsvm_path_settings *settings, const char *name,
+                                       const char *value, attsvm_error *err)
+{
+    return attsvm_settings_set(&attsvm_path_table, settings, name, value, err);
+}
+
+/* A finite number > 0 in front of `end_mark` (0: the end of the text). */
+static bool read_part(const char **text, char end_mark, double *out)
+{
+    char *end;
+    *out = strtod(*text, &end);
+    bool good = end != *text && *end == end_mark && isfinite(*out) && *out > 0;
+    *text = end + (end_mark && *end == end_mark);
+    return good;
+}
+
+attsvm_status path_read_points(const char *name, const char *text, double **out, int64_t *count,
+                               attsvm_error *err)
+{
+    enum { MOST_POINTS = 1000000 };
+    double first, last, number;
+    const char *at = text;
+    if (!read_part(&at, ':', &first) || !read_part(&at, ':', &last) ||
+        !read_part(&at, '\0', &number) || number != floor(number) || number > MOST_POINTS)
+        return fail(err, ATTSVM_E_ARG,
+                    "%s = %s: expected FIRST:LAST:COUNT, numbers above 0 and a count of at most %d",
+                    name, text, MOST_POINTS);
+    *count = (int64_t)number;
+    TRY(base_allocate(out, (size_t)*count, sizeof **out, name, err));
+    for (int64_t k = 0; k < *count; k++) {
+        double share = *count > 1 ? (double)k / (double)(*count - 1) : 0;
+        (*out)[k] = base_exp((1 - share) * base_log(first) + share * base_log(last));
+    }
+    (*out)[0] = first; /* exactly what was asked for */
+    if (*count > 1)
+        (*out)[*count - 1] = last;
+    return ATTSVM_OK;
+}
