@@ -41,11 +41,12 @@ typedef attsvm_status cli_run(cli_call *call, attsvm_error *err);
 struct cli_verb {
     const char *name;
     const char *summary;                 /* a phrase                                        */
-    const char *arguments;               /* "FILE", "[VERB]", "ID...", "-o FILE": required  */
+    const char *arguments;               /* "FILE", "[COMMAND]", "ID...", "-o FILE": required */
     const settings_table *const *tables; /* its own flags, NULL-terminated                  */
     const char *example;                 /* one command                                     */
     cli_run *run;
-    const char *about; /* sentences, wrapped where they are printed */
+    const char *about;  /* what it does, in sentences; wrapped where they are printed        */
+    const char *output; /* arrays and JSON keys, for the reference and the man page; or NULL */
 };
 
 extern const cli_verb cli_verbs[]; /* ends with name == NULL */

@@ -1,4 +1,5 @@
-/* attsvm VERB [flags] [arguments]: finds the verb, reads its flags, runs it, ends as it went. */
+/* attsvm COMMAND [flags] [arguments]: parses the flags, runs the command, maps the status to an
+ * exit code. */
 #include "cli/cli.h"
 
 #include <stdlib.h>

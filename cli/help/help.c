@@ -101,16 +101,17 @@ static void print_verbs(FILE *out)
 
 void cli_help_usage(FILE *out)
 {
-    fprintf(out, "attsvm: %s\n\nUsage: attsvm VERB [flags] [arguments]\n\n", cli_purpose);
+    fprintf(out, "attsvm: %s\n\nUsage: attsvm COMMAND [flags] [arguments]\n\n", cli_purpose);
     print_verbs(out);
-    fprintf(out, "\nattsvm help says more, attsvm help VERB all about one.\n");
+    fprintf(out, "\nattsvm help COMMAND explains one of them.\n");
 }
 
 void cli_help_top(FILE *out)
 {
-    fprintf(out, "attsvm: %s\n\nUsage: attsvm VERB [flags] [arguments]\n\nVerbs\n", cli_purpose);
+    fprintf(out, "attsvm: %s\n\nUsage: attsvm COMMAND [flags] [arguments]\n\nCommands\n",
+            cli_purpose);
     print_verbs(out);
-    fprintf(out, "\nFlags of every verb\n");
+    fprintf(out, "\nFlags of every command\n");
     for (size_t f = 0; f < cli_common_table.count; f++)
         print_flag(&cli_common_table.fields[f], out);
     print_help_flag(out);
@@ -124,18 +125,19 @@ void cli_help_top(FILE *out)
 
 void cli_help_verb(const cli_verb *verb, FILE *out)
 {
-    fprintf(out, "attsvm %s: %s\n\nUsage: attsvm %s [flags]%s%s\n\n", verb->name, verb->summary,
-            verb->name, *verb->arguments ? " " : "", verb->arguments);
+    fprintf(out, "attsvm %s: %s\n\nExample\n  %s\n\nUsage: attsvm %s [flags]%s%s\n\n", verb->name,
+            verb->summary, verb->example, verb->name, *verb->arguments ? " " : "", verb->arguments);
     cli_wrap(out, verb->about, 0, 0, width_of(out));
+    if (verb->output)
+        fprintf(out, "man attsvm and docs/reference.md list its output arrays and JSON keys.\n");
     int k = 0;
     for (; cli_table(verb, k) != &cli_common_table; k++) {
         fprintf(out, "%s", k == 0 ? "\nFlags\n" : "");
         print_table(verb, k, out);
     }
-    fprintf(out, "\nFlags of every verb\n");
+    fprintf(out, "\nFlags of every command\n");
     print_table(verb, k, out);
     print_help_flag(out);
-    fprintf(out, "\nExample\n  %s\n", verb->example);
 }
 
 attsvm_status cli_help(cli_call *call, attsvm_error *err)

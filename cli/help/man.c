@@ -85,6 +85,10 @@ static void put_verb(FILE *out, const cli_verb *verb)
     put_sentences(out, verb->about);
     for (int k = 0; cli_table(verb, k) != &cli_common_table; k++)
         put_table(out, verb, k);
+    if (verb->output) {
+        fputs(".PP\n", out);
+        put_sentences(out, verb->output);
+    }
     fputs(".PP\nExample:\n", out);
     put_example(out, verb->example);
 }
@@ -105,21 +109,21 @@ void cli_man(FILE *out)
     fprintf(out, ".TH ATTSVM 1 \"\" \"attsvm %s\" \"User Commands\"\n", attsvm_version());
     fprintf(out, ".SH NAME\nattsvm \\- ");
     put(out, cli_purpose);
-    fputs("\n.SH SYNOPSIS\n.B attsvm\n.I VERB\n[flags] [arguments]\n", out);
+    fputs("\n.SH SYNOPSIS\n.B attsvm\n.I COMMAND\n[flags] [arguments]\n", out);
     fputs(".SH DESCRIPTION\n", out);
     put_sentences(out, "attsvm trains softmax attention layers and solves the max-margin problems "
-                       "that they converge to. Each verb does one thing with a data set.");
-    fputs(".SH VERBS\n", out);
+                       "that they converge to. Each command does one thing with a data set.");
+    fputs(".SH COMMANDS\n", out);
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         put_verb(out, verb);
-    fputs(".SH FLAGS OF EVERY VERB\n", out);
+    fputs(".SH FLAGS OF EVERY COMMAND\n", out);
     for (size_t f = 0; f < cli_common_table.count; f++)
         put_flag(out, &cli_common_table.fields[f]);
-    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nhelp, for the verb where there is one\n", out);
+    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nhelp for the command\n", out);
     fputs(".PP\n", out);
     put_sentences(out, "A value may also be joined by an equals sign. Underscores and hyphens in "
-                       "names are alike. A flag that is on by default is put out by its name after "
-                       "no-. Two hyphens alone end the flags.");
+                       "names are alike. --no-NAME turns off "
+                       "a flag that is on by default. Two hyphens alone end the flags.");
     fputs(".SH EXIT STATUS\n", out);
     put_entries(out, cli_exits);
     fputs(".SH FILES\n", out);

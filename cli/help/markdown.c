@@ -52,6 +52,10 @@ static void put_verb(FILE *out, const cli_verb *verb)
             if (cli_is_shown(verb, k, &t->fields[f]))
                 put_flag(out, &t->fields[f]);
         }
+    if (verb->output) {
+        fputs("\n", out);
+        cli_wrap(out, verb->output, 0, 0, 100);
+    }
     fprintf(out, "\nExample:\n\n    %s\n", verb->example);
 }
 
@@ -62,16 +66,16 @@ void cli_markdown(FILE *out)
              "Made by `attsvm help --markdown` from the tables that the program itself reads its "
              "flags by; `make docs` writes it anew.",
              0, 0, 100);
-    fputs("\n| verb | |\n|---|---|\n", out);
+    fputs("\n| command | |\n|---|---|\n", out);
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         fprintf(out, "| [%s](#attsvm-%s) | %s |\n", verb->name, verb->name, verb->summary);
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         put_verb(out, verb);
-    fputs("\n## Flags of every verb\n", out);
+    fputs("\n## Flags of every command\n", out);
     put_head(out);
     for (size_t f = 0; f < cli_common_table.count; f++)
         put_flag(out, &cli_common_table.fields[f]);
-    fputs("| `-h`, `--help` |  |  | help, for the verb where there is one |\n\n", out);
+    fputs("| `-h`, `--help` |  |  | help for the command |\n\n", out);
     cli_wrap(out,
              "`--name VALUE` and `--name=VALUE` are the same, as are `-` and `_` in names. "
              "`--no-name` puts out a flag that is on by default, and `--` ends the flags. A flag "

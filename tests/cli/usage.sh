@@ -4,10 +4,10 @@
 # ------------------------------------------------------------------------- the top level
 run
 [ $status -eq 2 ] || problem 'no verb: status 2'
-grep -q 'Usage: attsvm VERB' err || problem 'no verb: usage on standard error'
+grep -q 'Usage: attsvm COMMAND' err || problem 'no verb: usage on standard error'
 for flag in --help -h help; do
     good $flag
-    says 'Usage: attsvm VERB'
+    says 'Usage: attsvm COMMAND'
     says 'Exit status'
 done
 for flag in --version -V version; do
@@ -25,10 +25,10 @@ json kernels '"baseline"'
 bad 2 'nosuch' version --kernels nosuch
 run generat -o x.npz
 [ $status -eq 2 ] || problem 'an unknown verb: status 2'
-grep -q '^attsvm: generat is no verb; did you mean generate?$' err || problem 'no suggestion'
+grep -q "^attsvm: Unknown command 'generat'. Did you mean generate?\$" err || problem 'no suggestion'
 run xyzzy
-grep -q '^attsvm: xyzzy is no verb; attsvm help lists them$' err || problem 'no hint'
-bad 2 'did you mean info' help infp
+grep -q "^attsvm: Unknown command 'xyzzy'. attsvm help lists the commands.\$" err || problem 'no hint'
+bad 2 'Did you mean info' help infp
 if "$attsvm" --version | grep -q '^MPI *no'; then
     export OMPI_COMM_WORLD_SIZE=2
     bad 2 'mpirun started 2 processes' train x.npz
