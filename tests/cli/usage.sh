@@ -38,7 +38,7 @@ if "$attsvm" --version | grep -q '^MPI *no'; then
 fi
 
 # ----------------------------------------------------------------------- help of each verb
-verbs=$("$attsvm" help | sed -n '/^Verbs/,/^$/s/^  \([a-z]*\) .*/\1/p')
+verbs=$("$attsvm" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p')
 check 'help lists the verbs' test -n "$verbs"
 for verb in $verbs; do
     for way in "$verb --help" "$verb -h" "help $verb" "--help $verb" "$verb --nonsense --help"; do
