@@ -9,7 +9,7 @@ check 'docs/reference.md is not what `attsvm help --markdown` prints: run `make 
 good help --man
 says '.TH ATTSVM 1'
 says '.SH EXIT STATUS'
-for verb in $("$attsvm" help | sed -n '/^Verbs/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+for verb in $("$attsvm" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     says ".SS attsvm $verb "
 done
 says '\-\-inflate\-limit'
