@@ -152,7 +152,7 @@ static void print_parts(const found *f)
 {
     enum { MOST_SHOWN = 10, MOST_WORDS = 40 };
     int64_t shown = f->about.lasts < MOST_SHOWN ? f->about.lasts : MOST_SHOWN;
-    printf("  last word  words  edges  components, in an order of precedence; {} has cycles\n");
+    printf("  last word  words  edges  components, preferred first; {} has cycles\n");
     for (int64_t k = 0; k < shown; k++) {
         attsvm_graph_part part = attsvm_graph_part_of(f->graph, k);
         printf("  %9" PRId64 "  %5" PRId64 "  %5" PRId64 "  ", part.last, part.words, part.edges);

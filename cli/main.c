@@ -63,7 +63,7 @@ static attsvm_status read_command(cli_call *call, int argc, char **argv, attsvm_
         return ATTSVM_E_ARG;
     }
     if (argc < 2)
-        return fail(err, ATTSVM_E_ARG, "rank %d has no verb", dist_rank(call->comm));
+        return fail(err, ATTSVM_E_ARG, "rank %d was given no command", dist_rank(call->comm));
     TRY(cli_verb_find(verb_name(argv[1]), &verb, err));
     cli_process_name(verb->name);
     return cli_parse(call, verb, argc - 2, argv + 2, err);

@@ -151,7 +151,7 @@ static void print_case(const attsvm_path_info *info, const attsvm_path_settings 
 {
     switch (info->joint) {
     case ATTSVM_JOINT_NONE:
-        printf("The v-SVM of the selected tokens has no solution: there is nothing to say.\n");
+        printf("No head separates the selected tokens, so there is no limit to compare with.\n");
         break;
     case ATTSVM_JOINT_ALL_TIGHT:
         printf("All sequences are tight in the v-SVM: the relaxed p-SVM is the p-SVM.\n");

@@ -75,7 +75,8 @@ static void print_outcome(const experiments_outcome *o)
         printf("  %" PRId64 " of %" PRId64 " key numbers are not as expected\n", o->failed,
                checked);
     else
-        printf("  %" PRId64 " key numbers as expected\n", checked);
+        printf(checked ? "  %" PRId64 " key numbers as expected\n" : "  nothing to compare with\n",
+               checked);
     for (int64_t k = 0; k < o->numbers.count; k++) {
         const experiments_check *c = &o->numbers.items[k];
         if (c->expected.missed)
@@ -125,13 +126,13 @@ static attsvm_status choose(const cli_call *call, const experiments_settings *s,
         TRY(experiments_find(call->arguments[k], &found, err));
     }
     if (s->all && call->count > 0)
-        return fail(err, ATTSVM_E_ARG, "--all and %s: one or the other", call->arguments[0]);
+        return fail(err, ATTSVM_E_ARG, "Use either --all or %s, not both.", call->arguments[0]);
     for (const experiment *const *e = experiments_all; *e; e++) {
         bool wanted = s->all;
         for (int k = 0; k < call->count; k++)
             wanted = wanted || strcmp(call->arguments[k], (*e)->id) == 0;
         if (wanted && s->data && !(*e)->takes_data && !s->all)
-            return fail(err, ATTSVM_E_ARG, "--data: %s has data of its own", (*e)->id);
+            return fail(err, ATTSVM_E_ARG, "--data: %s uses its own data.", (*e)->id);
         if (wanted)
             chosen[count++] = *e;
     }

@@ -116,10 +116,10 @@ static void print_end(const attsvm_train_info *info)
     if (info->outcome != ATTSVM_TRAIN_DONE)
         printf("; stopped by %s", outcome_name(info->outcome));
     printf("\n  loss        %.10g", info->loss);
-    if (!isnan(info->log_excess))
-        printf(", above its limit by exp(%.1f)", info->log_excess);
+    if (isfinite(info->log_excess))
+        printf(", exp(%.1f) above its limit", info->log_excess);
     printf("\n  norm        %.8g, gradient exp(%.1f)\n", info->norm, info->grad_log_scale);
-    printf("  attention   at least %.6g on the selected token and its copies, %.6g on average\n",
+    printf("  attention   on the selected token at least %.6g, on average %.6g (copies added)\n",
            info->softmax_min, info->softmax_mean);
     printf("  entropy     %.4g; effective number of tokens %.4g, each copy counted\n",
            info->entropy, info->effective_tokens);

@@ -48,7 +48,7 @@ attsvm_status experiments_find(const char *id, const experiment **out, attsvm_er
         snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", (*e)->id);
     }
     *out = NULL;
-    return fail(err, ATTSVM_E_ARG, "%.60s is no experiment; there are %s", id, list);
+    return fail(err, ATTSVM_E_ARG, "Unknown experiment %.60s. The experiments are %s.", id, list);
 }
 
 /* DIRECTORY/ID.ending; the caller frees. */

@@ -127,8 +127,8 @@ static attsvm_status unknown_flag(const reader *r, const char *typed, const char
             cli_flag_name(f, flag, sizeof flag);
         snprintf(near, sizeof near, "; did you mean --%s?", flag);
     }
-    return fail(r->err, ATTSVM_E_ARG, "%s is no flag of %s%s (attsvm %s --help lists them)", typed,
-                verb->name, near, verb->name);
+    return fail(r->err, ATTSVM_E_ARG, "Unknown flag %s for %s%s (attsvm %s --help lists the flags)",
+                typed, verb->name, near, verb->name);
 }
 
 /* "--n abc: expected an integer, 1..1e12" */
@@ -304,8 +304,8 @@ static attsvm_status spare_arguments(const cli_call *call, const char *flag, con
 {
     for (int k = 0; k < call->count; k++)
         if (is_same_file(file, call->arguments[k]))
-            return fail(err, ATTSVM_E_ARG, "%s %s: is the file that is read; name another", flag,
-                        file);
+            return fail(err, ATTSVM_E_ARG,
+                        "%s %s would overwrite an input file; choose another name.", flag, file);
     return ATTSVM_OK;
 }
 
@@ -324,10 +324,14 @@ static attsvm_status check_checkpoint(const cli_call *call, attsvm_error *err)
         return ATTSVM_OK;
     TRY(spare_arguments(call, "--checkpoint", file, err));
     if (is_same_file(file, init))
-        return fail(err, ATTSVM_E_ARG, "--checkpoint %s: --init reads it; name another", file);
+        return fail(
+            err, ATTSVM_E_ARG,
+            "--checkpoint %s would overwrite the file that --init reads; choose another name.",
+            file);
     const char *output = call->common->output;
     if (output && (strcmp(file, output) == 0 || is_same_file(file, output)))
-        return fail(err, ATTSVM_E_ARG, "--checkpoint %s: -o writes it; name another", file);
+        return fail(err, ATTSVM_E_ARG, "--checkpoint and -o both write %s; choose two names.",
+                    file);
     return ATTSVM_OK;
 }
 

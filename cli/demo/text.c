@@ -107,10 +107,16 @@ static void print_certificate(const cli_demo *d, bool colour)
         "rows of it: %s (relative gap at most %.0e).",
         d->svm.margin, d->report.valid ? "proved" : d->report.reason, fmax(d->report.gap, 1e-12));
     say(text);
-    snprintf(text, sizeof text,
-             "The trained p and the solved one: correlation %.4f, an angle of %.1f degrees; the "
-             "trained p reaches %.1f %% of the best margin.",
-             d->verdict.correlation, d->verdict.angle, 100 * d->verdict.efficiency);
+    int used = snprintf(text, sizeof text,
+                        "The trained p and the solved one: correlation %.4f, an angle of %.1f "
+                        "degrees. ",
+                        d->verdict.correlation, d->verdict.angle);
+    if (d->verdict.efficiency > 0)
+        snprintf(text + used, sizeof text - (size_t)used,
+                 "The trained p reaches %.1f %% of the best margin.", 100 * d->verdict.efficiency);
+    else
+        snprintf(text + used, sizeof text - (size_t)used,
+                 "In at least one review two words are still tied.");
     say(text);
 }
 

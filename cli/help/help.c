@@ -147,7 +147,7 @@ attsvm_status cli_help(cli_call *call, attsvm_error *err)
     if (call->count > 0)
         TRY(cli_verb_find(call->arguments[0], &verb, err));
     if (settings->man && settings->markdown)
-        return fail(err, ATTSVM_E_ARG, "--man and --markdown: one of them at a time");
+        return fail(err, ATTSVM_E_ARG, "Use either --man or --markdown, not both.");
     if (settings->man)
         cli_man(stdout);
     else if (settings->markdown)

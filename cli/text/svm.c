@@ -83,7 +83,10 @@ static void print_figures(const cli_solved *s)
     print_line("status", attsvm_outcome_name(info->outcome), "");
     if (found) {
         print_number("norm", info->norm, "");
-        print_number("margin", info->margin, "1/norm: distance of the nearest rivals");
+        print_number("margin", info->margin,
+                     s->claim.settings.problem == ATTSVM_PROBLEM_V
+                         ? "1/norm: distance to the nearest example"
+                         : "1/norm: distance to the nearest rival");
         if (soft)
             print_number("objective", info->objective, "1/2 norm^2 + C times the shortfalls");
         snprintf(text, sizeof text, "%.2g", info->gap);

@@ -163,7 +163,7 @@ static attsvm_status shape_tokens(attsvm_data *data, attsvm_error *err)
     const attsvm_array *X = attsvm_data_array(data, "X"), *E = attsvm_data_array(data, "E");
     if (X && E)
         return fail(err, ATTSVM_E_DATA,
-                    "X and E are both there; tokens are either X, or E and tokens");
+                    "X and E are both present; tokens are either X, or E with tokens");
     if (E)
         return shape_table(data, E, err);
     assert(X); /* data_create has seen X or E */
@@ -216,7 +216,8 @@ static attsvm_status shape_labels(attsvm_data *data, const attsvm_array **labels
 {
     const attsvm_array *upper = attsvm_data_array(data, "Y"), *lower = attsvm_data_array(data, "y");
     if (upper && lower)
-        return fail(err, ATTSVM_E_DATA, "Y and y are both there; one of them holds the labels");
+        return fail(err, ATTSVM_E_DATA,
+                    "Y and y are both present; keep the one that holds the labels");
     *labels = upper ? upper : lower;
     *name = upper ? "Y" : "y";
     if (!*labels)

@@ -38,8 +38,7 @@ attsvm_status data_next_words(const attsvm_data *data, int32_t **out, attsvm_err
                     "(n+1), instead of X");
     if (!labels)
         return fail(err, ATTSVM_E_DATA,
-                    "labels is needed and not there: next-token prediction wants labels (n), rows "
-                    "of E");
+                    "Missing array labels (n): for each context the row of E that follows it.");
     if (labels->ndim != 1 || labels->shape[0] != data->n) {
         char shape[160];
         attsvm_array_shape_text(labels, shape, sizeof shape);

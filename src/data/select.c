@@ -72,7 +72,9 @@ attsvm_status data_select_optimal(const data_terms *terms, const data_head *head
     const attsvm_data *data = terms->data;
     int64_t tied_terms = 0;
     if (!data->Y)
-        return fail(err, ATTSVM_E_DATA, "scores need labels Y, and the data set has none");
+        return fail(err, ATTSVM_E_DATA,
+                    "Missing array Y: scores need one label for each sequence (next-token data: "
+                    "use attsvm graph).");
     double *score;
     TRY(base_allocate(&score, (size_t)(data->T_max + data->d), sizeof *score, "scores", err));
     attsvm_status status = ATTSVM_OK;

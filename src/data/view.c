@@ -104,6 +104,20 @@ int attsvm_data_label(const attsvm_data *data, int64_t i)
     return data->Y[data->labels == data->tokens ? data_first(data, i) : i * data->queries];
 }
 
+/* What an array is for, and how to do without it. */
+static const char *purpose(const char *name)
+{
+    static const char *const known[][2] = {
+        { "v", ": the fixed head. Add it, or learn the head too with model vp, vW, vKQ or vpW." },
+        { "V", ": the first layer of the ReLU head." },
+        { "p", ": the fixed prompt of model pW." },
+    };
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (strcmp(known[k][0], name) == 0)
+            return known[k][1];
+    return ".";
+}
+
 attsvm_status data_doubles(const attsvm_data *data, const char *name, const int64_t *shape,
                            int ndim, double **out, attsvm_error *err)
 {
@@ -114,7 +128,7 @@ attsvm_status data_doubles(const attsvm_data *data, const char *name, const int6
     char expected[160], found[160];
     attsvm_array_shape_text(&wanted, expected, sizeof expected);
     if (!array)
-        return fail(err, ATTSVM_E_DATA, "%s %s is needed and not there", name, expected);
+        return fail(err, ATTSVM_E_DATA, "Missing array %s %s%s", name, expected, purpose(name));
     attsvm_array_shape_text(array, found, sizeof found);
     if (array->ndim != ndim || memcmp(array->shape, shape, (size_t)ndim * sizeof *shape) != 0)
         return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, found, expected);

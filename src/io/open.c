@@ -128,7 +128,7 @@ static attsvm_status read_directory(attsvm_archive *archive, const char *path,
     if (count < 0)
         status = no_access("list the directory", errno, err);
     else if (count == 0)
-        status = fail(err, ATTSVM_E_FORMAT, "the directory has no .npy file");
+        status = fail(err, ATTSVM_E_FORMAT, "the directory contains no .npy file");
     for (int k = 0; k < count && status == ATTSVM_OK; k++)
         status = read_member(archive, directory, entries[k]->d_name, settings, err);
     for (int k = 0; k < count; k++)

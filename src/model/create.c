@@ -87,7 +87,8 @@ static attsvm_status check_labels(const model *m, attsvm_error *err)
     if (m->loss.takes_log)
         return ATTSVM_OK;
     if (!data->Y)
-        return fail(err, ATTSVM_E_DATA, "Y is needed and not there: training wants labels");
+        return fail(err, ATTSVM_E_DATA,
+                    "Missing array Y: training needs one label (-1 or +1) for each sequence.");
     if (data->labels != m->n && data->labels != m->terms)
         return fail(err, ATTSVM_E_DATA,
                     "Y has %" PRId64 " labels; this model has %" PRId64 " sequences and %" PRId64

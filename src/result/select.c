@@ -21,7 +21,8 @@ static attsvm_status read_ids(attsvm_chosen *out, const attsvm_array *ids, int64
                               attsvm_error *err)
 {
     if (!ids)
-        return fail(err, ATTSVM_E_DATA, "ids is not there; it holds a selection, one token each");
+        return fail(err, ATTSVM_E_DATA,
+                    "Missing array ids: the selection, one token for each sequence or query.");
     if (attsvm_array_count(ids) != terms)
         return fail(err, ATTSVM_E_DATA, "ids has %" PRId64 " entries; this problem needs %" PRId64,
                     attsvm_array_count(ids), terms);
@@ -38,12 +39,11 @@ static attsvm_status check_cells(const attsvm_array *array, const char *name,
 {
     const char *each = out->info.cells == data->tokens ? "token" : "query and token";
     if (!array)
-        return fail(err, ATTSVM_E_DATA, "%s is not there; it has one entry for each %s", name,
-                    each);
+        return fail(err, ATTSVM_E_DATA, "Missing array %s: one entry for each %s.", name, each);
     int64_t count = attsvm_array_count(array);
     if (count != out->info.cells && !(shared && count == data->tokens))
         return fail(err, ATTSVM_E_DATA,
-                    "%s has %" PRId64 " entries; there are %" PRId64 ", one for each %s", name,
+                    "%s has %" PRId64 " entries; expected %" PRId64 ", one for each %s", name,
                     count, out->info.cells, each);
     return ATTSVM_OK;
 }

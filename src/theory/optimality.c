@@ -121,12 +121,12 @@ attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *er
 {
     if (svm->soft > 0)
         return fail(err, ATTSVM_E_ARG,
-                    "soft = %g: optimality of tokens is about hard margins; leave it out",
+                    "soft = %g: optimality of tokens is defined for hard margins; leave soft out",
                     svm->soft);
     if (svm->rank > 0)
         return fail(err, ATTSVM_E_ARG,
-                    "rank = %" PRId64 ": optimality of tokens is about problems without a rank "
-                    "limit; leave it out",
+                    "rank = %" PRId64 ": optimality of tokens is defined without a rank limit; "
+                    "leave rank out",
                     svm->rank);
     return ATTSVM_OK;
 }
@@ -149,7 +149,7 @@ attsvm_status attsvm_optimality_compute(attsvm_optimality *out, const attsvm_sco
     *out = (attsvm_optimality){ .unique = is_unique(&claim->settings), .advantage = INFINITY };
     if (problem != ATTSVM_PROBLEM_P && problem != ATTSVM_PROBLEM_JOINT &&
         problem != ATTSVM_PROBLEM_W)
-        return fail(err, ATTSVM_E_ARG, "optimality is of the problems p, joint and W");
+        return fail(err, ATTSVM_E_ARG, "optimality is defined for the problems p, joint and W");
     TRY(theory_check_hard(&claim->settings, err));
     TRY(theory_rows_of(&rows, scores->data, claim, err));
     attsvm_status status = ATTSVM_OK;

@@ -9,7 +9,9 @@ static attsvm_status set_labels(attsvm_scores *s, attsvm_error *err)
 {
     const attsvm_data *data = s->data;
     if (!data->Y)
-        return fail(err, ATTSVM_E_DATA, "scores need labels Y, and the data set has none");
+        return fail(err, ATTSVM_E_DATA,
+                    "Missing array Y: scores need one label for each sequence (next-token data: "
+                    "use attsvm graph).");
     if (data->labels != data->n && data->labels != s->terms.count)
         return fail(err, ATTSVM_E_DATA,
                     "Y has %" PRId64 " labels for %" PRId64 " sequences with %" PRId64 " queries",

@@ -98,7 +98,7 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
                              .margin = NAN,
                              .gap = NAN };
     if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "the run has not been run: there is nothing to judge");
+        return fail(err, ATTSVM_E_ARG, "this run has not been trained yet");
     TRY(attsvm_train_predict(&run->settings, &out->svm, &out->claimed, err));
     out->svm.threads = m->threads;
     if (svm)

@@ -270,7 +270,7 @@ attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *obser
 {
     train->start = base_seconds();
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "this run is over; a run can be run once");
+        return fail(err, ATTSVM_E_ARG, "this run is finished; a run can be trained once");
     train_start(train);
     if (train->settings.resume)
         TRY(train_checkpoint_read(train, err));

@@ -35,7 +35,7 @@ static attsvm_status read_lstar(attsvm_train *t, attsvm_error *err)
     char *end;
     t->lstar = NAN;
     if (*text && !t->rule->takes_lstar)
-        return fail(err, ATTSVM_E_ARG, "lstar = %s: the step rule %s has no use for it", text,
+        return fail(err, ATTSVM_E_ARG, "lstar = %s: the step rule %s does not use it", text,
                     t->rule->flag);
     if (*text) {
         t->lstar = strtod(text, &end);

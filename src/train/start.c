@@ -48,8 +48,7 @@ static attsvm_status copy_block(const attsvm_train *t, const model_parameter *bl
     char expected[80], found[160];
     attsvm_array_shape_text(&wanted, expected, sizeof expected);
     if (!array)
-        return fail(err, ATTSVM_E_DATA, "%s %s is needed as start value and not there", name,
-                    expected);
+        return fail(err, ATTSVM_E_DATA, "Missing array %s %s: the start value.", name, expected);
     attsvm_array_shape_text(array, found, sizeof found);
     if (array->ndim != ndim || array->shape[0] != block->rows ||
         (ndim == 2 && array->shape[1] != block->cols))

@@ -18,7 +18,7 @@ refuse() {
 # -------------------------------------------------------------------------------- tokens
 refuse 'no tokens: expected X (n,T,d)' $Y
 refuse 'found theta (3,), active (5,2)' theta:float64:3=1 active:int64:5,2=0
-refuse 'X and E are both there' $X $Y E:float32:2,2=1 tokens:int32:3=0,1 offsets:int64:3=0,1,3
+refuse 'X and E are both present' $X $Y E:float32:2,2=1 tokens:int32:3=0,1 offsets:int64:3=0,1,3
 refuse 'X has shape (4,); expected' X:float32:4=1 $Y
 refuse 'X has shape (1,2,3,4); expected' X:float32:1,2,3,4=1 $Y
 refuse 'X has shape (0,3,2)' X:float32:0,3,2= Y:int8:0=
@@ -47,11 +47,11 @@ refuse 'offsets is float64; expected integers' $R $Y offsets:float64:3=0,3,5
 refuse 'offsets must not be given' $X $Y offsets:int64:3=0,3,6
 
 # --------------------------------------------------------------- labels, queries, selections
-refuse 'Y[1] = 2 is no label; labels are -1 and +1 (or 0 and 1)' $X Y:int8:2=1,2
-refuse 'Y[0] = nan is no label' $X Y:float64:2=nan,1
+refuse 'Y[1] = 2 is not a label; labels are -1 and +1, or 0 and 1' $X Y:int8:2=1,2
+refuse 'Y[0] = nan is not a label' $X Y:float64:2=nan,1
 refuse 'not both' $X Y:int8:2=0,-1
 refuse 'Y has shape (3,)' $X Y:int8:3=1
-refuse 'Y and y are both there' $X $Y y:int8:2=1
+refuse 'Y and y are both present' $X $Y y:int8:2=1
 refuse 'Z has shape (2,3); expected (2,2) or (2,M,2)' $X $Y Z:float64:2,3=1
 refuse 'Z[1,0] is NaN; queries must be finite' $X $Y Z:float64:2,2=1,2,nan
 refuse 'ids[1] = 3 is not in 0..2, the tokens of sequence 1' $X $Y ids:int64:2=0,3

@@ -55,9 +55,9 @@ bad 3 'range of doubles' train other.npz --model vp --loss exp --step gd --lr 1e
 bad 2 'another run' train other.npz --head concave:.5 --iters 7 --checkpoint state.npz --resume
 bad 2 'another run' train third.npz --head concave:.5 --iters 7 --checkpoint state.npz --resume
 bad 2 'another run' train half.npz --head concave:.6 --iters 7 --checkpoint state.npz --resume
-bad 2 'is the file that is read' train contexts.npz --loss ntp --checkpoint ./contexts.npz
-bad 2 '--init reads it' train contexts.npz --loss ntp --init run.npz --checkpoint run.npz
-bad 2 '-o writes it' train contexts.npz --loss ntp --checkpoint new.npz -o new.npz
+bad 2 'would overwrite an input file' train contexts.npz --loss ntp --checkpoint ./contexts.npz
+bad 2 'would overwrite the file that --init reads' train contexts.npz --loss ntp --init run.npz --checkpoint run.npz
+bad 2 '--checkpoint and -o both write' train contexts.npz --loss ntp --checkpoint new.npz -o new.npz
 check 'the data set is still there' cmp contexts.npz kept.npz
 
 # Too few dimensions: a negative answer, with a proof.
@@ -70,7 +70,7 @@ json valid true
 
 # Bad input.
 good generate --kind vocabulary --n 5 -o words.npz
-bad 2 'words.npz: labels is needed and not there' graph words.npz
+bad 2 'words.npz: Missing array labels' graph words.npz
 good generate --n 5 -o plain.npz
 bad 2 'plain.npz: next-token prediction needs a vocabulary' graph plain.npz
 base="E:float64:2,2=1,0,0,1 tokens:int32:3=0,1,0 offsets:int64:2=0,3"

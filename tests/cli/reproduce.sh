@@ -89,15 +89,15 @@ check 'the page has all of them' sh -c \
 # --------------------------------------------------------------------- data of the caller
 good generate --kind planted-p --n 20 --T 5 --T-min 1 --d 4 --seed 2 -o data.npz
 good reproduce mm-attention --data data.npz --check -o own
-says '0 key numbers'
+says 'nothing to compare with'
 bad 2 'missing.npz' reproduce mm-attention --data missing.npz -o own
-bad 2 '--data: rates has data of its own' reproduce rates --data data.npz -o own
+bad 2 '--data: rates uses its own data' reproduce rates --data data.npz -o own
 arrays unlabelled.npz X:float64:1,2,2=1,0,0,0
 bad 2 'unlabelled.npz' reproduce mm-attention --data unlabelled.npz -o own
 
 # ---------------------------------------------------------------------------- bad usage
-bad 2 'mm-nothing is no experiment; there are mm-single-global' reproduce mm-nothing -o never
-bad 2 '--all and mm-multi' reproduce mm-multi --all -o never
+bad 2 'Unknown experiment mm-nothing. The experiments are mm-single-global' reproduce mm-nothing -o never
+bad 2 'Use either --all or mm-multi' reproduce mm-multi --all -o never
 bad 2 '--runs -1' reproduce mm-multi --runs=-1 -o never
 check 'nothing was made' test ! -e never
 touch file

@@ -196,13 +196,13 @@ bad 2 '--problem q: expected one of' svm line.npz --problem q
 bad 2 'ids' svm line.npz --select ids -o never.npz
 bad 2 'missing.npz' svm line.npz --select missing.npz
 cp line.npz kept.npz
-bad 2 'is the file that is read' svm line.npz --problem p -o ./line.npz
+bad 2 'would overwrite an input file' svm line.npz --problem p -o ./line.npz
 check 'the data set is still there' cmp line.npz kept.npz
 bad 2 'is for the problems multi and finite' svm line.npz --problem p --select sets
-bad 2 'O is not there' svm line.npz --problem multi
+bad 2 'Missing array O' svm line.npz --problem multi
 bad 2 'query token 7' svm sphere.npz --query 7
 arrays plain.npz X:float64:1,2,2=1,0,0,0 v:float64:2=1,0 ids:int64:1=0
-bad 2 'plain.npz: scores need labels Y' svm plain.npz --problem p
+bad 2 'plain.npz: Missing array Y: scores need one label' svm plain.npz --problem p
 bad 2 'plain.npz: the v-SVM needs labels Y' svm plain.npz --problem v --select ids
 check 'nothing was written' test ! -e never.npz
 finish

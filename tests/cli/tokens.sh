@@ -103,6 +103,6 @@ never 'The list is complete'
 never 'ended without a proof'
 
 bad 2 'problem is p or W' tokens many.npz --problem v
-bad 2 'no flag' tokens many.npz --enumerat
+bad 2 'Unknown flag' tokens many.npz --enumerat
 bad 2 'query token 5' tokens between.npz --problem W --query 5 --select ids
 finish

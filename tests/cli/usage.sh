@@ -93,11 +93,11 @@ good info -- -odd.npz
 bad 2 'expected a number, 0..1e6' generate --push -1 -o x.npz
 
 # ------------------------------------------------------------------------- errors of usage
-bad 2 '--verfy is no flag of info; did you mean --verify?' info set.npz --verfy
+bad 2 'Unknown flag --verfy for info; did you mean --verify?' info set.npz --verfy
 bad 2 'did you mean --T-min?' generate --Tmin 3 -o x.npz
-bad 2 'is no flag of info (attsvm info --help lists them)' info set.npz --qqqqqqqqqqqq
-bad 2 '-x is no flag of info' info set.npz -x
-bad 2 '-qx is no flag of info' info set.npz -qx
+bad 2 'for info (attsvm info --help lists the flags)' info set.npz --qqqqqqqqqqqq
+bad 2 'Unknown flag -x for info' info set.npz -x
+bad 2 'Unknown flag -qx for info' info set.npz -qx
 bad 2 '--n is given twice' generate --n 3 --n 4 -o x.npz
 bad 2 '--output is given twice' generate -o x.npz --output y.npz
 bad 2 '--verify is given twice' info set.npz --verify --no-verify
@@ -121,7 +121,7 @@ bad 2 '-o FILE is missing; usage: attsvm generate [flags] -o FILE' generate --n 
 bad 2 'FILE is missing; usage: attsvm info [flags] FILE' info
 bad 2 'set.npz: one argument too many' info set.npz set.npz
 bad 2 'zsh: completion is made for bash only' completion zsh
-bad 2 'one of them at a time' help --man --markdown
+bad 2 'Use either --man or --markdown' help --man --markdown
 check 'nothing was written' test ! -e x.npz
 
 # ------------------------------------------------------------ flags that would change nothing

@@ -266,7 +266,7 @@ for tiny in 1e-110 1e-60; do
 done
 arrays s.npz X:float64:1,4,2=1,0,1,0,1,0,1,0 Y:int8:1=1 v:float64:2=1,0
 good train s.npz --model p --iters 50
-says 'at least 1 on the selected token and its copies'
+says 'on the selected token at least 1'
 says 'effective number of tokens 4, each copy counted'
 good train small.npz --model vpW --step sign --iters 5 --json
 json predicted_norm '""'

@@ -62,7 +62,7 @@ unlike 'rank 1 has --select ids' svm a.npz --problem p : svm a.npz --problem p -
 unlike 'train: rank 1 has attsvm verify' train a.npz : verify a.npz
 unlike 'train: rank 1 has attsvm train --help' train a.npz : train a.npz --help
 unlike '--lr x: expected a number' train a.npz : train a.npz --lr x
-unlike 'train: rank 1 has no verb' train a.npz :
+unlike 'train: rank 1 was given no command' train a.npz :
 pair : train a.npz
 check 'bad usage' [ $status -eq 2 ]
 check 'usage is shown once' [ "$(grep -c '^Usage' err)" -eq 1 ]

@@ -314,8 +314,8 @@ static attsvm_status check_together(const table *t, attsvm_error *err)
     char text[BASE_NAME_SIZE];
     if (again)
         status = fail(err, ATTSVM_E_FORMAT,
-                      "line %" PRId64 ": bag '%s' was there before, with other bags between; sort "
-                      "the rows by bag",
+                      "line %" PRId64 ": bag '%s' appears again after other bags; sort the rows "
+                      "by bag",
                       again->bag->line, base_printable(again->name, text));
     free(sorted);
     return status;

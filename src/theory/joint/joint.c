@@ -181,9 +181,9 @@ attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
         *solution = NULL;
     TRY(attsvm_settings_check(&attsvm_joint_table, settings, err));
     if (!m->prompt || !m->trains_v || !m->head.kind->linear)
-        return fail(err, ATTSVM_E_ARG, "joint training is that of vp or vpW with a linear head");
+        return fail(err, ATTSVM_E_ARG, "joint training needs model vp or vpW and a linear head");
     if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "the run has not been run: there is nothing to look at");
+        return fail(err, ATTSVM_E_ARG, "this run has not been trained yet");
     if (m->trains_W) { /* the key map of the data set is what is trained */
         data_view_open(&view, m->data, m->data->n, false);
         j.data = &view.data;

@@ -144,7 +144,7 @@ static void wrong_shapes(void **state)
     int64_t o[3] = { 0, 2, 6 };
     int32_t word[2] = { 0, 1 };
     REFUSED("no tokens: expected X (n,T,d)", VIEW("Y", labels, ATTSVM_I8, 2));
-    REFUSED("X and E are both there", VIEW("X", x, ATTSVM_F64, 2, 3, 2),
+    REFUSED("X and E are both present", VIEW("X", x, ATTSVM_F64, 2, 3, 2),
             VIEW("E", x, ATTSVM_F64, 6, 2));
     REFUSED("X has shape (12,)", VIEW("X", x, ATTSVM_F64, 12));
     REFUSED("offsets (n+1)", VIEW("X", x, ATTSVM_F64, 6, 2));
@@ -214,7 +214,7 @@ static void wrong_values(void **state)
     REFUSED("tokens[1] = -1 is not in", VIEW("E", tokens_equal, ATTSVM_F64, 6, 2),
             VIEW("tokens", words, ATTSVM_I32, 3), VIEW("offsets", offsets, ATTSVM_I64, 2));
     double y[2] = { 1, 2 };
-    REFUSED("Y[1] = 2 is no label", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
+    REFUSED("Y[1] = 2 is not a label", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
             VIEW("Y", y, ATTSVM_F64, 2));
     int8_t mixed[2] = { 0, -1 };
     REFUSED("not both", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
@@ -280,7 +280,7 @@ static void named_doubles(void **state)
     assert_fails(data_doubles(data, "v", (int64_t[]){ 3 }, 1, &got, &err), err, ATTSVM_E_DATA,
                  "v has shape (2,); expected (3,)");
     assert_fails(data_doubles(data, "W", (int64_t[]){ 2, 2 }, 2, &got, &err), err, ATTSVM_E_DATA,
-                 "W (2,2) is needed and not there");
+                 "Missing array W (2,2)");
     v[1] = NAN;
     assert_fails(data_doubles(data, "v", (int64_t[]){ 2 }, 1, &got, &err), err, ATTSVM_E_DATA,
                  "v[1] is NaN");

@@ -315,7 +315,7 @@ static void bad_labels_are_named(void **state)
     attsvm_data_free(s->data);
     free(s);
     w.data = generated(ATTSVM_VOCABULARY, 4, 6, 5, .vocabulary = 9);
-    assert_refused(&w, ATTSVM_MODEL_W, "", "labels is needed and not there");
+    assert_refused(&w, ATTSVM_MODEL_W, "", "Missing array labels (n)");
     attsvm_data_free(w.data);
 }
 
