@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_WORDS = 40 }; /* of a graph that is written out */
+
 #define SETTINGS graph_options
 typedef struct graph_options {
     int64_t iters;
@@ -133,26 +135,54 @@ static attsvm_status find_out(found *f, attsvm_error *err)
 
 /* ---------------------------------------------------------------------------------- text */
 
-/* Components in order, best first: "3 > {1 5} > 0". */
+static void print_component(const attsvm_graph_part *part, int64_t c)
+{
+    int64_t members = 0, shown = 0;
+    for (int64_t a = 0; a < part->words; a++)
+        members += part->component[a] == c;
+    printf("%s", members > 1 ? "[" : "");
+    for (int64_t a = 0; a < part->words; a++)
+        if (part->component[a] == c)
+            printf("%s%d", shown++ ? " " : "", part->word[a]);
+    printf("%s", members > 1 ? "]" : "");
+}
+
+/*
+ * The components by level, preferred ones first: "9 -> {6, 2, 0} -> [1 3]".  The level of a
+ * component is the length of the longest path that leads to it; components of one level are not
+ * ordered.
+ */
 static void print_order(const attsvm_graph_part *part)
 {
-    for (int64_t c = 0; c < part->components; c++) {
+    int64_t level[MOST_WORDS] = { 0 }, last = 0;
+    for (int64_t c = 0; c < part->components; c++) /* edges lead to higher numbers */
+        for (int64_t e = 0; e < part->edges; e++) {
+            int32_t from = part->component[part->edge[e].from];
+            int32_t to = part->component[part->edge[e].to];
+            if (from == c && to != c && level[to] <= level[c])
+                level[to] = level[c] + 1;
+            last = level[to] > last ? level[to] : last;
+        }
+    for (int64_t l = 0; l <= last; l++) {
         int64_t members = 0, shown = 0;
-        for (int64_t a = 0; a < part->words; a++)
-            members += part->component[a] == c;
-        printf("%s%s", c > 0 ? ", " : "", members > 1 ? "{" : "");
-        for (int64_t a = 0; a < part->words; a++)
-            if (part->component[a] == c)
-                printf("%s%d", shown++ ? " " : "", part->word[a]);
+        for (int64_t c = 0; c < part->components; c++)
+            members += level[c] == l;
+        printf("%s%s", l > 0 ? " -> " : "", members > 1 ? "{" : "");
+        for (int64_t c = 0; c < part->components; c++)
+            if (level[c] == l) {
+                printf("%s", shown++ ? ", " : "");
+                print_component(part, c);
+            }
         printf("%s", members > 1 ? "}" : "");
     }
 }
 
 static void print_parts(const found *f)
 {
-    enum { MOST_SHOWN = 10, MOST_WORDS = 40 };
+    enum { MOST_SHOWN = 10 };
     int64_t shown = f->about.lasts < MOST_SHOWN ? f->about.lasts : MOST_SHOWN;
-    printf("  last word  words  edges  components, preferred first; {} has cycles\n");
+    printf("  last word  words  edges  components, preferred first; {a, b} are not ordered, [a b] "
+           "is a cycle\n");
     for (int64_t k = 0; k < shown; k++) {
         attsvm_graph_part part = attsvm_graph_part_of(f->graph, k);
         printf("  %9" PRId64 "  %5" PRId64 "  %5" PRId64 "  ", part.last, part.words, part.edges);

@@ -260,10 +260,23 @@ static void say_optimality(const findings *f)
         say("This norm may have several minimisers; support is that of the one found.");
 }
 
+/* The number of selections: 625, 1.2e+30, or 16^1000 where it leaves the range of doubles. */
+static const char *count_text(const findings *f, double product, char *text, size_t size)
+{
+    attsvm_data_info info = attsvm_data_describe(f->data);
+    if (isfinite(product))
+        snprintf(text, size, "%.6g", product);
+    else if (info.T_min == info.T_max)
+        snprintf(text, size, "%" PRId64 "^%" PRId64, info.T_max, f->terms);
+    else
+        snprintf(text, size, "more than 10^308");
+    return text;
+}
+
 static void print_enumeration(const findings *f)
 {
     attsvm_enumeration_info info = attsvm_enumeration_describe(f->enumeration);
-    char text[512];
+    char text[512], product[64];
     putchar('\n');
     if (info.exhaustive && (double)info.judged == info.product)
         snprintf(text, sizeof text,
@@ -272,10 +285,11 @@ static void print_enumeration(const findings *f)
                  info.count, info.judged);
     else if (info.exhaustive)
         snprintf(text, sizeof text,
-                 "Locally optimal selections: %" PRId64 ". The list is complete: of %.6g "
-                 "selections %" PRId64 " had their SVM solved; the others have copies, or begin in "
-                 "one of %" PRId64 " ways that nothing separates.",
-                 info.count, info.product, info.judged, info.pruned);
+                 "Locally optimal selections: %" PRId64 ". The list is complete: of %s "
+                 "selections %" PRId64 " had their SVM solved; the others contain duplicates, or "
+                 "begin in one of %" PRId64 " ways that nothing separates.",
+                 info.count, count_text(f, info.product, product, sizeof product), info.judged,
+                 info.pruned);
     else if (!info.searched)
         snprintf(text, sizeof text,
                  "Locally optimal selections found: %" PRId64 ". The list may be incomplete: the "
@@ -283,10 +297,9 @@ static void print_enumeration(const findings *f)
                  info.count, info.stalled);
     else
         snprintf(text, sizeof text,
-                 "Locally optimal selections found: %" PRId64 ". The list may be incomplete: there "
-                 "are %.3g selections, and a search from descent and single changes looked at "
-                 "%" PRId64 " of them.",
-                 info.count, info.product, info.judged);
+                 "Locally optimal selections found: %" PRId64 ". The list may be incomplete: of %s "
+                 "selections a search from descent and single changes looked at %" PRId64 ".",
+                 info.count, count_text(f, info.product, product, sizeof product), info.judged);
     say(text);
     printf("\n  %10s  %s\n", "norm", "tokens");
     for (int64_t k = 0; k < info.count && k < 2 * MOST_SHOWN; k++) {
@@ -388,7 +401,8 @@ attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     if (svm->problem != ATTSVM_PROBLEM_P && svm->problem != ATTSVM_PROBLEM_W)
-        return fail(err, ATTSVM_E_ARG, "--problem is p or W: scores are those of a fixed head");
+        return fail(err, ATTSVM_E_ARG,
+                    "--problem must be p or W: tokens are scored with a fixed head");
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
     findings f = { .file = call->arguments[0], .data = data, .svm = *svm };
     attsvm_status status = find(&f, options, cli_settings(call, &attsvm_enumerate_table), err);

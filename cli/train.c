@@ -140,6 +140,22 @@ static void print_selected(const attsvm_train *train)
     printf("%s\n", count > MOST_SHOWN ? " ..." : "");
 }
 
+/* Where the run was saved, and the command that shows whether its direction is max-margin. */
+static void print_next(const char *path, const char *output, const attsvm_train_settings *s)
+{
+    bool prompt = s->model == ATTSVM_MODEL_P || s->model == ATTSVM_MODEL_PW ||
+                  s->model == ATTSVM_MODEL_VP || s->model == ATTSVM_MODEL_VPW;
+    if (!output) {
+        printf("Nothing saved; use -o FILE.\n");
+        return;
+    }
+    printf("Wrote %s.\n", output);
+    if (strcmp(s->loss, "ntp") == 0)
+        printf("Next: attsvm graph %s --trained %s\n", path, output);
+    else
+        printf("Next: attsvm svm %s --problem %s --select %s\n", path, prompt ? "p" : "W", output);
+}
+
 static void print_text(const char *path, const cli_call *call, const attsvm_train_settings *s,
                        const attsvm_data *data, const attsvm_train *train,
                        const attsvm_exchangeable *exchangeable)
@@ -161,8 +177,7 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
                norm);
     cli_exchangeable_print(exchangeable);
     cli_ranks_print(call);
-    if (call->common->output)
-        printf("Wrote %s.\n", call->common->output);
+    print_next(path, call->common->output, s);
 }
 
 /* ------------------------------------------------------------------------------ run */

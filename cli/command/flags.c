@@ -144,7 +144,10 @@ static attsvm_status bad_value(const reader *r, const field *f, const char *flag
     cli_guess guess = { .typed = value };
     for (const char *const *c = f->choices; f->kind == FIELD_CHOICE && *c; c++)
         cli_guess_try(&guess, *c);
-    if (guess.best)
+    double q;
+    if (strcmp(f->name, "norm") == 0 && sscanf(value, "l%lf", &q) == 1 && q > 1)
+        snprintf(near, sizeof near, "; did you mean lq:%s?", value + 1);
+    else if (guess.best)
         snprintf(near, sizeof near, "; did you mean %s?", guess.best);
     return fail(r->err, ATTSVM_E_ARG, "--%s %s: expected %s%s%s", flag, value, expected[f->kind],
                 range, near);

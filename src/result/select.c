@@ -105,6 +105,9 @@ static attsvm_status from_result(attsvm_chosen *out, const attsvm_data *data,
                                  const attsvm_svm_settings *s, const char *path, attsvm_error *err)
 {
     attsvm_archive *archive;
+    if (!strpbrk(path, "./"))
+        return fail(err, ATTSVM_E_ARG,
+                    "select = %s: expected opt, ids, sets, or a result file such as run.npz", path);
     TRY(attsvm_archive_open(&archive, path, NULL, err));
     const attsvm_array *softmax = attsvm_archive_find(archive, "softmax");
     attsvm_status status;

@@ -73,6 +73,12 @@ static attsvm_status from_data(const attsvm_train *t, attsvm_error *err)
 static attsvm_status from_result(const attsvm_train *t, const char *path, attsvm_error *err)
 {
     attsvm_archive *archive;
+    if (!strpbrk(path, "./"))
+        return fail(
+            err, ATTSVM_E_ARG,
+            "init = %s: expected zero, uniform:B, gauss:S, file, auto, or a result file such "
+            "as run.npz",
+            path);
     attsvm_status status = attsvm_archive_open(&archive, path, NULL, err);
     if (status != ATTSVM_OK)
         return status;

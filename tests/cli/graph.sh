@@ -24,7 +24,7 @@ json valid true
 
 good graph small.npz --dot small.dot --svg small.svg
 says '4 contexts, 3 words, 2 last words'
-says '{0 1}, 2'
+says '[0 1] -> 2'
 says 'Inside the cycles it settles at the finite part'
 check 'the picture is SVG' grep -q '^</svg>' small.svg
 check 'the graph is DOT' grep -q '"2:0" -> "2:1" \[label="2"\]' small.dot

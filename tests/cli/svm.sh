@@ -200,6 +200,8 @@ bad 2 'would overwrite an input file' svm line.npz --problem p -o ./line.npz
 check 'the data set is still there' cmp line.npz kept.npz
 bad 2 'is for the problems multi and finite' svm line.npz --problem p --select sets
 bad 2 'Missing array O' svm line.npz --problem multi
+bad 2 'expected opt, ids, sets, or a result file' svm line.npz --problem p --select best
+bad 2 'did you mean lq:3' svm line.npz --problem p --norm l3
 bad 2 'query token 7' svm sphere.npz --query 7
 arrays plain.npz X:float64:1,2,2=1,0,0,0 v:float64:2=1,0 ids:int64:1=0
 bad 2 'plain.npz: Missing array Y: scores need one label' svm plain.npz --problem p
