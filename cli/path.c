@@ -84,6 +84,7 @@ static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
     if (info.kept >= 0) {
         io_json_set(json, "kept", io_json_integer(info.kept));
         io_json_set(json, "idle", cli_count_json(info.zero_weight_tokens));
+        io_json_set(json, "kinks", io_json_integer(info.kinks));
     }
     io_json_set(json, "solves", io_json_integer(info.solves));
     io_json_set(json, "evaluations", io_json_integer(info.evaluations));
@@ -193,6 +194,11 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
         printf("The head is flat for %" PRId64 " of the other tokens: they do not bind the path, "
                "which then need not agree with this SVM.\n",
                info.zero_weight_tokens);
+    if (info.kinks > 0)
+        printf("In %" PRId64 " of %" PRId64
+               " terms a ReLU unit is at 0, where the loss has a kink: "
+               "the search stops there, and the path need not agree with this SVM.\n",
+               info.kinks, info.terms);
     if (s->cone > 0)
         printf("Local path: the least loss with cosine %g or more to the SVM direction.\n",
                1 - s->cone);

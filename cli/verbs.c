@@ -113,7 +113,8 @@ const cli_verb cli_verbs[] = {
       "JSON keys, lists with one entry per point: radius, correlation, loss_excess, selected, "
       "log_excess, loss, efficiency, attention, margin; ridge; for vp radius_v, "
       "correlation_relaxed, correlation_unrelaxed, correlation_v; with a nonlinear head "
-      "predictivity (1 - correlation with W_fin + R W_svm), kept, idle. Single values: file, "
+      "predictivity (1 - correlation with W_fin + R W_svm), kept, idle, kinks. Single values: "
+      "file, "
       "model, svm, svm_norm, svm_gap, solves, evaluations, seconds; for vp case, least_ratio." },
     { "graph", "show what next-token prediction learns", "FILE", TABLES(&cli_graph_table, NULL),
       "attsvm graph contexts.npz --svg contexts.svg -o result.npz", cli_graph,

@@ -1133,12 +1133,14 @@ typedef struct attsvm_multi_token {
     double correlation;        /* of W with W_fin + R W_svm; predictivity is 1 minus it          */
     double correlation_svm;    /* with W_svm alone                                               */
     double correlation_single; /* with the one-token SVM                                         */
+    double svm_norm;           /* of W_svm, in its own norm                                      */
 } attsvm_multi_token;
 
 /*
  * W is (d,d).  Of `settings` (may be NULL) the query, the threshold above which attention keeps a
- * token, the norm and the tolerances count.  W_fin, W_svm (d,d) and sets (cells) may be NULL.  May
- * be called from several threads at once; settings->threads = 1 is then the best choice.
+ * token, the norm of W_svm (W_fin is the least in the Frobenius norm) and the tolerances count.
+ * W_fin, W_svm (d,d) and sets (cells) may be NULL.  May be called from several threads at once;
+ * settings->threads = 1 is then the best choice.
  */
 ATTSVM_API attsvm_status attsvm_multi_token_compare(attsvm_multi_token *out,
                                                     const attsvm_data *data, const double *W,
@@ -1198,6 +1200,7 @@ typedef struct attsvm_path_info {
     int64_t evaluations;        /* of loss and gradient                                        */
     int64_t kept;               /* tokens that keep attention at the last point, over all terms */
     int64_t zero_weight_tokens; /* nonlinear heads: tokens whose attention has zero gradient   */
+    int64_t kinks;              /* ReLU head: terms whose pooled token has a unit at 0         */
     double seconds;
 } attsvm_path_info;
 

@@ -149,8 +149,8 @@ attsvm_status data_check_labels(const attsvm_array *labels, const char *name, in
         double y = attsvm_array_get(labels, i);
         if (y != 1 && y != 0 && y != -1)
             return fail(err, ATTSVM_E_DATA,
-                        "%s[%" PRId64 "] = %g is not a label; labels are -1 and +1, or 0 and 1", name,
-                        i, y);
+                        "%s[%" PRId64 "] = %g is not a label; labels are -1 and +1, or 0 and 1",
+                        name, i, y);
         if (y == 0 && first_zero < 0)
             first_zero = i;
         if (y == -1 && first_minus < 0)

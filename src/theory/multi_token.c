@@ -144,18 +144,24 @@ static void take_sets(work *w, attsvm_multi_token *out)
         gather_sets(w, out);
 }
 
+/* W_fin is the least in the Frobenius norm whatever the norm of W_svm: that puts it into the span
+   of the rows inside the sets. */
 static attsvm_status solve(const work *w, attsvm_problem_kind kind, double *theta,
-                           attsvm_outcome *outcome, attsvm_error *err)
+                           attsvm_outcome *outcome, double *norm, attsvm_error *err)
 {
     attsvm_svm_settings s = w->svm;
     attsvm_selection sets = { .sets = w->sets, .softmax = w->softmax };
     attsvm_selection single = { .alpha = w->alpha };
     attsvm_solution *solution;
     s.problem = (int32_t)kind;
+    if (kind == ATTSVM_PROBLEM_FINITE)
+        s.norm = ATTSVM_NORM_FRO;
     TRY(theory_solve(w->data, kind == ATTSVM_PROBLEM_W ? &single : &sets, &s, NULL, &solution,
                      err));
     attsvm_claim claim = attsvm_solution_claim(solution);
     *outcome = claim.outcome;
+    if (norm)
+        *norm = attsvm_solution_info(solution).norm;
     for (int64_t j = 0; j < claim.theta_count; j++)
         theta[j] = claim.outcome == ATTSVM_OPTIMAL ? claim.theta[j] : NAN;
     attsvm_solution_free(solution);
@@ -199,9 +205,9 @@ static attsvm_status analyse(work *w, attsvm_multi_token *out, attsvm_error *err
     attsvm_status status = allocate(w, err);
     TRY(dist_agree(w->data->comm, status, err));
     take_sets(w, out);
-    TRY(solve(w, ATTSVM_PROBLEM_MULTI, w->direction, &out->svm, err));
-    TRY(solve(w, ATTSVM_PROBLEM_FINITE, w->finite, &out->finite, err));
-    TRY(solve(w, ATTSVM_PROBLEM_W, w->single, &out->single, err));
+    TRY(solve(w, ATTSVM_PROBLEM_MULTI, w->direction, &out->svm, &out->svm_norm, err));
+    TRY(solve(w, ATTSVM_PROBLEM_FINITE, w->finite, &out->finite, NULL, err));
+    TRY(solve(w, ATTSVM_PROBLEM_W, w->single, &out->single, NULL, err));
     compare(w, out);
     return ATTSVM_OK;
 }
@@ -216,7 +222,8 @@ attsvm_status attsvm_multi_token_compare(attsvm_multi_token *out, const attsvm_d
                                  .R = NAN,
                                  .correlation = NAN,
                                  .correlation_svm = NAN,
-                                 .correlation_single = NAN };
+                                 .correlation_single = NAN,
+                                 .svm_norm = NAN };
     attsvm_svm_settings_init(&w.svm);
     if (settings)
         w.svm = *settings;

@@ -40,9 +40,19 @@ near correlation.2 1 1e-3
 good path several.npz --model W --head concave:1 --radii 1:1000:3 -q --threads 2 -o b.npz
 check 'same bytes' cmp a.npz b.npz
 
+# p and K, Q under a nonlinear head
+good generate --kind sphere --n 2 --T 4 --d 8 --seed 3 -o prompt.npz -q
+good path prompt.npz --model p --head concave:.5 --radii 1:10000:3 --json
+json svm '"optimal"'
+json kinks 0
+near correlation.2 1 1e-4
+good path several.npz --model KQ --head concave:1 --radii 1:10000:3 --json
+json svm '"optimal"'
+near correlation.2 1 1e-4
+
 bad 2 'expected FIRST:LAST:COUNT' path local.npz --radii 1:2
 bad 2 'counts only with --model vp' path local.npz --head-radius 1
 bad 2 'local paths are for p and W' path slack.npz --model vp --cone 0.1
-bad 2 'the path of a nonlinear head is that of W' path local.npz --head concave:1
+bad 2 'the path of a nonlinear head is that of p, W or KQ' path slack.npz --model vp --head concave:1
 bad 2 'local.npz' path slack.npz --select local.npz --model vp
 finish

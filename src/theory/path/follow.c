@@ -33,9 +33,11 @@ static attsvm_status check_head(const attsvm_path *path, const int64_t *alpha, a
     const attsvm_path_settings *s = &path->settings;
     if (path->linear)
         return ATTSVM_OK;
-    if (s->model != ATTSVM_MODEL_W || s->cone > 0 || path->by_ridge)
+    if (path->joint || s->cone > 0 || path->by_ridge)
         return fail(err, ATTSVM_E_ARG,
-                    "head = %s: the path of a nonlinear head is that of W, by radii", s->head);
+                    "head = %s: the path of a nonlinear head is that of p, W or KQ, by radii, "
+                    "without a cone",
+                    s->head);
     if (alpha)
         return fail(
             err, ATTSVM_E_ARG,
@@ -48,6 +50,7 @@ static void layout(attsvm_path *path, arena *a)
 {
     const model *m = path->m;
     const size_t size = (size_t)m->size, points = (size_t)path->points, terms = (size_t)m->terms;
+    const size_t room = (size_t)(m->size > m->map_size ? m->size : m->map_size);
     double **const columns[] = {
         &path->radius,
         &path->radius_v,
@@ -67,8 +70,8 @@ static void layout(attsvm_path *path, arena *a)
     path->candidate = take(a, (size_t)path->capacity * size);
     path->value = take(a, (size_t)path->capacity);
     path->inside = base_take(a, (size_t)path->capacity, sizeof *path->inside);
-    path->work = take(a, OPTIMISE_TRUST_REGION_VECTORS * size);
-    path->spare = take(a, 4 * size);
+    path->work = take(a, OPTIMISE_TRUST_REGION_VECTORS * room);
+    path->spare = take(a, 4 * room);
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
         *columns[k] = take(a, points);
     path->theta = take(a, points * size);
@@ -237,14 +240,28 @@ static attsvm_status follow_selection(attsvm_path *path, int64_t k, attsvm_error
 
 /*
  * Nonlinear heads are minimised on the scale of L itself, which is flat where attention has
- * saturated on the wrong tokens: their minima are followed through radii that grow by small steps.
+ * saturated on the wrong tokens: their minima are followed through radii that grow by small steps,
+ * new starts from a small radius on.
  */
-static void approach(attsvm_path *path, int64_t k)
+static void approach(attsvm_path *path, int64_t k, int64_t known)
 {
-    const double step = 1.8;
-    double from = k > 0 ? path->point[k - 1] : 4 / path->objective.key_spread;
-    for (double radius = from; radius < path->point[k]; radius *= step)
-        path_solve(path, radius);
+    const double step = 1.8, small = 4 / path->objective.key_spread;
+    for (double radius = small; radius < path->point[k]; radius *= step)
+        path_solve_some(path, known, radius);
+    if (k > 0)
+        for (double radius = path->point[k - 1]; radius < path->point[k]; radius *= step)
+            path_solve(path, radius);
+}
+
+/* A ball holds all smaller ones: the point before stays where nothing better was found. */
+static void keep_the_point_before(attsvm_path *path, int64_t k)
+{
+    if (path->linear || k == 0 || path->value[0] <= path->loss[k - 1])
+        return;
+    memcpy(path->candidate, path->theta + (k - 1) * path->m->size,
+           (size_t)path->m->size * sizeof(double));
+    path->value[0] = path->loss[k - 1];
+    path->inside[0] = true;
 }
 
 static attsvm_status follow(attsvm_path *path, attsvm_path_observer *observer, void *context,
@@ -252,10 +269,12 @@ static attsvm_status follow(attsvm_path *path, attsvm_path_observer *observer, v
 {
     double start = base_seconds();
     for (int64_t k = 0; k < path->points; k++) {
-        TRY(path_add_starts(path, k, err));
+        int64_t known;
+        TRY(path_add_starts(path, k, &known, err));
         if (!path->linear)
-            approach(path, k);
+            approach(path, k, known);
         path_solve(path, path->point[k]);
+        keep_the_point_before(path, k);
         record(path, k);
         TRY(follow_selection(path, k, err));
         if (observer && !observer(context, k + 1, path->points))

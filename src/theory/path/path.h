@@ -78,7 +78,7 @@ struct attsvm_path {
     bool *inside;      /* (capacity) the ball does not bind                           */
     uint64_t drawn;    /* random directions so far                                    */
     double *work;      /* of optimise_trust_region                                          */
-    double *spare;     /* (4,size)                                                    */
+    double *spare;     /* (4,size), of the parameters or the map if that has more     */
     /* Results, (points) each. */
     double *radius, *radius_v, *correlation, *correlation_v, *correlation_relaxed;
     double *correlation_unrelaxed, *loss, *loss_excess, *log_excess, *efficiency, *attention;
@@ -93,9 +93,11 @@ struct attsvm_path {
     void *memory;
 };
 
-/* The candidates of the next point, then their local minima, sorted. */
-attsvm_status path_add_starts(attsvm_path *path, int64_t k, attsvm_error *err);
+/* The candidates of the next point: *known of the point before, and new ones. */
+attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, attsvm_error *err);
+/* Their local minima, sorted, each once; or those from number `first` on, as they are. */
 void path_solve(attsvm_path *path, double point);
+void path_solve_some(attsvm_path *path, int64_t first, double point);
 /* Minimises over the varied part of the objective in the ball of that radius, from x on; with
  *inside first without its sphere. */
 optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *inside);
@@ -113,5 +115,41 @@ attsvm_status path_factor(attsvm_path *path, const double *W, double *theta, att
 attsvm_status path_compare(attsvm_path *path, attsvm_error *err);
 /* The same for a nonlinear head: the sets kept at every point, W_fin + R W_svm. */
 attsvm_status path_compare_multi_token(attsvm_path *path, attsvm_error *err);
+
+/* ----------------------------------------------------------- what stays and what grows */
+
+/* The part of W that stays and the part that grows, where attention keeps several tokens. */
+typedef struct split {
+    attsvm_path *path;
+    model *m;        /* the path's model; for K Q' that of W on the same data      */
+    uint8_t *sets;   /* (cells)                                                    */
+    double *weight;  /* (cells) of a token outside: |l'| s_beta (cbar - c_t), or 0 */
+    double *log;     /* (cells) exponents at the last evaluation                   */
+    double *softmax; /* (cells)                                                    */
+    int64_t *base;   /* (terms) beta                                               */
+    double *basis;   /* (rank,size) of S; size is that of the map: d or d x d      */
+    double *finite;  /* (size) part of W in S                                      */
+    double *W, *G;   /* (size)                                                     */
+    double *z, *u, *x, *slope, *head;
+    double *multiplier, *residual; /* (rank) of the part in S, for K Q'            */
+    double penalty;
+    int64_t cells, rank;
+    void *memory;
+} split;
+
+/* Memory for sets of so many cells; split_free in any case. */
+attsvm_status split_create(split *s, attsvm_path *path, attsvm_error *err);
+void split_free(split *s);
+
+/* S of s->sets, which have `rows` tokens. */
+attsvm_status split_find_span(split *s, int64_t rows, attsvm_error *err);
+/*
+ * The finite part, from `start` on, and the weights of the tokens outside; `direction` separates
+ * them.  Counts those of weight 0, which a flat head (ReLU units that are off) does not feel.
+ */
+void split_find_finite(split *s, const double *start, const double *direction,
+                       int64_t *zero_weight);
+/* The parameters of radius R, from the SVM direction on, into theta; false where there are none. */
+bool split_find_growing(split *s, double R, const double *direction, double *theta);
 
 #endif

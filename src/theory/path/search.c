@@ -71,15 +71,17 @@ static void add_svm(attsvm_path *path, bool relaxed)
         path->count--;
 }
 
-attsvm_status path_add_starts(attsvm_path *path, int64_t k, attsvm_error *err)
+attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, attsvm_error *err)
 {
     const int64_t starts = path->settings.starts;
+    *known = 0;
     if (path->settings.cone > 0) { /* the minimum before, and the axis */
         path->count = path->count > 1 ? 1 : path->count;
         add_svm(path, false);
         return ATTSVM_OK;
     }
     path->count = path->count < starts ? path->count : starts;
+    *known = path->count;
     add_svm(path, false);
     if (path->joint)
         add_svm(path, true);
@@ -239,11 +241,16 @@ static bool is_known(const attsvm_path *path, int64_t a, int64_t count)
     return false;
 }
 
+void path_solve_some(attsvm_path *path, int64_t first, double point)
+{
+    for (int64_t a = first; a < path->count; a++)
+        path->value[a] =
+            solve_one(path, point, path->candidate + a * path->m->size, &path->inside[a]);
+}
+
 void path_solve(attsvm_path *path, double point)
 {
-    const int64_t size = path->m->size;
-    for (int64_t a = 0; a < path->count; a++)
-        path->value[a] = solve_one(path, point, path->candidate + a * size, &path->inside[a]);
+    path_solve_some(path, 0, point);
     int64_t kept = 0;
     for (int64_t a = 0; a < path->count; a++) {
         int64_t best = a;

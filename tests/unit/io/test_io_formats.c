@@ -164,8 +164,7 @@ static void bad_tables_are_refused(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        { "a,1,2\nb,1,3\na,1,4\n",
-          "line 3: bag 'a' appears again after other bags; sort" },
+        { "a,1,2\nb,1,3\na,1,4\n", "line 3: bag 'a' appears again after other bags; sort" },
         { "a,1,2\na,0,3\n", "line 2: bag 'a' has label 0, but 1 in line 1" },
         { "a,1,2\nb,1,3,4\n", "line 2 has 4 columns, the lines before it 3" },
         { "a,1,2\nb,1\n", "line 2 has 2 columns" },

@@ -334,7 +334,7 @@ static void what_does_not_go_together_is_refused(void **state)
     expect_failure(data, "ridge_path", "1:0.1:3", "vp", "by radii");
     expect_failure(data, "cone", "0.1", "KQ", "local paths are for p and W");
     expect_failure(data, "head_radius", "1", "W", "only the model vp");
-    expect_failure(data, "head", "concave:0.5", "p", "nonlinear head");
+    expect_failure(data, "head", "concave:0.5", "vp", "nonlinear head");
     expect_failure(data, "seed", "1", "pW", "pW");
     attsvm_data_free(data);
 }
