@@ -148,9 +148,9 @@ const cli_verb cli_verbs[] = {
       NULL },
     { "version", "print the version and how it was built", "", TABLES(NULL), "attsvm --version",
       cli_version,
-      "Prints the version, the vector kernels in use, the BLAS library, the compiler, and "
-      "whether it was built with MPI.",
-      "JSON keys: version, kernels, blas, compiler, mpi." },
+      "Prints the version, the vector kernels in use, the compiler, and whether it was built with "
+      "MPI.",
+      "JSON keys: version, kernels, compiler, mpi." },
     { 0 },
 };
 

@@ -4,43 +4,30 @@ find_package(Threads REQUIRED)
 pkg_check_modules(zip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 
-# Our own blocks are the parallelism, so BLAS is called from several threads at once and must stay
-# on the calling one (la sets its thread count to 1).  The pthread flavour of OpenBLAS can do that.
-# The serial flavour cannot: its buffers have no lock, and two calls at a time give wrong products.
-# LAPACKE comes as an archive, whose calls end in the LAPACK of that same OpenBLAS; the shared
-# liblapacke would load the system's default liblapack beside it, maybe of another flavour.
-find_library(ATTSVM_OPENBLAS NAMES openblas REQUIRED
-             HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread)
-find_library(ATTSVM_LAPACKE NAMES liblapacke.a lapacke REQUIRED)
-file(REAL_PATH ${ATTSVM_OPENBLAS} openblas_path)
-if(openblas_path MATCHES "openblas-serial")
-    message(FATAL_ERROR "${ATTSVM_OPENBLAS} is the serial OpenBLAS, which gives wrong products when "
-                        "called from two threads; install libopenblas-pthread-dev")
-endif()
-find_path(ATTSVM_CBLAS_INCLUDE NAMES cblas.h REQUIRED
-          HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
-                /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
-find_path(ATTSVM_LAPACKE_INCLUDE NAMES lapacke.h REQUIRED)
-# Linear programs of the l1 and l_infinity norms.
+# LAPACK as an archive, linked in; the BLAS that it calls is src/la/lapack/blas*.c.  So no library of BLAS is
+# loaded: OpenBLAS starts a thread for every core when it is loaded, which waits for its buffer for
+# ever where memory is short and ends the process where threads are; its bits follow the processor;
+# and it was no faster (singular values at d = 64 to 512: 0.9 to 1.1 times our time).
+find_library(ATTSVM_LAPACK NAMES liblapack_pic.a REQUIRED)
+# Linear programs of the l1 and l_infinity norms, loaded when the first one comes (svm/norm/clp).
 find_library(ATTSVM_CLP NAMES Clp REQUIRED)
 find_path(ATTSVM_CLP_INCLUDE NAMES coin/Clp_C_Interface.h REQUIRED)
+execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${ATTSVM_CLP} OUTPUT_VARIABLE clp_headers
+                COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCH "SONAME +([^\n]*)" found "${clp_headers}")
+set(attsvm_clp_file ${CMAKE_MATCH_1})
 
 add_library(attsvm_dependencies INTERFACE)
-target_link_libraries(attsvm_dependencies INTERFACE ${ATTSVM_LAPACKE} ${ATTSVM_OPENBLAS}
-                      ${ATTSVM_CLP} PkgConfig::zip PkgConfig::jansson Threads::Threads m)
-target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${ATTSVM_CBLAS_INCLUDE}
-                           ${ATTSVM_LAPACKE_INCLUDE} ${ATTSVM_CLP_INCLUDE})
+target_link_libraries(attsvm_dependencies INTERFACE PkgConfig::zip PkgConfig::jansson
+                      Threads::Threads stdc++ ${CMAKE_DL_LIBS} m)
+target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${ATTSVM_CLP_INCLUDE})
 if(ATTSVM_MPI)
     find_package(MPI REQUIRED COMPONENTS C)
     target_link_libraries(attsvm_dependencies INTERFACE MPI::MPI_C)
 endif()
 
-# The same by bare names, for those who link the installed archive.  libzip's and lapack's own
-# .pc files would add libraries (bz2, ssl, gfortran) that their -dev packages do not bring and that
-# only a wholly static program needs.
-set(attsvm_archive_needs lapacke openblas Clp zip jansson ${MPI_C_LIB_NAMES} pthread m)
+# The same by bare names, for those who link the installed archive, which has LAPACK inside.  libzip's
+# own .pc file would add libraries (bz2, ssl) that its -dev package does not bring and that only a
+# wholly static program needs.
+set(attsvm_archive_needs zip jansson ${MPI_C_LIB_NAMES} stdc++ ${CMAKE_DL_LIBS} pthread m)
 list(REMOVE_DUPLICATES attsvm_archive_needs)
-
-# Debian lets an administrator swap libopenblas.so.0 for another flavour.  What we install looks
-# first for the one that it was built with.
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,9 +56,17 @@ attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const cha
     return status == ATTSVM_E_DATA ? base_fail_in(err, status, file) : status;
 }
 
+/* Clp brings the system's LAPACK.  Where that is OpenBLAS, it would start a thread for every core,
+   which waits for its buffer for ever if memory is short; with one core there are none. */
+static void keep_openblas_alone(void)
+{
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+}
+
 void cli_process_start(void)
 {
     keep_standard_streams();
+    keep_openblas_alone();
     if (!isatty(STDOUT_FILENO)) /* what fails, fails at the end, where the reason is known */
         setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     cli_process_name("");

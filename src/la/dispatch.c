@@ -1,7 +1,4 @@
-/*
- * What is settled when the library is loaded: the kernel table, which is the widest one that the
- * processor has, and that BLAS stays on the calling thread.
- */
+/* Settled when the library is loaded: the kernel table, the widest that the processor has. */
 #include "la/la.h"
 
 #include <string.h>
@@ -36,19 +33,6 @@ __attribute__((constructor)) static void choose(void)
     la_chosen = has_avx512() ? &la_avx512 : has_avx2() ? &la_avx2 : &la_baseline;
 }
 #endif
-
-/* Only OpenBLAS has it; with another BLAS the address is NULL. */
-extern void openblas_set_num_threads(int threads) __attribute__((weak));
-
-/*
- * OpenBLAS cuts products, factorisations and eigenproblems by its number of threads, and the last
- * bits of the results follow.  Our own blocks are the parallelism, so one thread loses nothing.
- */
-__attribute__((constructor)) static void keep_blas_on_the_calling_thread(void)
-{
-    if (openblas_set_num_threads)
-        openblas_set_num_threads(1);
-}
 
 const char *attsvm_kernels(void)
 {

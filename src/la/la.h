@@ -1,7 +1,7 @@
 /*
- * la: linear algebra.  The one seam to CBLAS and LAPACKE, and kernels of our own: rows of stored
- * tokens (float16, float32, float64, widened in registers), vector exp, and small sizes where a
- * BLAS call costs more than the work.
+ * la: linear algebra.  Kernels of our own: rows of stored tokens (float16, float32, float64,
+ * widened in registers), vector exp, dense products; and the one seam to LAPACK, which works on
+ * them (lapack/lapack.h).
  *
  * Kernels exist once per instruction set (baseline, AVX2, AVX-512) and are reached through one
  * table chosen when the library is loaded.  All tables give the same bytes (la/kernels/kernels.c).
@@ -191,10 +191,13 @@ int64_t la_cholesky_invert(int64_t n, double *L, int64_t ldl);
 /* Solves L X = B or L' X = B in place, B n x columns. */
 void la_trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl, double *B,
              int64_t ldb);
-/* Eigenvalues, ascending, of L^-1 A L^-T (of A where L is NULL); A (lower) is lost; 0: it worked.
+/*
+ * Eigenvalues, ascending, of L^-1 A L^-T (of A where L is NULL) into w (n), which is followed by
+ * room to work in: la_eigenvalues_room(n) numbers in all.  A (lower) is lost.  0: it worked.
  */
 int64_t la_eigenvalues_in(int64_t n, double *A, int64_t lda, const double *L, int64_t ldl,
                           double *w);
+int64_t la_eigenvalues_room(int64_t n);
 /*
  * Rank-revealing Cholesky of a semidefinite A (lower, overwritten): L L' = A[order, order] up to
  * pivots at most tol; the first *rank rows of L are the factor of the rows that were kept.
@@ -210,8 +213,5 @@ attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, d
 /* Thin SVD A = U diag(s) Vt, A m x n overwritten, r = min(m,n): U m x r, Vt r x n, s descending. */
 attsvm_status la_svd(int64_t m, int64_t n, double *A, int64_t lda, double *s, double *U,
                      int64_t ldu, double *Vt, int64_t ldvt, attsvm_error *err);
-
-/* Name of the BLAS behind the seam, for `attsvm --version`. */
-const char *la_blas_name(void);
 
 #endif

@@ -1,10 +1,8 @@
-/* Singular values, through LAPACKE, and the name of the library behind it. */
-#include "la/la.h"
+/* Singular values, by LAPACK. */
+#include "la/lapack/lapack.h"
 
-#include <cblas.h>
-#include <lapacke.h>
 #include <limits.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 /* LAPACK may loop or crash on values that are not finite. */
 static attsvm_status check(const char *what, int64_t m, int64_t n, const double *A, int64_t lda,
@@ -23,14 +21,28 @@ static attsvm_status check(const char *what, int64_t m, int64_t n, const double 
     return ATTSVM_OK;
 }
 
-static attsvm_status report(const char *what, int info, int64_t m, int64_t n, attsvm_error *err)
+/* Of A (m x n) by columns; U and Vt are wanted with job "S", not with "N". */
+static attsvm_status decompose(const char *job, int m, int n, double *A, int lda, double *s,
+                               double *U, int ldu, double *Vt, int ldvt, attsvm_error *err)
 {
-    if (info == 0)
-        return ATTSVM_OK;
-    if (info == LAPACK_WORK_MEMORY_ERROR)
-        return fail(err, ATTSVM_E_MEMORY, "%s of %" PRId64 " x %" PRId64 ": no memory", what, m, n);
-    return fail(err, ATTSVM_E_NUMERIC, "%s of %" PRId64 " x %" PRId64 ": LAPACK returned %d", what,
-                m, n, info);
+    const int ask = -1, few = m < n ? m : n;
+    int info, size;
+    int *integers = NULL;
+    double best, *work = NULL;
+    dgesdd_(job, &m, &n, A, &lda, s, U, &ldu, Vt, &ldvt, &best, &ask, NULL, &info, 1);
+    size = (int)best;
+    attsvm_status status =
+        base_allocate(&integers, 8 * (size_t)few, sizeof *integers, "singular values", err);
+    if (status == ATTSVM_OK)
+        status = base_reserve(&work, (size_t)size * sizeof *work, "singular values", err);
+    if (status == ATTSVM_OK)
+        dgesdd_(job, &m, &n, A, &lda, s, U, &ldu, Vt, &ldvt, work, &size, integers, &info, 1);
+    free(work);
+    free(integers);
+    if (status == ATTSVM_OK && info != 0)
+        status = fail(err, ATTSVM_E_NUMERIC, "singular values of %d x %d: LAPACK returned %d", n, m,
+                      info);
+    return status;
 }
 
 /* A by rows is A' by columns, and A' = V diag(s) U': the factors change places. */
@@ -40,9 +52,7 @@ attsvm_status la_svd(int64_t m, int64_t n, double *A, int64_t lda, double *s, do
     if (m <= 0 || n <= 0)
         return ATTSVM_OK;
     TRY(check("singular values", m, n, A, lda, err));
-    int info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'S', (int)n, (int)m, A, (int)lda, s, Vt, (int)ldvt,
-                              U, (int)ldu);
-    return report("singular values", info, m, n, err);
+    return decompose("S", (int)n, (int)m, A, (int)lda, s, Vt, (int)ldvt, U, (int)ldu, err);
 }
 
 attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, double *s,
@@ -52,15 +62,5 @@ attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, d
     if (m <= 0 || n <= 0)
         return ATTSVM_OK;
     TRY(check("singular values", m, n, A, lda, err));
-    int info =
-        LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', (int)n, (int)m, A, (int)lda, s, none, 1, none, 1);
-    return report("singular values", info, m, n, err);
-}
-
-/* Only OpenBLAS has it; with another BLAS the address is NULL. */
-extern char *openblas_get_config(void) __attribute__((weak));
-
-const char *la_blas_name(void)
-{
-    return openblas_get_config ? openblas_get_config() : "CBLAS";
+    return decompose("N", (int)n, (int)m, A, (int)lda, s, none, 1, none, 1, err);
 }

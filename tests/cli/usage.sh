@@ -14,7 +14,6 @@ for flag in --version -V version; do
     good $flag
     says 'attsvm '
     says 'kernels'
-    says 'BLAS'
     says 'MPI'
 done
 good --version --json

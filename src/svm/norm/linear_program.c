@@ -12,9 +12,9 @@
  * suggests: x+ or x- at 0 elsewhere, y at its bound.  Columns whose price is wrong join, and Clp
  * goes on from its basis.
  */
+#include "svm/norm/clp/clp.h"
 #include "svm/norm/norm.h"
 
-#include <coin/Clp_C_Interface.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -243,10 +243,10 @@ static attsvm_status program_build(program *lp, columns *c, attsvm_error *err)
 }
 
 /* Basis of the last round to Clp (`out`) or from it. */
-static void carry_basis(Clp_Simplex *model, columns *c, bool out)
+static void carry_basis(const clp_calls *clp, Clp_Simplex *model, columns *c, bool out)
 {
     int64_t at = 0;
-    unsigned char *status = out ? c->status : Clp_statusArray(model);
+    unsigned char *status = out ? c->status : clp->statusArray(model);
     for (int64_t k = 0; k < c->total + !c->l1; k++)
         if (k == c->total || c->in[k]) {
             if (out)
@@ -257,16 +257,16 @@ static void carry_basis(Clp_Simplex *model, columns *c, bool out)
     memcpy(out ? status + at : c->row_status, out ? c->row_status : status + at,
            (size_t)c->part->rows);
     if (out)
-        Clp_copyinStatus(model, status);
+        clp->copyinStatus(model, status);
 }
 
 /* W and lambda from the solved program; false where Clp found no optimum. */
-static bool take_solution(Clp_Simplex *model, columns *c, double *W)
+static bool take_solution(const clp_calls *clp, Clp_Simplex *model, columns *c, double *W)
 {
     const svm_small *part = c->part;
-    if (Clp_status(model) != 0)
+    if (clp->status(model) != 0)
         return false;
-    const double *x = Clp_primalColumnSolution(model), *price = Clp_dualRowSolution(model);
+    const double *x = clp->primalColumnSolution(model), *price = clp->dualRowSolution(model);
     double scale = c->l1 ? 1 : x[count_in(c)];
     if (!(scale > 0))
         return false;
@@ -286,7 +286,8 @@ static bool take_solution(Clp_Simplex *model, columns *c, double *W)
  * since a new start may undo some of what the last one did.  Where many rows are tight at once one
  * of the two methods may go round for ever: they take turns, each longer than the one before.
  */
-static void run_simplex(Clp_Simplex *model, const columns *c, bool warm, int64_t *iterations)
+static void run_simplex(const clp_calls *clp, Clp_Simplex *model, const columns *c, bool warm,
+                        int64_t *iterations)
 {
     double entries = (double)c->part->rows * (double)(count_in(c) + 1);
     double piece = fmax(LP_LEAST, LP_WORK / entries), spent = 0;
@@ -294,23 +295,59 @@ static void run_simplex(Clp_Simplex *model, const columns *c, bool warm, int64_t
     bool primal = warm;
     do {
         double left = (double)(c->part->most - *iterations);
-        Clp_setMaximumIterations(model, (int)fmin(fmin(piece, left), fmin(turn - spent, INT_MAX)));
+        clp->setMaximumIterations(model, (int)fmin(fmin(piece, left), fmin(turn - spent, INT_MAX)));
         if (primal)
-            Clp_primal(model, 0);
+            clp->primal(model, 0);
         else
-            Clp_dual(model, 0);
-        *iterations += Clp_numberIterations(model);
-        spent += Clp_numberIterations(model);
+            clp->dual(model, 0);
+        *iterations += clp->numberIterations(model);
+        spent += clp->numberIterations(model);
         piece *= LP_GROW;
         if (spent >= turn) {
             primal = !primal;
             turn *= 2;
             spent = 0;
         }
-    } while (Clp_status(model) == CLP_CUT && *iterations < c->part->most &&
+    } while (clp->status(model) == CLP_CUT && *iterations < c->part->most &&
              !svm_small_stopped(c->part));
-    if (Clp_status(model) == CLP_CUT && *iterations >= c->part->most)
+    if (clp->status(model) == CLP_CUT && *iterations >= c->part->most)
         *c->part->spent = true;
+}
+
+/* One program at work. */
+typedef struct attempt {
+    const clp_calls *clp;
+    Clp_Simplex *model;
+    columns *c;
+    const program *lp;
+    bool warm, solved; /* from the basis of the last one; Clp found the optimum */
+    double *W;
+    int64_t *iterations;
+} attempt;
+
+/* In here Clp may throw; nothing that it would leave behind is owned here. */
+static void run_program(void *context)
+{
+    attempt *run = context;
+    const clp_calls *clp = run->clp;
+    const program *lp = run->lp;
+    Clp_Simplex *model = run->model = clp->newModel();
+    clp->setLogLevel(model, 0);
+    clp->loadProblem(model, lp->columns, lp->rows, lp->start, lp->index, lp->value, lp->low,
+                     lp->high, lp->cost, lp->row_low, lp->row_high);
+    clp->setPrimalTolerance(model, CLP_TOLERANCE);
+    clp->setDualTolerance(model, CLP_TOLERANCE);
+    if (run->warm)
+        carry_basis(clp, model, run->c, true);
+    run_simplex(clp, model, run->c, run->warm, run->iterations);
+    run->solved = take_solution(clp, model, run->c, run->W);
+    carry_basis(clp, model, run->c, false);
+}
+
+static void delete_model(void *context)
+{
+    attempt *run = context;
+    run->clp->deleteModel(run->model);
 }
 
 /* One program; `warm`: from the basis of the last one. */
@@ -318,25 +355,15 @@ static attsvm_status solve_program(columns *c, bool warm, double *W, bool *solve
                                    int64_t *iterations, attsvm_error *err)
 {
     program lp;
-    *solved = false;
+    attempt run = { .c = c, .lp = &lp, .warm = warm, .W = W, .iterations = iterations };
     attsvm_status status = program_build(&lp, c, err);
-    Clp_Simplex *model = status == ATTSVM_OK ? Clp_newModel() : NULL;
-    if (status == ATTSVM_OK && !model)
-        status = fail(err, ATTSVM_E_MEMORY, "linear program: no memory");
-    if (status == ATTSVM_OK) {
-        Clp_setLogLevel(model, 0);
-        Clp_loadProblem(model, lp.columns, lp.rows, lp.start, lp.index, lp.value, lp.low, lp.high,
-                        lp.cost, lp.row_low, lp.row_high);
-        Clp_setPrimalTolerance(model, CLP_TOLERANCE);
-        Clp_setDualTolerance(model, CLP_TOLERANCE);
-        if (warm)
-            carry_basis(model, c, true);
-        run_simplex(model, c, warm, iterations);
-        *solved = take_solution(model, c, W);
-        carry_basis(model, c, false);
-    }
-    if (model)
-        Clp_deleteModel(model);
+    if (status == ATTSVM_OK)
+        status = clp_load(&run.clp, err);
+    if (status == ATTSVM_OK)
+        status = clp_run(run_program, &run, err);
+    if (run.model && clp_run(delete_model, &run, NULL) != ATTSVM_OK && status == ATTSVM_OK)
+        status = fail(err, ATTSVM_E_NUMERIC, "linear program: Clp failed in the end");
+    *solved = status == ATTSVM_OK && run.solved;
     program_free(&lp);
     return status;
 }

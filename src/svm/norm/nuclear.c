@@ -57,7 +57,7 @@ static void layout(interior *s, arena *a)
                            &s->dlambda_a, &s->dw_a, &s->rp,  &s->rows1 };
     for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
         *vectors[k] = take(a, m);
-    s->eig = take(a, N);
+    s->eig = take(a, (size_t)la_eigenvalues_room(s->order));
     s->H = take(a, m * m);
     s->sums = take(a, (size_t)s->part->terms * N);
     interior_schur_layout(&s->schur, a, s->part->rows, s->part->terms, s->part->p, s->part->q);

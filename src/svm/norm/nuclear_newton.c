@@ -80,7 +80,8 @@ static void layout(polish *s, arena *a)
     s->B = take(a, m * pairs);
     s->M = take(a, pairs * pairs);
     s->k = take(a, pairs);
-    s->k2 = take(a, pairs);
+    const size_t eigen = (size_t)la_eigenvalues_room((int64_t)r);
+    s->k2 = take(a, pairs > eigen ? pairs : eigen);
     interior_schur_layout(&s->schur, a, part->rows, part->terms, part->p, part->q);
 }
 

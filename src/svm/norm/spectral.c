@@ -72,7 +72,7 @@ static void layout(spectral *s, arena *a)
     s->rhs = take(a, size + 1);
     s->rest = take(a, size + 1);
     s->fix = take(a, size + 1);
-    s->eig = take(a, N);
+    s->eig = take(a, (size_t)la_eigenvalues_room(s->N));
     s->K = take(a, (size + 1) * (size + 1));
     s->Q = take(a, equals * (size + 1));
     s->QK = take(a, equals * (size + 1));

@@ -206,18 +206,6 @@ static void seam_against_long_double(void **state)
 {
     (void)state;
     for_every_set(seam_of);
-    print_message("BLAS: %s\n", la_blas_name());
-    assert_true(strlen(la_blas_name()) > 0);
-}
-
-extern int openblas_get_num_threads(void) __attribute__((weak));
-
-static void blas_stays_on_the_calling_thread(void **state)
-{
-    (void)state;
-    if (!openblas_get_num_threads)
-        skip();
-    assert_int_equal(openblas_get_num_threads(), 1);
 }
 
 /* ----------------------------------------------------------------------- Cholesky */
@@ -375,7 +363,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_against_long_double),
         cmocka_unit_test(seam_against_long_double),
-        cmocka_unit_test(blas_stays_on_the_calling_thread),
         cmocka_unit_test(cholesky_factors_or_names_the_minor),
         cmocka_unit_test(singular_values_rebuild_the_matrix),
         cmocka_unit_test(bad_matrices_are_refused),

@@ -45,7 +45,8 @@ static void matrix_at(const attsvm_train *t, int64_t k, int64_t rank, double *W)
 /* Singular values are the roots of the eigenvalues of W W'. */
 static void check_matrix(const attsvm_train *t, int64_t k, int64_t rank)
 {
-    double W[D * D], A[D * D], w[D], sum = 0, entropy = 0;
+    double W[D * D], A[D * D], w[40 * D], sum = 0, entropy = 0;
+    assert_true(la_eigenvalues_room(D) <= 40 * D);
     matrix_at(t, k, rank, W);
     la_gemm(false, true, D, D, D, 1, W, D, W, D, 0, A, D);
     assert_int_equal(la_eigenvalues_in(D, A, D, NULL, 0, w), 0);
