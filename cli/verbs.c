@@ -90,6 +90,7 @@ const cli_verb cli_verbs[] = {
       "keys: kind, correlation, angle, efficiency, margin, gap, selected, conditions "
       "(equal_scores, unique_optimal, wide, feasible, queries, rivals, choices, tokens, "
       "optimal_norm, nu, must, statement), status, geometry, claimed, norm, softmax_min, "
+      "undecided, unpulled, "
       "locally_optimal, globally_optimal, support, against, missed, tie, unique, seconds, "
       "exchangeable, joint, several (W under a nonlinear head: status, kept, several, "
       "least_kept, most_masked, R, predictivity, correlation, correlation_svm, "

@@ -127,6 +127,8 @@ static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
     io_json_set(json, "claimed", io_json_bool(d->claimed));
     io_json_set(json, "norm", io_json_number(d->norm));
     io_json_set(json, "softmax_min", io_json_number(d->attention));
+    io_json_set(json, "undecided", io_json_integer(d->undecided));
+    io_json_set(json, "unpulled", io_json_integer(d->unpulled));
     io_json_set(json, "locally_optimal", io_json_bool(d->optimality.local));
     io_json_set(json, "globally_optimal", io_json_bool(d->optimality.global));
     io_json_set(json, "support", io_json_integer(d->optimality.support));

@@ -178,6 +178,11 @@ static const char *why_unsaturated(const cli_verified *v)
                "more steps do not help; another start does (--init gauss:0.01).";
     if (info.grad_log_scale == -INFINITY)
         return "The gradient is 0 here: more steps do not help; another start may.";
+    if (cli_verified_trains_head(v) && v->verdict.unpulled > 0)
+        return "The head has outgrown the prompt: in some of these sequences the label is decided, "
+               "their loss weighs less than 1e-16 of the largest, and joint training hardly moves "
+               "their attention any more. To settle it, train the prompt with the head fixed: "
+               "--model p with the trained v.";
     if (!cli_verified_linear(v))
         return "More steps may decide it; with this head attention may also stay on several "
                "tokens.";
@@ -189,7 +194,7 @@ static void say_verdict(const cli_verified *v)
 {
     const attsvm_verdict *d = &v->verdict;
     const attsvm_optimality *o = &d->optimality;
-    char text[768], more[320] = "";
+    char text[1024], more[320] = "";
     switch (d->kind) {
     case ATTSVM_VERDICT_GLOBAL:
         snprintf(text, sizeof text,
@@ -215,9 +220,9 @@ static void say_verdict(const cli_verified *v)
         break;
     case ATTSVM_VERDICT_UNSATURATED:
         snprintf(text, sizeof text,
-                 "The model has not decided: in some sequence the token with the most attention "
-                 "has only %.4f of it. %s",
-                 d->attention, why_unsaturated(v));
+                 "The model has not decided in %" PRId64 " of %" PRId64 " sequences or queries: in "
+                 "one of them the selected token has only %.4f of the attention. %s",
+                 d->undecided, d->terms, d->attention, why_unsaturated(v));
         break;
     default:
         snprintf(text, sizeof text,

@@ -1100,6 +1100,9 @@ typedef struct attsvm_verdict {
     double angle;       /* between them, degrees                                    */
     double efficiency;  /* smallest margin of theta / |theta| * |theta_svm|         */
     double margin, gap; /* of the SVM                                               */
+    int64_t undecided;  /* terms whose selected token has less than 1 - 1e-3 of the attention */
+    int64_t unpulled;   /* of these, terms whose loss slope is below 2^-53 of the largest one:
+                           their gradient no longer counts, and more steps do not decide them */
 } attsvm_verdict;
 
 /* Correlation <a,b>/(|a||b|) of two vectors, or of matrices as such; NAN where one of them is 0. */

@@ -6,6 +6,7 @@
 
 /* A term is saturated when its selected token has at least this much of the attention. */
 static const double saturated = 1 - 1e-3;
+static const double log_two = 0.69314718055994530942;
 
 const char *attsvm_verdict_name(attsvm_verdict_kind kind)
 {
@@ -55,6 +56,30 @@ static bool has_no_head(const attsvm_solution *solution)
 {
     const attsvm_claim *head = solution->claim.head;
     return head && head->outcome == ATTSVM_INFEASIBLE;
+}
+
+/*
+ * Terms that are not saturated, and those of them that nothing pulls any more: a term's gradient is
+ * proportional to |l'(Y f)|.  Under a trained head that slope falls like exp(-|v| margin), so that
+ * terms with a label margin above the smallest one drop out while their attention is still shared.
+ */
+static void count_undecided(attsvm_verdict *v, const model *m)
+{
+    double largest = -INFINITY, counts[2] = { 0, 0 }, slope, exponent;
+    for (int64_t g = m->term_lo; g < m->term_hi; g++) {
+        model_loss_slopes(&m->loss, &m->output[g], &slope, &exponent, 1);
+        largest = fmax(largest, base_log(slope) + exponent);
+    }
+    dist_max(m->comm, &largest, 1);
+    for (int64_t g = m->term_lo; g < m->term_hi; g++) {
+        model_loss_slopes(&m->loss, &m->output[g], &slope, &exponent, 1);
+        bool undecided = !(m->attention[g] >= saturated);
+        counts[0] += undecided;
+        counts[1] += undecided && base_log(slope) + exponent < largest - 53 * log_two;
+    }
+    dist_sum(m->comm, counts, 2);
+    v->undecided = (int64_t)counts[0];
+    v->unpulled = (int64_t)counts[1];
 }
 
 static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_scores *scores,
@@ -109,6 +134,7 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
         scores->data = &view.data;
     }
     attsvm_status status = judge(out, run, scores, &own, err);
+    count_undecided(out, m);
     if (status == ATTSVM_OK)
         out->kind = classify(out);
     attsvm_scores_free(scores);

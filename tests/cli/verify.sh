@@ -270,4 +270,13 @@ says 'on the selected token at least 1'
 says 'effective number of tokens 4, each copy counted'
 good train small.npz --model vpW --step sign --iters 5 --json
 json predicted_norm '""'
+# a head that outgrows the prompt leaves sequences undecided, and more steps of both do not help
+run verify "$source/examples/data/musk1.npz" --model vp --iters 1000 --json
+json kind '"unsaturated"'
+json undecided 1
+json unpulled 1
+run verify "$source/examples/data/musk1.npz" --model vp --iters 1000
+says 'The head has outgrown the'
+run verify "$source/examples/data/musk1.npz" --model vp --iters 20
+never 'The head has outgrown the'
 finish
