@@ -277,6 +277,7 @@ json undecided 1
 json unpulled 1
 run verify "$source/examples/data/musk1.npz" --model vp --iters 1000
 says 'The head has outgrown the'
-run verify "$source/examples/data/musk1.npz" --model vp --iters 20
+run verify local.npz --model vp --iters 3
+says 'has not decided'
 never 'The head has outgrown the'
 finish
