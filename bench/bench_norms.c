@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     int repeat = argc > 3 ? atoi(argv[3]) : 1;
     attsvm_svm_settings_init(&settings);
     settings.threads = 1;
-    if (attsvm_svm_settings_set(&settings, "norm", argv[2], &err) != ATTSVM_OK ||
+    if (attsvm_settings_set(&attsvm_svm_table, &settings, "norm", argv[2], &err) != ATTSVM_OK ||
         attsvm_data_read(&data, argv[1], NULL, &err) != ATTSVM_OK)
         return stop(&err);
     const attsvm_array *ids = attsvm_data_array(data, "ids");
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     }
     for (int64_t i = 0; i < n; i++)
         alpha[i] = (int64_t)attsvm_array_get(ids, i);
-    attsvm_selection selection = { .alpha = alpha };
+    attsvm_selection selection = { .alpha = alpha, .terms = n };
     if (attsvm_problem_create(&problem, data, &selection, &settings, &err) != ATTSVM_OK)
         return stop(&err);
     double best = INFINITY;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
         if (attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err) != ATTSVM_OK)
             return stop(&err);
         best = fmin(best, processor_seconds() - start);
-        info = attsvm_solution_info(solution);
+        info = attsvm_solution_describe(solution);
         attsvm_solution_free(solution);
     }
     printf("outcome %d norm %.15g gap %.2e rank %d tight %d seconds %.3e\n", (int)info.outcome,

@@ -139,10 +139,10 @@ static attsvm_svm_info solve(const attsvm_data *data, int64_t threads)
     for (int r = 0; r < rounds; r++) {
         attsvm_problem *problem;
         attsvm_solution *solution;
-        attsvm_selection selection = { .alpha = ids->data };
+        attsvm_selection selection = { .alpha = ids->data, .terms = attsvm_array_count(ids) };
         check(attsvm_problem_create(&problem, data, &selection, &settings, &err), &err);
         check(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), &err);
-        attsvm_svm_info info = attsvm_solution_info(solution);
+        attsvm_svm_info info = attsvm_solution_describe(solution);
         if (info.outcome != ATTSVM_OPTIMAL) {
             fprintf(stderr, "bench_scale: a planted problem was not solved\n");
             exit(1);

@@ -181,11 +181,12 @@ static void run(const instance *at, int64_t threads, int repeat, int64_t seed)
         attsvm_problem *problem;
         attsvm_solution *solution;
         attsvm_selection selection = { .alpha = alpha };
+        attsvm_svm_terms(data, &settings, &selection.terms, NULL);
         stop_on(attsvm_problem_create(&problem, data, &selection, &settings, &err), &err);
         double start = cpu_seconds();
         stop_on(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), &err);
         seconds[k] = cpu_seconds() - start;
-        info = attsvm_solution_info(solution);
+        info = attsvm_solution_describe(solution);
         attsvm_solution_free(solution);
         attsvm_problem_free(problem);
     }
@@ -207,11 +208,11 @@ static void solve_batch(attsvm_problem **problems, int64_t threads, double *seco
 {
     static attsvm_solution *solutions[TINY];
     attsvm_error err;
-    stop_on(attsvm_problem_solve_batch(problems, TINY, threads, solutions, &err), &err);
+    stop_on(attsvm_problem_solve_batch(problems, TINY, threads, NULL, NULL, solutions, &err), &err);
     *optimal = 0;
     *gap = *iterations = 0;
     for (int k = 0; k < TINY; k++) {
-        attsvm_svm_info info = attsvm_solution_info(solutions[k]);
+        attsvm_svm_info info = attsvm_solution_describe(solutions[k]);
         *optimal += info.outcome == ATTSVM_OPTIMAL;
         *gap = fmax(*gap, info.gap);
         *iterations += (double)info.iterations / TINY;
@@ -238,6 +239,7 @@ static void run_batch(int64_t threads, int repeat)
         int64_t alpha[6];
         data[k] = make_data(&tiny, k, alpha);
         attsvm_selection selection = { .alpha = alpha };
+        attsvm_svm_terms(data[k], &settings, &selection.terms, NULL);
         stop_on(attsvm_problem_create(&problems[k], data[k], &selection, &settings, &err), &err);
     }
     for (int r = 0; r < repeat; r++) {

@@ -211,7 +211,11 @@ static double product_seconds(products *g)
 static void bench_model(const attsvm_data *data, attsvm_model_kind kind, const char *name,
                         int threads)
 {
-    model_options options = { kind, "logistic", "linear", "", 0, threads, NULL, NULL };
+    model_options options = { .kind = kind,
+                              .loss = "logistic",
+                              .head = ATTSVM_HEAD_LINEAR,
+                              .query = ATTSVM_QUERY_GIVEN,
+                              .threads = threads };
     attsvm_error err;
     model *m;
     check(model_create(&m, data, &options, &err), &err);

@@ -66,9 +66,9 @@ static void judge_chunk(int64_t first, int64_t count, int64_t threads, totals *s
         check(attsvm_data_generate(&data[k], &generate, &err), &err);
         check(attsvm_train_create(&runs[k], data[k], &train, NULL, NULL, &err), &err);
     }
-    check(attsvm_train_run_batch(runs, count, threads, &err), &err);
+    check(attsvm_train_run_batch(runs, count, threads, NULL, NULL, &err), &err);
     for (int64_t k = 0; k < count; k++) {
-        check(attsvm_verdict_compute(&verdicts[k], runs[k], NULL, NULL, &err), &err);
+        check(attsvm_verdict_compute(&verdicts[k], runs[k], NULL, NULL, NULL, NULL, &err), &err);
         sum->kinds[verdicts[k].kind]++;
         sum->correlation += verdicts[k].correlation;
         attsvm_train_free(runs[k]);

@@ -80,7 +80,7 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_OK) {
         attsvm_claim claim = attsvm_solution_claim(result);
         attsvm_check_settings settings = { .tol = options->tol, .threads = call->common->threads };
-        status = attsvm_check(&report, data, &claim, &settings, err);
+        status = attsvm_check(&report, data, &claim, &settings, NULL, NULL, err);
         if (status != ATTSVM_OK)
             status = base_fail_in(err, status, call->arguments[0]);
         attsvm_solution_free(result);

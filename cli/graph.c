@@ -54,7 +54,8 @@ typedef struct found {
 static attsvm_status solve(found *f, attsvm_error *err)
 {
     attsvm_svm_settings settings;
-    attsvm_selection selection = { .sets = attsvm_graph_sets(f->graph) };
+    attsvm_selection selection = { .sets = attsvm_graph_sets(f->graph),
+                                   .cells = attsvm_data_describe(f->data).tokens };
     attsvm_problem *problem;
     attsvm_svm_settings_init(&settings);
     settings.problem = ATTSVM_PROBLEM_MULTI;
@@ -66,10 +67,10 @@ static attsvm_status solve(found *f, attsvm_error *err)
     attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &f->solution, err);
     attsvm_problem_free(problem);
     TRY(status);
-    f->svm = attsvm_solution_info(f->solution);
+    f->svm = attsvm_solution_describe(f->solution);
     f->claim = attsvm_solution_claim(f->solution);
     attsvm_check_settings own = { .tol = f->claim.settings.tol };
-    return attsvm_check(&f->report, f->data, &f->claim, &own, err);
+    return attsvm_check(&f->report, f->data, &f->claim, &own, NULL, NULL, err);
 }
 
 static attsvm_status read_trained(found *f, attsvm_error *err)
@@ -98,7 +99,7 @@ static attsvm_status train(found *f, attsvm_error *err)
     attsvm_train_settings_init(&s);
     s.model = ATTSVM_MODEL_W;
     s.loss = "ntp";
-    s.query = "last";
+    s.query = ATTSVM_QUERY_LAST;
     s.step = "gd";
     s.lr = f->options->lr;
     s.iters = f->options->iters;
@@ -122,7 +123,7 @@ static attsvm_status find_out(found *f, attsvm_error *err)
     f->about = attsvm_graph_describe(f->graph);
     TRY(base_allocate(&f->finite, size, sizeof *f->finite, "finite part", err));
     TRY(solve(f, err));
-    TRY(attsvm_graph_finite(f->graph, f->finite, &f->finite_info, err));
+    TRY(attsvm_graph_finite(f->graph, f->finite, &f->finite_info, NULL, NULL, err));
     if (!*f->options->trained && f->options->iters == 0)
         return ATTSVM_OK;
     TRY(base_allocate(&f->W, size, sizeof *f->W, "W", err));

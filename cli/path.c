@@ -21,12 +21,6 @@ const settings_table cli_path_table = { "path options", path_option_fields,
                                         sizeof(path_options), NULL };
 #undef SETTINGS
 
-static const char *const case_names[] = { [ATTSVM_JOINT_NONE] = "none",
-                                          [ATTSVM_JOINT_RELAXED] = "relaxed",
-                                          [ATTSVM_JOINT_UNRELAXED] = "unrelaxed",
-                                          [ATTSVM_JOINT_ALL_TIGHT] = "all tight",
-                                          [ATTSVM_JOINT_BETWEEN] = "between" };
-
 static double entry(const attsvm_path *path, const char *name, int64_t k)
 {
     const attsvm_array *array = attsvm_path_find(path, name);
@@ -78,7 +72,7 @@ static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
     io_json_set(json, "svm_norm", io_json_number(info.svm_norm));
     io_json_set(json, "svm_gap", io_json_number(info.svm_gap));
     if (s->model == ATTSVM_MODEL_VP) {
-        io_json_set(json, "case", io_json_text(case_names[info.joint]));
+        io_json_set(json, "case", io_json_text(attsvm_joint_case_name(info.joint)));
         io_json_set(json, "least_ratio", io_json_number(info.least_ratio));
     }
     if (info.kept >= 0) {
@@ -175,10 +169,11 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
                        const attsvm_path *path)
 {
     attsvm_path_info info = attsvm_path_describe(path);
-    char name[8];
-    base_settings_print(attsvm_settings_find(&attsvm_path_table, "model"), s, name, sizeof name);
+    char name[8], head[16];
+    attsvm_settings_get(&attsvm_path_table, s, "model", name, sizeof name);
+    attsvm_settings_get(&attsvm_path_table, s, "head", head, sizeof head);
     bool is_joint = s->model == ATTSVM_MODEL_VP, sets = info.kept >= 0;
-    printf("%s: model %s, %s loss, %s head, %" PRId64 " terms\n\n", file, name, s->loss, s->head,
+    printf("%s: model %s, %s loss, %s head, %" PRId64 " terms\n\n", file, name, s->loss, head,
            info.terms);
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
@@ -228,8 +223,8 @@ static attsvm_status select_tokens(attsvm_chosen **out, const attsvm_data *data,
     attsvm_svm_settings_init(&svm);
     bool prompt = s->model == ATTSVM_MODEL_P || s->model == ATTSVM_MODEL_VP;
     svm.problem = prompt ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;
-    if (*s->query)
-        TRY(attsvm_svm_settings_set(&svm, "query", s->query, err));
+    svm.query = s->query;
+    svm.query_token = s->query_token;
     return cli_choose(out, data, file, &svm, source, err);
 }
 
@@ -262,8 +257,11 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
         status = select_tokens(&chosen, data, file, s, options->select, err);
     if (status == ATTSVM_OK) {
         cli_progress progress = cli_progress_start(call, "path");
-        const int64_t *alpha = chosen ? attsvm_chosen_describe(chosen).selection.alpha : NULL;
-        status = attsvm_path_follow(&path, data, s, alpha, show_progress, &progress, err);
+        attsvm_selection selection = { 0 };
+        if (chosen)
+            selection = attsvm_chosen_describe(chosen).selection;
+        status = attsvm_path_follow(&path, data, s, chosen ? &selection : NULL, show_progress,
+                                    &progress, err);
         cli_progress_end(&progress);
         if (status == ATTSVM_E_DATA)
             base_fail_in(err, status, file);

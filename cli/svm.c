@@ -133,7 +133,7 @@ static attsvm_status show(cli_call *call, const attsvm_data *data, const attsvm_
 {
     cli_solved s = { .file = call->arguments[0],
                      .data = data,
-                     .info = attsvm_solution_info(solution),
+                     .info = attsvm_solution_describe(solution),
                      .claim = attsvm_solution_claim(solution),
                      .select = chosen->source,
                      .ties = chosen->ties };

@@ -67,14 +67,14 @@ static attsvm_status find(findings *f, const tokens_options *options,
     attsvm_problem_free(problem);
     if (status != ATTSVM_OK)
         return status;
-    f->info = attsvm_solution_info(f->solution);
+    f->info = attsvm_solution_describe(f->solution);
     /* tight tokens are counted by the solver, and by us; they can differ at the very limit */
     TRY(attsvm_optimality_compute(&f->optimality, f->scores, f->solution, NULL, 0, err));
     int64_t count = f->optimality.support;
     TRY(base_allocate(&f->support, (size_t)count + 1, sizeof *f->support, "support", err));
     TRY(attsvm_optimality_compute(&f->optimality, f->scores, f->solution, f->support, count, err));
     return options->enumerate
-               ? attsvm_enumerate(&f->enumeration, f->scores, &f->svm, enumerate, err)
+               ? attsvm_enumerate(&f->enumeration, f->scores, &f->svm, enumerate, NULL, NULL, err)
                : ATTSVM_OK;
 }
 

@@ -14,8 +14,9 @@ typedef struct live {
     bool wanted, shown;
 } live;
 
-static bool show_progress(void *context, const attsvm_train_info *info)
+static bool show_progress(void *context, const attsvm_train *train, const attsvm_train_info *info)
 {
+    (void)train;
     live *l = context;
     double share = l->iters > 0 ? (double)info->iters / (double)l->iters : 1;
     if (!l->wanted)
@@ -41,25 +42,12 @@ static void end_progress(live *l)
 
 /* ----------------------------------------------------------------------------- JSON */
 
-static const char *outcome_name(attsvm_train_outcome outcome)
-{
-    switch (outcome) {
-    case ATTSVM_TRAIN_NOT_RUN: return "not run";
-    case ATTSVM_TRAIN_DONE: return "done";
-    case ATTSVM_TRAIN_DIRECTION: return "direction";
-    case ATTSVM_TRAIN_NORM: return "norm";
-    case ATTSVM_TRAIN_TIME: return "time";
-    case ATTSVM_TRAIN_OBSERVER: return "observer";
-    }
-    return "";
-}
-
 /* The norm of the SVM that training leads to, as its flag; "" where there is no claim. */
 static const char *predicted_norm(const attsvm_train_settings *s, char *out, size_t size)
 {
     attsvm_svm_settings svm;
     bool claimed;
-    if (attsvm_train_predict(s, &svm, &claimed, NULL) != ATTSVM_OK || !claimed)
+    if (attsvm_train_limit(s, &svm, &claimed, NULL) != ATTSVM_OK || !claimed)
         return "";
     return cli_verified_norm(&svm, out, size);
 }
@@ -77,7 +65,7 @@ static attsvm_status print_json(const cli_call *call, const char *path,
     io_json_set(json, "model", io_json_text(name));
     io_json_set(json, "step", io_json_text(s->step));
     io_json_set(json, "predicted_norm", io_json_text(predicted_norm(s, norm, sizeof norm)));
-    io_json_set(json, "outcome", io_json_text(outcome_name(info.outcome)));
+    io_json_set(json, "outcome", io_json_text(attsvm_train_outcome_name(info.outcome)));
     io_json_set(json, "iters", io_json_integer(info.iters));
     io_json_set(json, "seconds", io_json_number(info.seconds));
     io_json_set(json, "loss", io_json_number(info.loss));
@@ -114,7 +102,7 @@ static void print_end(const attsvm_train_info *info)
         printf(" in %.3g s, %.3g %s a step", info->seconds, step < 1e-3 ? 1e6 * step : 1e3 * step,
                step < 1e-3 ? "us" : "ms");
     if (info->outcome != ATTSVM_TRAIN_DONE)
-        printf("; stopped by %s", outcome_name(info->outcome));
+        printf("; stopped by %s", attsvm_train_outcome_name(info->outcome));
     printf("\n  loss        %.10g", info->loss);
     if (isfinite(info->log_excess))
         printf(", exp(%.1f) above its limit", info->log_excess);

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool observe(void *context, const attsvm_train_info *info)
+static bool observe(void *context, const attsvm_train *train, const attsvm_train_info *info)
 {
     char text[128];
+    (void)train;
     snprintf(text, sizeof text, "step %" PRId64 ", loss %.6g, norm %.4g, attention %.4f",
              info->iters, info->loss, info->norm, info->softmax_min);
     cli_progress_line(context, text);
@@ -21,8 +22,8 @@ static attsvm_status compare_kept(cli_verified *v, const attsvm_data *data, atts
     v->several = true;
     attsvm_svm_settings_init(&svm);
     svm.threads = v->settings.threads;
-    if (*v->settings.query)
-        TRY(attsvm_svm_settings_set(&svm, "query", v->settings.query, err));
+    svm.query = v->settings.query;
+    svm.query_token = v->settings.query_token;
     const double *W = attsvm_train_theta(v->run, &count);
     return attsvm_multi_token_compare(&v->kept, data, W, &svm, NULL, NULL, NULL, err);
 }
@@ -37,15 +38,15 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
     cli_progress_end(&progress);
     if (status != ATTSVM_OK)
         return status;
-    TRY(attsvm_verdict_compute(&v->verdict, v->run, NULL, &v->solution, err));
-    TRY(attsvm_conditions_compute(&v->conditions, v->run, err));
+    TRY(attsvm_verdict_compute(&v->verdict, v->run, NULL, NULL, NULL, &v->solution, err));
+    TRY(attsvm_conditions_compute(&v->conditions, v->run, NULL, NULL, err));
     if (!cli_verified_prompt(v) && !cli_verified_linear(v))
         TRY(compare_kept(v, data, err));
     v->joint = cli_verified_prompt(v) && cli_verified_trains_head(v) && cli_verified_linear(v);
     if (!v->joint)
         return ATTSVM_OK;
-    return attsvm_joint_compute(&v->found, v->run, cli_settings(call, &attsvm_joint_table),
-                                &v->joint_solution, err);
+    return attsvm_joint_compute(&v->found, v->run, cli_settings(call, &attsvm_joint_table), NULL,
+                                NULL, &v->joint_solution, err);
 }
 
 /* ----------------------------------------------------------------------------- JSON */

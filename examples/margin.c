@@ -35,11 +35,13 @@ int main(int argc, char **argv)
     /* README begins */
     check(attsvm_data_read(&data, argv[1], NULL, &err));
     int64_t *alpha = calloc((size_t)attsvm_data_describe(data).n, sizeof *alpha);
-    attsvm_selection best = { .alpha = alpha }; /* of each sequence the token of best score */
+    attsvm_selection best = {
+        .alpha = alpha, .terms = attsvm_data_describe(data).n
+    }; /* of each sequence the token of best score */
     check(attsvm_select_optimal(data, &settings, alpha, NULL, &err));
     check(attsvm_problem_create(&problem, data, &best, &settings, &err));
     check(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err));
-    printf("largest margin: %.9g\n", attsvm_solution_info(solution).margin);
+    printf("largest margin: %.9g\n", attsvm_solution_describe(solution).margin);
     /* README ends */
     attsvm_solution_free(solution);
     attsvm_problem_free(problem);

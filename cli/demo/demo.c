@@ -82,8 +82,9 @@ static attsvm_status open_reviews(cli_demo *d, attsvm_error *err)
 
 /* ------------------------------------------------------------------ training and verdict */
 
-static bool show(void *context, const attsvm_train_info *info)
+static bool show(void *context, const attsvm_train *train, const attsvm_train_info *info)
 {
+    (void)train;
     char text[96];
     snprintf(text, sizeof text, "step %" PRId64 " of %d, %.0f %% of attention on the picked words",
              info->iters, STEPS, 100 * info->softmax_mean);
@@ -141,10 +142,10 @@ void cli_demo_attention(const cli_demo *d, int64_t k, int64_t i, double *s)
 static attsvm_status judge(cli_demo *d, attsvm_error *err)
 {
     const int64_t *iter;
-    TRY(attsvm_verdict_compute(&d->verdict, d->train, NULL, &d->solution, err));
+    TRY(attsvm_verdict_compute(&d->verdict, d->train, NULL, NULL, NULL, &d->solution, err));
     d->claim = attsvm_solution_claim(d->solution);
-    d->svm = attsvm_solution_info(d->solution);
-    TRY(attsvm_check(&d->report, d->data, &d->claim, NULL, err));
+    d->svm = attsvm_solution_describe(d->solution);
+    TRY(attsvm_check(&d->report, d->data, &d->claim, NULL, NULL, NULL, err));
     const double *p = attsvm_train_find(d->train, "trace_p")->data;
     for (int64_t k = 0; k < cli_demo_records(d, &iter); k++)
         d->correlation[k] = attsvm_correlation(p + k * d->words, d->claim.theta, d->words);

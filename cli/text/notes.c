@@ -75,7 +75,7 @@ bool cli_gradient_print(const attsvm_data *data, const attsvm_train_settings *se
         return false;
     double token = log_token_size(data), head = log_size(attsvm_data_array(data, "v"));
     const attsvm_array *Z = attsvm_data_array(data, "Z");
-    double query = prompt ? 0 : Z && !*settings->query ? log_size(Z) : token;
+    double query = prompt ? 0 : Z && settings->query == ATTSVM_QUERY_GIVEN ? log_size(Z) : token;
     double product = 2 * token + head + query;
     if (isfinite(product) && product < tiny)
         snprintf(text, sizeof text,

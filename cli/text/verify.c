@@ -21,7 +21,7 @@ bool cli_verified_trains_head(const cli_verified *v)
 
 bool cli_verified_linear(const cli_verified *v)
 {
-    return strcmp(v->settings.head, "linear") == 0;
+    return v->settings.head == ATTSVM_HEAD_LINEAR;
 }
 
 bool cli_verified_prompt(const cli_verified *v)

@@ -19,7 +19,8 @@ static attsvm_status solve(const attsvm_data *data, const attsvm_graph *graph, d
                            bool *feasible, attsvm_error *err)
 {
     attsvm_svm_settings s;
-    attsvm_selection selection = { .sets = attsvm_graph_sets(graph) };
+    attsvm_selection selection = { .sets = attsvm_graph_sets(graph),
+                                   .cells = attsvm_data_describe(data).tokens };
     attsvm_problem *problem;
     attsvm_solution *solution = NULL;
     attsvm_svm_settings_init(&s);
@@ -45,7 +46,7 @@ static attsvm_status train(const experiments_setup *setup, const attsvm_data *da
     experiments_train_settings(setup, &s);
     s.model = ATTSVM_MODEL_W;
     s.loss = "ntp";
-    s.query = "last";
+    s.query = ATTSVM_QUERY_LAST;
     s.step = "gd";
     s.lr = 5;
     s.iters = STEPS;
@@ -104,7 +105,7 @@ static attsvm_status run_one(void *context, int64_t run, int worker, attsvm_erro
     if (status == ATTSVM_OK)
         status = solve(data, graph, direction, &feasible, err);
     if (status == ATTSVM_OK)
-        status = attsvm_graph_finite(graph, finite, &info, err);
+        status = attsvm_graph_finite(graph, finite, &info, NULL, NULL, err);
     if (status == ATTSVM_OK)
         status = train(j->setup, data, run, &trained, err);
     if (status == ATTSVM_OK) {

@@ -73,6 +73,8 @@ static attsvm_status follow(const experiments_setup *setup, int k, double *radiu
     TRY(attsvm_data_create(&data, k < JOINT ? attention : joint, k < JOINT ? 4 : 2, NULL, err));
     attsvm_status status =
         attsvm_path_follow(&path, data, &s, NULL, experiments_observe_path, (void *)setup, err);
+    if (status == ATTSVM_E_STOPPED) /* before its first point */
+        status = EXPERIMENTS_STOPPED;
     if (status == ATTSVM_OK)
         status = experiments_go_on(setup);
     if (status == ATTSVM_OK)

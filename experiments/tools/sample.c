@@ -74,7 +74,7 @@ attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model
     snprintf(init, sizeof init, "uniform:%.17g", 1 / sqrt((double)u->d));
     s.model = (int32_t)kind;
     s.step = step;
-    s.head = u->h > 0 ? "relu" : "linear";
+    s.head = u->h > 0 ? ATTSVM_HEAD_RELU : ATTSVM_HEAD_LINEAR;
     s.init = init;
     s.seed = u->seed;
     s.record = record;
@@ -94,7 +94,7 @@ attsvm_status experiments_sample_solve(const experiments_sample *u, const char *
     attsvm_svm_settings_init(&s);
     s.problem = ATTSVM_PROBLEM_W;
     s.threads = 1;
-    TRY(attsvm_svm_settings_set(&s, "norm", norm, err));
+    TRY(attsvm_settings_set(&attsvm_svm_table, &s, "norm", norm, err));
     return experiments_solve(u->data, &s, alpha, theta, u->d * u->d, info, err);
 }
 
@@ -144,7 +144,7 @@ attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *
     double own, svm;
     attsvm_svm_settings settings;
     attsvm_svm_settings_init(&settings);
-    TRY(attsvm_svm_settings_set(&settings, "norm", norm, err));
+    TRY(attsvm_settings_set(&attsvm_svm_table, &settings, "norm", norm, err));
     TRY(svm_size(s, norm, run->m->selected, &svm, err));
     TRY(svm_norm_of(&settings, false, model_matrix(run->m, run->theta), s->d, s->d, &own, err));
     *out = run->info.margin / own * svm;

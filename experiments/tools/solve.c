@@ -42,13 +42,14 @@ attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settin
     attsvm_problem *problem = NULL;
     attsvm_solution *solution = NULL;
     attsvm_selection selection = { .alpha = alpha };
+    TRY(attsvm_svm_terms(data, settings, &selection.terms, err));
     attsvm_status status = attsvm_problem_create(&problem, data, &selection, settings, err);
     if (status == ATTSVM_OK)
         status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, err);
     if (status == ATTSVM_OK) {
         attsvm_claim claim = attsvm_solution_claim(solution);
         if (info)
-            *info = attsvm_solution_info(solution);
+            *info = attsvm_solution_describe(solution);
         if (claim.theta_count != count)
             status = fail(err, ATTSVM_E_ARG, "theta has %" PRId64 " entries, not %" PRId64,
                           claim.theta_count, count);

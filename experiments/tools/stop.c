@@ -26,8 +26,10 @@ attsvm_status experiments_go_on(const experiments_setup *setup)
     return dist_stop_why(&stop->stop) == DIST_GO_ON ? ATTSVM_OK : EXPERIMENTS_STOPPED;
 }
 
-bool experiments_observe_train(void *setup, const attsvm_train_info *info)
+bool experiments_observe_train(void *setup, const attsvm_train *train,
+                               const attsvm_train_info *info)
 {
+    (void)train;
     (void)info;
     return experiments_go_on(setup) == ATTSVM_OK;
 }

@@ -39,7 +39,8 @@ void experiments_progress(const experiments_setup *setup, double share);
 /* ATTSVM_OK, or EXPERIMENTS_STOPPED once the observer or the clock has ended the run. */
 attsvm_status experiments_go_on(const experiments_setup *setup);
 /* Observers whose context is the setup. */
-bool experiments_observe_train(void *setup, const attsvm_train_info *info);
+bool experiments_observe_train(void *setup, const attsvm_train *train,
+                               const attsvm_train_info *info);
 bool experiments_observe_path(void *setup, int64_t done, int64_t points);
 /* attsvm_train_run that can be stopped. */
 attsvm_status experiments_train(const experiments_setup *setup, attsvm_train *train,

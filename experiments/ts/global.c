@@ -46,10 +46,10 @@ static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_erro
                                               &train[i], err);
     }
     if (status == ATTSVM_OK)
-        status = attsvm_train_run_batch(train, count, 1, err);
+        status = attsvm_train_run_batch(train, count, 1, NULL, NULL, err);
     for (int64_t i = 0; i < count && status == ATTSVM_OK; i++) {
         attsvm_verdict verdict;
-        status = attsvm_verdict_compute(&verdict, train[i], NULL, NULL, err);
+        status = attsvm_verdict_compute(&verdict, train[i], NULL, NULL, NULL, NULL, err);
         j->kind[point * runs + first + i] = verdict.kind;
     }
     for (int64_t i = 0; i < count; i++) {

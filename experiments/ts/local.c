@@ -65,7 +65,7 @@ static attsvm_status judge(const experiments_sample *s, const attsvm_train *run,
     settings.problem = ATTSVM_PROBLEM_W;
     settings.norm = ATTSVM_NORM_FRO;
     settings.threads = 1;
-    TRY(attsvm_verdict_compute(&verdict, run, &settings, NULL, err));
+    TRY(attsvm_verdict_compute(&verdict, run, &settings, NULL, NULL, NULL, err));
     TRY(experiments_sample_solve(s, "fro", run->m->selected, fro, NULL, err));
     TRY(experiments_sample_solve(s, "nuc", run->m->selected, nuc, NULL, err));
     const double *W = model_matrix(run->m, run->theta);

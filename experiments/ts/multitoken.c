@@ -86,8 +86,8 @@ static attsvm_status judge(const experiments_sample *s, const attsvm_train *run,
     bool feasible = true;
     if (!is_decided(softmax, sets, &out->facts[MASKED]))
         return ATTSVM_OK;
-    attsvm_selection several = { .sets = sets, .softmax = softmax };
-    attsvm_selection one = { .alpha = run->m->selected };
+    attsvm_selection several = { .sets = sets, .softmax = softmax, .cells = s->n * s->T };
+    attsvm_selection one = { .alpha = run->m->selected, .terms = run->m->terms };
     TRY(solve(s, ATTSVM_PROBLEM_MULTI, &several, svm, &feasible, err));
     if (feasible)
         TRY(solve(s, ATTSVM_PROBLEM_FINITE, &several, fin, &feasible, err));
@@ -143,7 +143,7 @@ static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_erro
         out[count++] = c;
     }
     if (status == ATTSVM_OK)
-        status = attsvm_train_run_batch(train, count, 1, err);
+        status = attsvm_train_run_batch(train, count, 1, NULL, NULL, err);
     for (int64_t i = 0; i < count && status == ATTSVM_OK; i++)
         status = judge(&sample[i], train[i], out[i], err);
     for (int64_t i = 0; i < count; i++) {

@@ -37,15 +37,15 @@ static attsvm_status solve(const job *j, int64_t draw, attsvm_norm norm, double 
     /* nothing is trained: the tokens are disturbed, which the data set borrows */
     experiments_disturb(j->setup, (uint64_t)draw, 0, s.X, s.n * s.T * s.d);
     attsvm_status status = attsvm_select_optimal(s.data, &settings, alpha, NULL, err);
-    attsvm_selection selection = { .alpha = alpha };
+    attsvm_selection selection = { .alpha = alpha, .terms = s.n };
     if (status == ATTSVM_OK)
         status = attsvm_problem_create(&problem, s.data, &selection, &settings, err);
     if (status == ATTSVM_OK)
         status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, err);
-    if (status == ATTSVM_OK && attsvm_solution_info(solution).outcome == ATTSVM_OPTIMAL)
+    if (status == ATTSVM_OK && attsvm_solution_describe(solution).outcome == ATTSVM_OPTIMAL)
         status = attsvm_solution_rank(solution, err);
     if (status == ATTSVM_OK) {
-        attsvm_svm_info info = attsvm_solution_info(solution);
+        attsvm_svm_info info = attsvm_solution_describe(solution);
         *rank = info.outcome == ATTSVM_OPTIMAL ? (double)info.rank : 0;
     }
     attsvm_solution_free(solution);

@@ -49,10 +49,18 @@ typedef enum attsvm_status {
     ATTSVM_E_STOPPED = -8  /* its observer or time limit ended a call that has nothing to show */
 } attsvm_status;
 
+/* "bad argument", "no memory", ...; NULL for a number that is not a status. */
+ATTSVM_API const char *attsvm_status_name(attsvm_status status);
+
 typedef struct attsvm_error {
     attsvm_status status;
     char message[508];
 } attsvm_error;
+
+/*
+ * Told by a long call how far it is: `done` of `total` (0: not known).  False stops the call.
+ */
+typedef bool attsvm_observer(void *context, int64_t done, int64_t total);
 
 /* ---------------------------------------------------------------------- arrays */
 
@@ -139,8 +147,11 @@ typedef struct attsvm_settings_table {
 } attsvm_settings_table;
 
 ATTSVM_API extern const attsvm_settings_table attsvm_read_table, attsvm_generate_table,
-    attsvm_svm_table, attsvm_train_table, attsvm_enumerate_table, attsvm_joint_table,
-    attsvm_path_table;
+    attsvm_svm_table, attsvm_check_table, attsvm_train_table, attsvm_enumerate_table,
+    attsvm_joint_table, attsvm_path_table;
+
+/* All tables, for those who look one up by name: number k, or NULL beyond the last. */
+ATTSVM_API const attsvm_settings_table *attsvm_settings_list(int64_t k);
 
 ATTSVM_API void attsvm_settings_init(const attsvm_settings_table *table, void *settings);
 ATTSVM_API attsvm_status attsvm_settings_check(const attsvm_settings_table *table,
@@ -164,8 +175,9 @@ typedef struct attsvm_read_settings {
     int64_t inflate_limit; /* most bytes that one compressed array may unpack to           */
     int64_t memory;        /* bytes of mapped tokens that may stay in memory; 0: half of it */
     bool verify;           /* also check the stored checksums of memory-mapped arrays      */
-    char reserved[7];
+    char padding[7];
     void *comm; /* ranks that share the sequences, in a build with MPI; NULL: one process */
+    int64_t reserved[8];
 } attsvm_read_settings;
 
 ATTSVM_API void attsvm_read_settings_init(attsvm_read_settings *settings);
@@ -198,7 +210,8 @@ typedef struct attsvm_generate_settings {
     int32_t kind;       /* attsvm_generate_kind                                            */
     int32_t dtype;      /* attsvm_dtype of the tokens: float16, float32, float64           */
     bool optimal;       /* planted kinds: the planted token also has the best score        */
-    char reserved[7];
+    char padding[7];
+    int64_t reserved[8];
 } attsvm_generate_settings;
 
 ATTSVM_API void attsvm_generate_settings_init(attsvm_generate_settings *settings);
@@ -267,6 +280,7 @@ typedef struct attsvm_data_info {
     int64_t negative;     /* labels -1; both 0 where there are no labels     */
     attsvm_dtype dtype;   /* of the tokens                                   */
     attsvm_storage storage;
+    int64_t reserved[8];
 } attsvm_data_info;
 
 /*
@@ -328,6 +342,7 @@ typedef struct attsvm_generator_info {
     int64_t tokens;                    /* sum of T_i                                     */
     int64_t count;
     const attsvm_named_array *arrays; /* (count) in the order of the file, `data` NULL; borrowed */
+    int64_t reserved[4];
 } attsvm_generator_info;
 
 ATTSVM_API attsvm_status attsvm_generator_create(attsvm_generator **out,
@@ -336,17 +351,14 @@ ATTSVM_API attsvm_status attsvm_generator_create(attsvm_generator **out,
 ATTSVM_API void attsvm_generator_free(attsvm_generator *generator);
 ATTSVM_API attsvm_generator_info attsvm_generator_describe(const attsvm_generator *generator);
 
-/* Told how many of `total` bytes of arrays have been made; false: stop, which leaves no file and
-   returns ATTSVM_E_STOPPED. */
-typedef bool attsvm_write_observer(void *context, int64_t done, int64_t total);
-
 /*
- * Writes the file.  `deflate` compresses the arrays of an .npz.  A table (.csv, .tsv) has room for
- * X, offsets and Y alone: attsvm_format_holds says whether an array goes into the file of that
- * name. `observer` may be NULL.
+ * Writes the file; `observer` counts the bytes of arrays that have been made, and where it stops
+ * the call no file is left and ATTSVM_E_STOPPED returned.  `deflate` compresses the arrays of an
+ * .npz.  A table (.csv, .tsv) has room for X, offsets and Y alone: attsvm_format_holds says whether
+ * an array goes into the file of that name. `observer` may be NULL.
  */
 ATTSVM_API attsvm_status attsvm_generator_write(attsvm_generator *generator, const char *path,
-                                                bool deflate, attsvm_write_observer *observer,
+                                                bool deflate, attsvm_observer *observer,
                                                 void *context, attsvm_error *err);
 ATTSVM_API bool attsvm_format_holds(const char *path, const char *name);
 
@@ -427,17 +439,11 @@ typedef struct attsvm_svm_settings {
     int32_t query;       /* attsvm_query                                                        */
     int32_t duplicates;  /* attsvm_duplicates                                                   */
     int32_t head;        /* attsvm_head                                                         */
-    int32_t reserved;
+    int32_t padding;
+    int64_t reserved[8];
 } attsvm_svm_settings;
 
 ATTSVM_API void attsvm_svm_settings_init(attsvm_svm_settings *settings);
-
-/*
- * Sets one field by the name and text of its flag, the short forms included: norm "lq:3", head
- * "concave:0.5", query "2", "last", "all" or "causal".
- */
-ATTSVM_API attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
-                                                 const char *value, attsvm_error *err);
 
 /*
  * Selections have one entry per term: a term is a sequence with one of its queries, in the order
@@ -464,6 +470,8 @@ typedef struct attsvm_selection {
     const int64_t *alpha;
     const uint8_t *sets;
     const double *softmax;
+    int64_t terms; /* entries of alpha            */
+    int64_t cells; /* entries of sets and softmax */
 } attsvm_selection;
 
 /*
@@ -514,6 +522,7 @@ typedef struct attsvm_claim {
     const attsvm_row *equal;
     const double *mu, *mu_lo;
     const struct attsvm_claim *head; /* of JOINT: the v-SVM, whose tight rows decide b */
+    int64_t reserved[8];
 } attsvm_claim;
 
 /* What a sceptic asks for.  A number that was not computed is NAN (counts: -1). */
@@ -541,6 +550,7 @@ typedef struct attsvm_svm_info {
     double passes;       /* reads of the tokens, in units of the whole data set               */
     double seconds;      /* of the solve, certificate included                                */
     double pass_seconds; /* of them, in those reads                                           */
+    int64_t reserved[8];
 } attsvm_svm_info;
 
 /* State of a running solve. */
@@ -549,6 +559,7 @@ typedef struct attsvm_svm_progress {
     double passes, seconds;
     double dual; /* lower bound of |theta| so far                */
     double gap;  /* of the best feasible point so far; NAN: none */
+    int64_t reserved[4];
 } attsvm_svm_progress;
 
 /* Called after every round; false stops the solve, which then returns its best so far. */
@@ -579,16 +590,18 @@ ATTSVM_API attsvm_status attsvm_problem_solve(const attsvm_problem *problem,
 
 /*
  * Solves `count` problems over `threads` threads (0: all cores), each on one thread.  out (count)
- * gets the solutions; where one fails all are freed and the first failure is reported.
+ * gets the solutions; where one fails all are freed and the first failure is reported.  `observer`
+ * (may be NULL) counts problems; where it stops the batch, ATTSVM_E_STOPPED.
  */
 ATTSVM_API attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_t count,
-                                                    int64_t threads, attsvm_solution **out,
+                                                    int64_t threads, attsvm_observer *observer,
+                                                    void *context, attsvm_solution **out,
                                                     attsvm_error *err);
 
 /* Fills info.rank, the singular values of W above 1e-6 of the largest; other problems have none. */
 ATTSVM_API attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err);
 
-ATTSVM_API attsvm_svm_info attsvm_solution_info(const attsvm_solution *solution);
+ATTSVM_API attsvm_svm_info attsvm_solution_describe(const attsvm_solution *solution);
 /* Borrows from the solution. */
 ATTSVM_API attsvm_claim attsvm_solution_claim(const attsvm_solution *solution);
 ATTSVM_API void attsvm_solution_free(attsvm_solution *solution);
@@ -597,9 +610,13 @@ ATTSVM_API void attsvm_solution_free(attsvm_solution *solution);
 
 /* Tolerances are the checker's own: the one that a claim was solved to does not count. */
 typedef struct attsvm_check_settings {
-    double tol;      /* relative gap; 0: 1e-12 for l2 and fro, else 1e-9  */
-    int64_t threads; /* 0: all cores                                      */
+    double tol;        /* relative gap; 0: 1e-12 for l2 and fro, else 1e-9            */
+    double time_limit; /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none */
+    int64_t threads;   /* 0: all cores                                                */
+    int64_t reserved[8];
 } attsvm_check_settings;
+
+ATTSVM_API void attsvm_check_settings_init(attsvm_check_settings *settings);
 
 /* What a check of a claim found, recomputed in double-double from the data and the claim alone. */
 typedef struct attsvm_report {
@@ -614,12 +631,17 @@ typedef struct attsvm_report {
     double violation;  /* largest violation of any row                              */
     int64_t tight, active, merged;
     char reason[256]; /* why it is not valid; otherwise what was proved             */
+    int64_t reserved[8];
 } attsvm_report;
 
-/* A claim that is wrong is a successful call: report->valid says so.  settings NULL: defaults. */
+/*
+ * A claim that is wrong is a successful call: report->valid says so.  settings NULL: defaults.
+ * Where `observer` (may be NULL; its total is 0) stops it, ATTSVM_E_STOPPED.
+ */
 ATTSVM_API attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *data,
                                       const attsvm_claim *claim,
-                                      const attsvm_check_settings *settings, attsvm_error *err);
+                                      const attsvm_check_settings *settings,
+                                      attsvm_observer *observer, void *context, attsvm_error *err);
 
 /* ------------------------------------------------------------- models, settings */
 
@@ -649,13 +671,12 @@ typedef struct attsvm_head_callback {
 
 /*
  * What to train and how.  Texts are borrowed and are what the flags take: step "ngd", "nmd:3";
- * loss "logistic"; head "concave:0.5"; query "2", "last", "all", "causal" (empty: Z, else token 0,
- * with loss "ntp" the last one); init
- * "auto", "zero", "uniform:0.3", "gauss:1", "file", or the name of a result; record "100", "log"
- * (empty: nothing); eps "1e-9" or "1e-19,1e-9" (attention, head); lstar a number.
+ * loss "logistic"; init "auto", "zero", "uniform:0.3", "gauss:1", "file", or the name of a result;
+ * record "100", "log" (empty: nothing); eps "1e-9" or "1e-19,1e-9" (attention, head); lstar a
+ * number.
  */
 typedef struct attsvm_train_settings {
-    const char *step, *loss, *head, *query, *init, *record, *eps, *lstar;
+    const char *step, *loss, *init, *record, *eps, *lstar;
     const char *checkpoint; /* file of the running state; empty: none                      */
     double lr;              /* step size                                                   */
     double decay;           /* step t has the size lr/(t+1)^decay                          */
@@ -673,16 +694,17 @@ typedef struct attsvm_train_settings {
     int64_t disturb_seed;   /* of `disturb`                                                */
     int64_t threads;        /* 0: all cores                                                */
     int64_t observe;        /* steps between two calls of the observer; 0: by the clock    */
-    int32_t model;          /* attsvm_model_kind                                                */
+    double kappa;           /* of ATTSVM_HEAD_CONCAVE                                      */
+    int64_t query_token;    /* of ATTSVM_QUERY_TOKEN                                       */
+    int32_t query;          /* attsvm_query; with loss "ntp" GIVEN without Z is LAST       */
+    int32_t head;           /* attsvm_head                                                 */
+    int32_t model;          /* attsvm_model_kind                                           */
     bool resume;            /* go on from `checkpoint` where it exists                     */
-    char reserved[3];
+    char padding[3];
+    int64_t reserved[8];
 } attsvm_train_settings;
 
 ATTSVM_API void attsvm_train_settings_init(attsvm_train_settings *settings);
-/* Sets one field by the name and text of its flag. */
-ATTSVM_API attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings,
-                                                   const char *name, const char *value,
-                                                   attsvm_error *err);
 
 /* ----------------------------------------------------------------------- model */
 
@@ -713,6 +735,7 @@ typedef struct attsvm_model_info {
     int64_t cells;      /* entries of logits and softmax: tokens of all terms     */
     int64_t size;       /* entries of theta                                       */
     int64_t map_size;   /* entries of attsvm_model_map: d, or d*d                 */
+    int64_t reserved[8];
 } attsvm_model_info;
 ATTSVM_API attsvm_model_info attsvm_model_describe(const attsvm_model *model);
 
@@ -739,6 +762,7 @@ typedef struct attsvm_evaluation {
     double accuracy;         /* share of terms with Y f > 0                                    */
     double margin;           /* smallest logit distance of the selected token to another       */
     double log_scale[ATTSVM_MAX_PARAMETERS]; /* of the gradient in each trained array           */
+    int64_t reserved[8];
 } attsvm_evaluation;
 
 /*
@@ -770,6 +794,7 @@ typedef struct attsvm_comparison {
     double norm;        /* |theta| in the norm of the solution                          */
     double margin;      /* smallest <A, theta> over rows with b = 1; problems P, JOINT, W */
     double efficiency;  /* margin / norm * |theta_svm|, 1 at the optimum; likewise       */
+    int64_t reserved[4];
 } attsvm_comparison;
 
 /* `theta` (count: d, or d*d) is what attsvm_model_map gives, or any vector of that size. */
@@ -789,10 +814,13 @@ typedef enum attsvm_train_outcome {
     ATTSVM_TRAIN_OBSERVER,  /* the observer said so            */
 } attsvm_train_outcome;
 
+/* "done", "direction", ...; NULL for a number that is not an outcome. */
+ATTSVM_API const char *attsvm_train_outcome_name(attsvm_train_outcome outcome);
+
 /* State of a run, at its end or on the way.  A number that was not computed is NAN. */
 typedef struct attsvm_train_info {
     attsvm_train_outcome outcome;
-    int32_t reserved;
+    int32_t padding;
     int64_t iters;           /* steps done                                                     */
     int64_t terms;           /* loss terms: sequences times queries                            */
     double seconds;          /* wall clock of the loop, earlier parts of a resumed run included */
@@ -811,12 +839,17 @@ typedef struct attsvm_train_info {
     double nuclear;          /* nuclear norm of W (models with a matrix), at records, the end  */
     double effective_rank;   /* exp of the entropy of its singular values                      */
     double direction_change; /* of theta/|theta| over the last 100 steps                       */
+    int64_t reserved[8];
 } attsvm_train_info;
 
-/* Called now and then (settings.observe) with the state; false ends the run. */
-typedef bool attsvm_train_observer(void *context, const attsvm_train_info *info);
-
 typedef struct attsvm_train attsvm_train;
+
+/*
+ * Called now and then (settings.observe) with the state; false ends the run, which may be
+ * continued.  Of `train` it may call attsvm_train_parameters and attsvm_train_model.
+ */
+typedef bool attsvm_train_observer(void *context, const attsvm_train *train,
+                                   const attsvm_train_info *info);
 
 /*
  * A run: the data set is borrowed, all else is copied.  `loss` and `head` may be NULL; otherwise
@@ -828,9 +861,24 @@ ATTSVM_API attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_da
                                              const attsvm_head_callback *head, attsvm_error *err);
 ATTSVM_API void attsvm_train_free(attsvm_train *train);
 
+/*
+ * Start values from memory, before the run, instead of those that settings.init names: `arrays`
+ * (count) are named as the trained ones are (p, W, K, Q, v); those not named stay as they are.
+ */
+ATTSVM_API attsvm_status attsvm_train_start(attsvm_train *train, const attsvm_named_array *arrays,
+                                            int64_t count, attsvm_error *err);
+
 /* Runs to the end.  `observer` may be NULL. */
 ATTSVM_API attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer,
                                           void *context, attsvm_error *err);
+/*
+ * A run that is over, or was stopped, goes on until it has done `iters` steps in all (0: those of
+ * its settings); the result has the same bytes as that of one run of so many steps.  The time limit
+ * counts from here, and a limit of direction or norm that holds already ends it at once.
+ */
+ATTSVM_API attsvm_status attsvm_train_continue(attsvm_train *train, int64_t iters,
+                                               attsvm_train_observer *observer, void *context,
+                                               attsvm_error *err);
 ATTSVM_API attsvm_train_info attsvm_train_describe(const attsvm_train *train);
 
 /*
@@ -846,6 +894,11 @@ ATTSVM_API const attsvm_named_array *attsvm_train_array(const attsvm_train *trai
 /* The result of that name, or NULL. */
 ATTSVM_API const attsvm_array *attsvm_train_find(const attsvm_train *train, const char *name);
 
+/* The model that is trained: its sizes and its list of trained arrays.  Borrowed. */
+ATTSVM_API const attsvm_model *attsvm_train_model(const attsvm_train *train);
+/* Its parameters now, theta (*count) as attsvm_model_parameter lists it.  Borrowed. */
+ATTSVM_API const double *attsvm_train_parameters(const attsvm_train *train, int64_t *count);
+
 /*
  * What the logits are made with, and what SVM solutions are compared with: p, or W'p where W is
  * trained with a prompt (d); W, or K Q' (d,d).  Borrowed until the run is continued or freed.
@@ -856,10 +909,13 @@ ATTSVM_API const double *attsvm_train_theta(const attsvm_train *train, int64_t *
  * Runs `count` runs over `threads` threads (0: all cores), each on one thread; the results do not
  * depend on the number of threads or on the other runs.  Small runs of one shape are done side by
  * side in vector registers; beside attsvm_train_run they may differ by rounding.  Reports the first
- * failure in the order of runs.
+ * failure in the order of runs.  `observer` (may be NULL) counts runs; where it stops the batch the
+ * runs that are not over end as by an observer of their own, and those that did not begin stay as
+ * they are.
  */
 ATTSVM_API attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count,
-                                                int64_t threads, attsvm_error *err);
+                                                int64_t threads, attsvm_observer *observer,
+                                                void *context, attsvm_error *err);
 
 /* ---------------------------------------------------------------------- theory */
 
@@ -884,6 +940,7 @@ typedef struct attsvm_term {
     double best;             /* its score                                                       */
     double next;             /* the best score below it; -INFINITY: there is none               */
     double worst;
+    int64_t reserved[4];
 } attsvm_term;
 
 ATTSVM_API int64_t attsvm_scores_terms(const attsvm_scores *scores);
@@ -908,13 +965,14 @@ typedef struct attsvm_optimality {
     bool local, global;
     bool unique; /* the norm has one minimiser, so that support does not depend on it     */
     bool tie;    /* an equality of scores decided: see the next two                       */
-    int32_t reserved;
+    int32_t padding;
     int64_t tied_optimal; /* terms with another token as good as the optimal one               */
     int64_t tied_support; /* support tokens with the score of the selected one                 */
     int64_t support;      /* support tokens                                                    */
     int64_t against;      /* of them, with a score that is not lower                           */
     int64_t missed;       /* terms whose selected token is not the optimal one                 */
     double advantage;     /* smallest over the support tokens; INFINITY: there is none          */
+    int64_t reserved[8];
 } attsvm_optimality;
 
 /*
@@ -935,6 +993,8 @@ typedef struct attsvm_enumerate_settings {
     int64_t steps;          /* of each of these runs                                           */
     int64_t seed;           /* of their start values                                           */
     int64_t threads;        /* 0: all cores; the result does not depend on it                  */
+    double time_limit;      /* seconds, after which the list is what was found; 0: none        */
+    int64_t reserved[8];
 } attsvm_enumerate_settings;
 
 ATTSVM_API void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settings);
@@ -946,13 +1006,16 @@ ATTSVM_API void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settin
  * Selections grow sequence by sequence, and a beginning that nothing separates is not continued:
  * where this ends within `max_selections` a round the list is exhaustive.  Otherwise it is what a
  * search finds: the optimal tokens, the ends of descent from random starts, and again and again all
- * selections that differ from one found in one token.
+ * selections that differ from one found in one token.  `observer` (may be NULL) counts selections
+ * whose SVM was solved, of a total that is not known; where it or the time limit stops the call the
+ * list is what was found, and not exhaustive.
  */
 typedef struct attsvm_enumeration attsvm_enumeration;
 
 ATTSVM_API attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *scores,
                                           const attsvm_svm_settings *svm,
                                           const attsvm_enumerate_settings *settings,
+                                          attsvm_observer *observer, void *context,
                                           attsvm_error *err);
 ATTSVM_API void attsvm_enumeration_free(attsvm_enumeration *enumeration);
 
@@ -965,7 +1028,9 @@ typedef struct attsvm_enumeration_info {
     double product;  /* of the numbers of tokens: all selections                            */
     bool exhaustive; /* the list is complete                                                 */
     bool searched;   /* there were more than max_selections: the list is what a search found */
-    char reserved[6];
+    bool stopped;    /* by the observer or the time limit                                    */
+    char padding[5];
+    int64_t reserved[8];
 } attsvm_enumeration_info;
 
 /* A locally optimal selection; alpha (terms) is borrowed.  Those of all selections follow each
@@ -975,7 +1040,8 @@ typedef struct attsvm_local_optimum {
     double norm, margin; /* of its SVM                                     */
     double advantage;    /* smallest over its support tokens               */
     bool global;
-    char reserved[7];
+    char padding[7];
+    int64_t reserved[4];
 } attsvm_local_optimum;
 
 ATTSVM_API attsvm_enumeration_info
@@ -988,9 +1054,9 @@ ATTSVM_API attsvm_local_optimum attsvm_enumeration_get(const attsvm_enumeration 
  * its defaults.  *claimed (may be NULL) is false for step rules about which there is no claim; the
  * norm is then l2, fro, or nuc of K Q'.
  */
-ATTSVM_API attsvm_status attsvm_train_predict(const attsvm_train_settings *train,
-                                              attsvm_svm_settings *out, bool *claimed,
-                                              attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_train_limit(const attsvm_train_settings *train,
+                                            attsvm_svm_settings *out, bool *claimed,
+                                            attsvm_error *err);
 
 /* Which conditions of the theorems the data meet (theory 4.2 and 6). */
 typedef struct attsvm_conditions {
@@ -1006,10 +1072,15 @@ typedef struct attsvm_conditions {
     int64_t rivals;  /* W: most tokens, less one a term, over the terms that share a query  */
     int64_t tokens;  /* of the longest sequence                                             */
     double norm;     /* of the SVM of the optimal tokens, NAN where it is not optimal       */
+    int64_t reserved[8];
 } attsvm_conditions;
 
-/* Of a run that is over: its terms, its head as trained, the norm that it leads to. */
+/*
+ * Of a run that is over: its terms, its head as trained, the norm that it leads to.  Where
+ * `observer` (may be NULL; its total is 0) stops it, ATTSVM_E_STOPPED.
+ */
 ATTSVM_API attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_train *run,
+                                                   attsvm_observer *observer, void *context,
                                                    attsvm_error *err);
 
 /*
@@ -1021,9 +1092,10 @@ ATTSVM_API attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const
 typedef struct attsvm_exchangeable {
     bool onehot; /* all tokens are unit vectors; false also where nothing was looked for: the rule
                     `coordinate` breaks ties by index, and a resumed run has a state of its own */
-    char reserved[7];
+    char padding[7];
     int64_t groups; /* of exchangeable words                             */
     int64_t words;  /* in these groups, at least two in each             */
+    int64_t reserved[8];
 } attsvm_exchangeable;
 
 ATTSVM_API attsvm_status attsvm_exchangeable_compute(attsvm_exchangeable *out,
@@ -1038,10 +1110,12 @@ ATTSVM_API attsvm_status attsvm_exchangeable_compute(attsvm_exchangeable *out,
  * Assumption B asks for nu(p) >= nu > 0 at every p; the search tries to refute it.
  */
 typedef struct attsvm_joint_settings {
-    int64_t samples; /* random directions, each at the norms 1, 3, 10 and 30            */
-    int64_t descent; /* steps of local descent from the smallest nu found               */
-    int64_t seed;    /* of both                                                         */
-    int64_t threads; /* 0: all cores; the result does not depend on it                  */
+    int64_t samples;   /* random directions, each at the norms 1, 3, 10 and 30            */
+    int64_t descent;   /* steps of local descent from the smallest nu found               */
+    int64_t seed;      /* of both                                                         */
+    int64_t threads;   /* 0: all cores; the result does not depend on it                  */
+    double time_limit; /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none  */
+    int64_t reserved[8];
 } attsvm_joint_settings;
 
 ATTSVM_API void attsvm_joint_settings_init(attsvm_joint_settings *settings);
@@ -1049,7 +1123,7 @@ ATTSVM_API void attsvm_joint_settings_init(attsvm_joint_settings *settings);
 typedef struct attsvm_joint {
     attsvm_outcome outcome; /* of the v-SVM; the rest is NAN where it is not optimal         */
     bool all_tight;         /* every sequence is: what Assumption B is about                 */
-    char reserved[3];
+    char padding[3];
     int64_t tight;              /* sequences at the margin of the v-SVM                          */
     int64_t tried;              /* points p of the search                                        */
     double margin;              /* Gamma                                                         */
@@ -1062,15 +1136,18 @@ typedef struct attsvm_joint {
     double correlation_unrelaxed;
     double ratio;        /* |v| / |theta| at the end                                      */
     double ratio_needed; /* the least ratio for which a path leads to the relaxed one     */
+    int64_t reserved[8];
 } attsvm_joint;
 
 /*
  * `run` is over and its model is vp or vpW with a linear head.  With a record its iterates are
  * searched too.  `solution` (may be NULL) gets the joint problem's, whose claim.head is the v-SVM;
- * NULL where the v-SVM has none.
+ * NULL where the v-SVM has none.  `observer` (may be NULL) counts points p of the search; where it
+ * stops the call, ATTSVM_E_STOPPED.
  */
 ATTSVM_API attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
                                               const attsvm_joint_settings *settings,
+                                              attsvm_observer *observer, void *context,
                                               attsvm_solution **solution, attsvm_error *err);
 
 /* What a trained model is, in this order. */
@@ -1083,7 +1160,8 @@ typedef enum attsvm_verdict_kind {
     ATTSVM_VERDICT_NOT_LOCAL,   /* a support token has a score that is not lower                */
 } attsvm_verdict_kind;
 
-ATTSVM_API const char *attsvm_verdict_name(attsvm_verdict_kind kind); /* "not_local" */
+/* "unsaturated", "global", "not_local", ...; NULL for a number that is not a verdict. */
+ATTSVM_API const char *attsvm_verdict_name(attsvm_verdict_kind kind);
 
 /* A number that was not computed is NAN. */
 typedef struct attsvm_verdict {
@@ -1091,7 +1169,7 @@ typedef struct attsvm_verdict {
     attsvm_outcome outcome;  /* of the SVM of the selected tokens                        */
     attsvm_svm_settings svm; /* that was solved                                          */
     bool claimed;            /* theory predicts this norm for the step rule              */
-    char reserved[7];
+    char padding[7];
     attsvm_optimality optimality; /* of the selected tokens, by the scores of the trained head */
     int64_t terms;
     double attention;   /* of the selected token, smallest over terms               */
@@ -1103,6 +1181,7 @@ typedef struct attsvm_verdict {
     int64_t undecided;  /* terms whose selected token has less than 1 - 1e-3 of the attention */
     int64_t unpulled;   /* of these, terms whose loss slope is below 2^-53 of the largest one:
                            their gradient no longer counts, and more steps do not decide them */
+    int64_t reserved[8];
 } attsvm_verdict;
 
 /* Correlation <a,b>/(|a||b|) of two vectors, or of matrices as such; NAN where one of them is 0. */
@@ -1112,10 +1191,12 @@ ATTSVM_API double attsvm_correlation(const double *a, const double *b, int64_t c
  * The verdict on a run that is over.  `svm` chooses another SVM than the predicted one (its
  * problem, query and head must fit the model) and may be NULL.  *solution (may be NULL) is the SVM
  * solution, the caller's to free.  For pW and vpW theta is W'p, and the SVM is that of the tokens
- * themselves, whatever key map the data set has.
+ * themselves, whatever key map the data set has.  Where `observer` (may be NULL; its total is 0)
+ * stops the solve, the verdict rests on its best so far, and outcome says so.
  */
 ATTSVM_API attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *run,
                                                 const attsvm_svm_settings *svm,
+                                                attsvm_observer *observer, void *context,
                                                 attsvm_solution **solution, attsvm_error *err);
 
 /* -------------------------------------------------------------- several tokens */
@@ -1127,7 +1208,7 @@ ATTSVM_API attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsv
 typedef struct attsvm_multi_token {
     attsvm_outcome svm, finite; /* of the problems MULTI and FINITE of the kept sets             */
     attsvm_outcome single;      /* of the problem W of the tokens of most attention              */
-    int32_t reserved;
+    int32_t padding;
     int64_t kept;              /* tokens in the sets, over all terms                             */
     int64_t several;           /* terms that keep more than one                                  */
     double least_kept;         /* smallest attention of a kept token                             */
@@ -1137,6 +1218,7 @@ typedef struct attsvm_multi_token {
     double correlation_svm;    /* with W_svm alone                                               */
     double correlation_single; /* with the one-token SVM                                         */
     double svm_norm;           /* of W_svm, in its own norm                                      */
+    int64_t reserved[8];
 } attsvm_multi_token;
 
 /*
@@ -1159,28 +1241,31 @@ ATTSVM_API attsvm_status attsvm_multi_token_compare(attsvm_multi_token *out,
  *   p_R = argmin L over |p| <= R;  |W|_F <= R;  |K|^2 + |Q|^2 <= 2 R;  |p| <= R and |v| <= r,
  *
  * or of least loss plus a vanishing ridge.  Texts are borrowed and are what the flags take: radii
- * and ridge_path "FIRST:LAST:COUNT", log-spaced; loss, head and query as in training.
+ * and ridge_path "FIRST:LAST:COUNT", log-spaced; loss as in training.
  */
 typedef struct attsvm_path_settings {
     const char *radii;      /* R                                                            */
     const char *ridge_path; /* instead of radii: rho of L + rho |theta|^2; empty: none      */
-    const char *loss, *head, *query;
-    double ratio;       /* model vp: r = ratio R                                            */
-    double head_radius; /* model vp: r is this at every R; 0: by the ratio                  */
-    double cone;        /* local path: cos(angle to the SVM direction) >= 1 - cone; 0: none */
-    double threshold;   /* nonlinear heads: attention above it keeps a token                */
-    int64_t starts;     /* random directions that the search starts from                    */
-    int64_t rank;       /* columns of K and Q; 0: d                                         */
-    int64_t seed;       /* of the random directions                                         */
-    int64_t threads;    /* 0: all cores                                                     */
-    int32_t model;      /* ATTSVM_MODEL_P, W, KQ or VP                                      */
-    int32_t reserved;
+    const char *loss;
+    double ratio;        /* model vp: r = ratio R                                            */
+    double head_radius;  /* model vp: r is this at every R; 0: by the ratio                  */
+    double cone;         /* local path: cos(angle to the SVM direction) >= 1 - cone; 0: none */
+    double threshold;    /* nonlinear heads: attention above it keeps a token                */
+    int64_t starts;      /* random directions that the search starts from                    */
+    int64_t rank;        /* columns of K and Q; 0: d                                         */
+    int64_t seed;        /* of the random directions                                         */
+    int64_t threads;     /* 0: all cores                                                     */
+    double time_limit;   /* seconds, after which the path ends at its last point; 0: none    */
+    double kappa;        /* of ATTSVM_HEAD_CONCAVE                                           */
+    int64_t query_token; /* of ATTSVM_QUERY_TOKEN                                           */
+    int32_t query;       /* attsvm_query                                                     */
+    int32_t head;        /* attsvm_head                                                      */
+    int32_t model;       /* ATTSVM_MODEL_P, W, KQ or VP                                      */
+    int32_t padding;
+    int64_t reserved[8];
 } attsvm_path_settings;
 
 ATTSVM_API void attsvm_path_settings_init(attsvm_path_settings *settings);
-/* Sets one field by the name and text of its flag. */
-ATTSVM_API attsvm_status attsvm_path_settings_set(attsvm_path_settings *settings, const char *name,
-                                                  const char *value, attsvm_error *err);
 
 /* Where the joint path of v and p leads (theory 6.8). */
 typedef enum attsvm_joint_case {
@@ -1190,6 +1275,9 @@ typedef enum attsvm_joint_case {
     ATTSVM_JOINT_ALL_TIGHT, /* all sequences are tight in the v-SVM: both problems are the same */
     ATTSVM_JOINT_BETWEEN,   /* r grows too slowly for the one, too fast for the other          */
 } attsvm_joint_case;
+
+/* "relaxed", "between", ...; NULL for a number that is not a case. */
+ATTSVM_API const char *attsvm_joint_case_name(attsvm_joint_case which);
 
 /* A number that was not computed is NAN (counts: -1). */
 typedef struct attsvm_path_info {
@@ -1205,22 +1293,22 @@ typedef struct attsvm_path_info {
     int64_t zero_weight_tokens; /* nonlinear heads: tokens whose attention has zero gradient   */
     int64_t kinks;              /* ReLU head: terms whose pooled token has a unit at 0         */
     double seconds;
+    int64_t reserved[8];
 } attsvm_path_info;
-
-/* Called after every point; false ends the path there. */
-typedef bool attsvm_path_observer(void *context, int64_t done, int64_t points);
 
 typedef struct attsvm_path attsvm_path;
 
 /*
- * Follows a path.  `alpha` (terms, copied; NULL: the best scores, for vp the tokens that the path
- * itself ends on) are the tokens of the SVM to compare with, and the centre of a cone.  `observer`
- * may be NULL.  On failure *out is NULL.
+ * Follows a path.  The alpha of `selection` (copied; NULL: the best scores, for vp the tokens that
+ * the path itself ends on) are the tokens of the SVM to compare with, and the centre of a cone.
+ * `observer` (may be NULL) counts points; false ends the path at the last one.  On failure *out is
+ * NULL.
  */
 ATTSVM_API attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
                                             const attsvm_path_settings *settings,
-                                            const int64_t *alpha, attsvm_path_observer *observer,
-                                            void *context, attsvm_error *err);
+                                            const attsvm_selection *selection,
+                                            attsvm_observer *observer, void *context,
+                                            attsvm_error *err);
 ATTSVM_API void attsvm_path_free(attsvm_path *path);
 ATTSVM_API attsvm_path_info attsvm_path_describe(const attsvm_path *path);
 
@@ -1255,6 +1343,7 @@ typedef struct attsvm_graph_info {
     int64_t edges;      /* different edges of all graphs            */
     int64_t components; /* strongly connected components            */
     int64_t cyclic;     /* those of more than one word              */
+    int64_t reserved[4];
 } attsvm_graph_info;
 ATTSVM_API attsvm_graph_info attsvm_graph_describe(const attsvm_graph *graph);
 
@@ -1273,6 +1362,7 @@ typedef struct attsvm_graph_part {
     int64_t components;
     int64_t edges;
     const attsvm_graph_edge *edge;
+    int64_t reserved[4];
 } attsvm_graph_part;
 ATTSVM_API attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *graph, int64_t k);
 
@@ -1285,7 +1375,8 @@ ATTSVM_API const uint8_t *attsvm_graph_sets(const attsvm_graph *graph);
 /*
  * The finite part into W (d,d): of the matrices spanned by (e_a - e_b) e_k', a and b in one
  * component of the graph of k, the one with the least loss over contexts cut down to the label's
- * component.
+ * component.  `observer` (may be NULL) counts evaluations; where it stops the call W is the best so
+ * far, and info.converged is false.
  */
 typedef struct attsvm_graph_finite_info {
     double norm;        /* |W|_F                                          */
@@ -1293,10 +1384,13 @@ typedef struct attsvm_graph_finite_info {
     double gradient;    /* its norm at the end                            */
     int64_t iterations; /* of L-BFGS                                      */
     bool converged;     /* gradient at most 1e-10                         */
-    char reserved[7];
+    char padding[7];
+    int64_t reserved[8];
 } attsvm_graph_finite_info;
 ATTSVM_API attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
-                                             attsvm_graph_finite_info *info, attsvm_error *err);
+                                             attsvm_graph_finite_info *info,
+                                             attsvm_observer *observer, void *context,
+                                             attsvm_error *err);
 
 /* A trained W (d,d) against finite + R direction.  A number that does not apply is NAN. */
 typedef struct attsvm_graph_match {
@@ -1304,6 +1398,7 @@ typedef struct attsvm_graph_match {
     double correlation;  /* of the rest of W with the direction                              */
     double together;     /* of W with finite + R direction                                   */
     double R;            /* along the direction                                              */
+    int64_t reserved[4];
 } attsvm_graph_match;
 ATTSVM_API attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const double *W,
                                               const double *finite, const double *direction,
@@ -1327,8 +1422,8 @@ typedef struct attsvm_chosen attsvm_chosen;
 typedef struct attsvm_chosen_info {
     attsvm_selection selection; /* for attsvm_problem_create; borrowed from the object */
     const char *source;         /* "opt", "ids", "sets" or the file; likewise          */
-    int64_t terms, cells;       /* entries of alpha; of sets and softmax               */
     int64_t ties;               /* opt: terms in which a tie of scores decided         */
+    int64_t reserved[4];
 } attsvm_chosen_info;
 
 ATTSVM_API attsvm_status attsvm_chosen_create(attsvm_chosen **out, const attsvm_data *data,

@@ -38,3 +38,19 @@ attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *
     }
     return status;
 }
+
+const char *attsvm_status_name(attsvm_status status)
+{
+    switch (status) {
+    case ATTSVM_OK: return "ok";
+    case ATTSVM_E_ARG: return "bad argument";
+    case ATTSVM_E_OPEN: return "cannot open";
+    case ATTSVM_E_FORMAT: return "bad format";
+    case ATTSVM_E_DATA: return "bad data";
+    case ATTSVM_E_MEMORY: return "no memory";
+    case ATTSVM_E_DISK: return "disk error";
+    case ATTSVM_E_NUMERIC: return "numerical failure";
+    case ATTSVM_E_STOPPED: return "stopped";
+    }
+    return NULL;
+}

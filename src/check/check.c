@@ -319,7 +319,7 @@ static bool prove_infeasible(run *r)
 
 static attsvm_status check_claim(attsvm_report *report, const attsvm_data *data,
                                  const attsvm_claim *claim, const attsvm_check_settings *settings,
-                                 uint8_t *tight, attsvm_error *err);
+                                 dist_stop *stop, uint8_t *tight, attsvm_error *err);
 
 /* The v-SVM that decides the right-hand sides must itself be proved, for the same selection. */
 static bool prove_head(run *r, bool *settled)
@@ -332,7 +332,7 @@ static bool prove_head(run *r, bool *settled)
     if (head->settings.norm != s->norm &&
         !(is_euclidean(head->settings.norm) && is_euclidean(s->norm)))
         return check_reject(r->report, "the v-SVM is solved in another norm");
-    if (!head->selection.alpha)
+    if (!head->selection.alpha || head->selection.terms != data->n)
         return check_reject(r->report, "the v-SVM has no selection");
     for (int64_t i = 0; i < data->n; i++)
         if (head->selection.alpha[i] != r->claim->selection.alpha[i])
@@ -341,7 +341,8 @@ static bool prove_head(run *r, bool *settled)
     if (!worked(r, base_allocate(&r->tight, (size_t)data->n, 1, "tight sequences", r->err)))
         return false;
     attsvm_report report;
-    if (!worked(r, check_claim(&report, data, head, r->settings, r->tight, r->err)))
+    if (!worked(r,
+                check_claim(&report, data, head, r->settings, r->problem.stop, r->tight, r->err)))
         return false;
     if (!report.valid)
         return check_reject(r->report, "v-SVM: %.230s", report.reason);
@@ -378,7 +379,7 @@ static bool prove(run *r)
 /* `tight` (n, may be NULL) gets 1 at sequences with a tight row. */
 static attsvm_status check_claim(attsvm_report *report, const attsvm_data *data,
                                  const attsvm_claim *claim, const attsvm_check_settings *settings,
-                                 uint8_t *tight, attsvm_error *err)
+                                 dist_stop *stop, uint8_t *tight, attsvm_error *err)
 {
     *report = (attsvm_report){ .outcome = claim->outcome,
                                .norm = NAN,
@@ -395,23 +396,44 @@ static attsvm_status check_claim(attsvm_report *report, const attsvm_data *data,
     };
     if (check_problem_open(&r.problem, data, claim, report, &r.status, err)) {
         r.problem.threads = base_threads(settings->threads);
+        r.problem.stop = stop;
         r.rows = r.problem.matrix ? data->d : 1;
         r.columns = data->d;
         report->valid = prove(&r);
     }
     check_problem_close(&r.problem);
     free(r.tight);
-    return r.status;
+    return r.status == ATTSVM_OK ? dist_stop_status(stop, err) : r.status;
+}
+
+#define SETTINGS attsvm_check_settings
+static const field check_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(tol), FIELD_DOUBLE, 0, 1, 0,
+      "relative gap that counts as optimal; 0: 1e-12 for l2 and fro, else 1e-9", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "seconds of wall clock; 0: no limit", 0, 0 },
+    { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
+};
+#undef SETTINGS
+
+const settings_table attsvm_check_table = { "check", check_fields,
+                                            sizeof check_fields / sizeof *check_fields,
+                                            sizeof(attsvm_check_settings), NULL };
+
+void attsvm_check_settings_init(attsvm_check_settings *settings)
+{
+    attsvm_settings_init(&attsvm_check_table, settings);
 }
 
 attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *data,
                            const attsvm_claim *claim, const attsvm_check_settings *settings,
-                           attsvm_error *err)
+                           attsvm_observer *observer, void *context, attsvm_error *err)
 {
     static const attsvm_check_settings defaults = { 0 };
     const attsvm_check_settings *s = settings ? settings : &defaults;
-    if (!(s->tol >= 0 && s->tol <= 1) || s->threads < 0)
-        return fail(err, ATTSVM_E_ARG, "tol = %g or threads = %" PRId64 " is not valid", s->tol,
-                    s->threads);
-    return check_claim(report, data, claim, s, NULL, err);
+    dist_watch watch = { .observer = observer, .context = context };
+    dist_stop stop;
+    TRY(attsvm_settings_check(&attsvm_check_table, s, err));
+    dist_stop_watch(&stop, NULL, s->time_limit, &watch);
+    return check_claim(report, data, claim, s, &stop, NULL, err);
 }

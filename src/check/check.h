@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "data/terms.h"
+#include "dist/stop.h"
 
 /* Tolerances of theory 4 and 4.1. */
 #define CHECK_TIGHT    1e-7     /* a row is tight when <A,theta> <= b + this * max(1,|b|)       */
@@ -35,6 +36,7 @@ typedef struct check_problem {
     data_head head;       /* read only where a key map makes scores matter           */
     const uint8_t *tight; /* JOINT: is the v-SVM tight at sequence i                */
     int threads;
+    dist_stop *stop; /* asked by the passes over the data; NULL: none */
 } check_problem;
 
 /* A sequence with one of its queries: the unit that rows come in. */

@@ -264,6 +264,8 @@ static void block_margins(void *context, int64_t block, int worker)
     *out = nothing_yet();
     for (int64_t i = s->first[block]; i < s->first[block + 1]; i++)
         for (int64_t m = 0, count = check_queries(s->p, i); m < count; m++) {
+            if (dist_stop_inside(s->p->stop, worker))
+                return;
             setting now = { .s = s, .w = &s->workers[worker], .term = check_term_of(s->p, i, m) };
             if (now.term.base < 0)
                 continue;
@@ -352,6 +354,8 @@ static void block_largest(void *context, int64_t block, int worker)
     double largest = 0, right;
     for (int64_t i = s->first[block]; i < s->first[block + 1]; i++)
         for (int64_t m = 0, count = check_queries(p, i); m < count; m++) {
+            if (dist_stop_inside(p->stop, worker))
+                return;
             check_term term = check_term_of(p, i, m);
             if (term.base < 0)
                 continue;

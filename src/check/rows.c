@@ -103,6 +103,12 @@ static bool open_alpha(const check_problem *p, attsvm_report *report)
     const int64_t *alpha = p->claim->selection.alpha;
     if (!alpha)
         return check_reject(report, "the claim has no selection (ids)");
+    int64_t terms = 0;
+    for (int64_t i = 0; i < p->data->n; i++)
+        terms += check_queries(p, i);
+    if (p->claim->selection.terms != terms)
+        return check_reject(report, "ids has %" PRId64 " entries; the problem has %" PRId64,
+                            p->claim->selection.terms, terms);
     for (int64_t i = 0, term = 0; i < p->data->n; i++)
         for (int64_t m = 0, count = check_queries(p, i); m < count; m++, term++) {
             int64_t visible = p->causal ? m + 1 : data_length(p->data, i);
@@ -166,6 +172,12 @@ static bool open_sets(check_problem *p, attsvm_report *report)
         return check_reject(report, "the claim has no sets (O)");
     if (finite && !p->claim->selection.softmax)
         return check_reject(report, "the claim has no softmax (s), which the problem needs");
+    int64_t cells = 0;
+    for (int64_t i = 0; i < p->data->n; i++)
+        cells += check_queries(p, i) * data_length(p->data, i);
+    if (p->claim->selection.cells != cells)
+        return check_reject(report, "O has %" PRId64 " entries; the problem has %" PRId64,
+                            p->claim->selection.cells, cells);
     for (int64_t i = 0; i < p->data->n; i++)
         for (int64_t m = 0, count = check_queries(p, i); m < count; m++) {
             check_term term = check_term_of(p, i, m);

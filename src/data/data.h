@@ -167,4 +167,16 @@ double data_head_with(const data_head *head, const double *v, const double *x);
  */
 bool data_same_key(const attsvm_data *data, const double *W, int64_t i, int64_t a, int64_t t);
 
+/* -------------------------------------------------------------------- settings */
+
+/* Names of the attsvm_query and attsvm_head numbers, NULL-terminated, for tables. */
+extern const char *const data_query_names[], *const data_head_names[];
+
+/* The short forms that every table takes: query "2" and head "concave:0.5". */
+attsvm_status data_settings_set(const settings_table *table, const field *f, void *settings,
+                                const char *value, attsvm_error *err);
+/* Sets field `name` to what stands before the colon of `value`, and field `number` to the rest. */
+attsvm_status data_settings_pair(const settings_table *table, void *settings, const char *name,
+                                 const char *number, const char *value, attsvm_error *err);
+
 #endif

@@ -21,6 +21,29 @@ void dist_stop_open(dist_stop *stop, struct dist_comm *comm, double limit, dist_
     stop->watched = dist_any(comm, ask || limit > 0);
 }
 
+static bool tell(void *context)
+{
+    dist_watch *watch = context;
+    int64_t done = __atomic_load_n(&watch->done, __ATOMIC_RELAXED);
+    return watch->observer(watch->context, done, watch->total);
+}
+
+void dist_stop_watch(dist_stop *stop, struct dist_comm *comm, double limit, dist_watch *watch)
+{
+    dist_stop_open(stop, comm, limit, watch->observer ? tell : NULL, watch);
+}
+
+attsvm_status dist_stop_status(const dist_stop *stop, attsvm_error *err)
+{
+    switch (dist_stop_why(stop)) {
+    case DIST_STOP_OBSERVER: return fail(err, ATTSVM_E_STOPPED, "stopped by its observer");
+    case DIST_STOP_TIME:
+        return fail(err, ATTSVM_E_STOPPED, "the time limit of %g seconds is over", stop->limit);
+    case DIST_GO_ON: break;
+    }
+    return ATTSVM_OK;
+}
+
 dist_stop_reason dist_stop_why(const dist_stop *stop)
 {
     return stop ? (dist_stop_reason)__atomic_load_n(&stop->reason, __ATOMIC_RELAXED) : DIST_GO_ON;

@@ -42,6 +42,18 @@ typedef struct dist_stop {
 void dist_stop_open(dist_stop *stop, struct dist_comm *comm, double limit, dist_stop_ask *ask,
                     void *context);
 
+/* The caller's observer, and what to tell it.  Whoever works counts `done`. */
+typedef struct dist_watch {
+    attsvm_observer *observer; /* NULL: none */
+    void *context;
+    int64_t done, total;
+} dist_watch;
+/* dist_stop_open with such an observer. */
+void dist_stop_watch(dist_stop *stop, struct dist_comm *comm, double limit, dist_watch *watch);
+
+/* ATTSVM_E_STOPPED with the reason, where the call is to end; otherwise ATTSVM_OK. */
+attsvm_status dist_stop_status(const dist_stop *stop, attsvm_error *err);
+
 /* Why the call is to end; DIST_GO_ON: it is not.  May be called by any thread. */
 dist_stop_reason dist_stop_why(const dist_stop *stop);
 

@@ -15,7 +15,7 @@ typedef struct product {
 struct producer {
     attsvm_generator *generator;
     const attsvm_named_array *arrays;
-    attsvm_write_observer *observer;
+    attsvm_observer *observer;
     void *context;
     int64_t done, total; /* bytes */
     product products[MOST_ARRAYS];
@@ -34,8 +34,7 @@ static attsvm_status produce(void *context, int64_t first, int64_t count, void *
 }
 
 attsvm_status attsvm_generator_write(attsvm_generator *generator, const char *path, bool deflate,
-                                     attsvm_write_observer *observer, void *context,
-                                     attsvm_error *err)
+                                     attsvm_observer *observer, void *context, attsvm_error *err)
 {
     const attsvm_generator_info info = attsvm_generator_describe(generator);
     const io_write_options options = { .deflate = deflate };

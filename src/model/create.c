@@ -39,39 +39,19 @@ static bool is_prompt(attsvm_model_kind kind)
            kind == ATTSVM_MODEL_VPW;
 }
 
-static attsvm_status token_number(const char *text, int64_t *out, attsvm_error *err)
+/* With the ntp loss the query is the last token, unless the caller says otherwise. */
+static attsvm_status set_query(model *m, const model_options *options, attsvm_error *err)
 {
-    char *end;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end || isspace((unsigned char)*text) || value < 0)
-        return fail(err, ATTSVM_E_ARG, "query = %s: expected a token number, last, all, or causal",
-                    text);
-    *out = value;
-    return ATTSVM_OK;
-}
-
-static attsvm_status set_query(model *m, const char *text, attsvm_error *err)
-{
-    bool unsaid = !text || !*text;
-    int32_t mode = ATTSVM_QUERY_GIVEN;
-    int64_t token = 0;
+    int32_t mode = options->query;
     m->prompt = is_prompt(m->kind);
-    if (m->prompt && !unsaid)
-        return fail(err, ATTSVM_E_ARG, "query = %s: the query of a prompt model is p", text);
+    if (m->prompt && mode != ATTSVM_QUERY_GIVEN)
+        return fail(err, ATTSVM_E_ARG, "query = %s: the query of a prompt model is p",
+                    data_query_names[mode - ATTSVM_QUERY_GIVEN]);
     if (m->prompt)
         mode = 0;
-    else if (unsaid ? m->loss.takes_log && !attsvm_data_array(m->data, "Z")
-                    : strcmp(text, "last") == 0)
+    else if (mode == ATTSVM_QUERY_GIVEN && m->loss.takes_log && !attsvm_data_array(m->data, "Z"))
         mode = ATTSVM_QUERY_LAST;
-    else if (!unsaid && strcmp(text, "all") == 0)
-        mode = ATTSVM_QUERY_ALL;
-    else if (!unsaid && strcmp(text, "causal") == 0)
-        mode = ATTSVM_QUERY_CAUSAL;
-    else if (!unsaid)
-        mode = ATTSVM_QUERY_TOKEN;
-    if (mode == ATTSVM_QUERY_TOKEN)
-        TRY(token_number(text, &token, err));
-    TRY(data_terms_create(&m->query, m->data, mode, token, err));
+    TRY(data_terms_create(&m->query, m->data, mode, m->prompt ? 0 : options->query_token, err));
     m->terms = m->query.count;
     return ATTSVM_OK;
 }
@@ -136,7 +116,7 @@ static attsvm_status set_head(model *m, const model_options *options, attsvm_err
     m->head.d = m->head.size = m->d;
     m->head.fault = &m->fault;
     if (m->loss.takes_log &&
-        (m->trains_v || options->user_head || strcmp(options->head, "linear") != 0))
+        (m->trains_v || options->user_head || options->head != ATTSVM_HEAD_LINEAR))
         return fail(err, ATTSVM_E_ARG,
                     "loss = ntp: attention itself is the prediction, there is no head; models are "
                     "p, pW, W, KQ");
@@ -144,9 +124,9 @@ static attsvm_status set_head(model *m, const model_options *options, attsvm_err
         return fail(err, ATTSVM_E_ARG, "a head given as a function has no v to train");
     if (options->user_head)
         return ATTSVM_OK;
-    double kappa;
-    TRY(model_head_find(options->head, &m->head.kind, &kappa, err));
-    const int32_t kind = m->head.kind->kind;
+    const int32_t kind = options->head;
+    const double kappa = kind == ATTSVM_HEAD_CONCAVE ? options->kappa : 0;
+    m->head.kind = model_head_find(kind);
     const bool needs_v =
         kind == ATTSVM_HEAD_RELU || !m->trains_v || attsvm_data_array(m->data, "v");
     m->head.data = (data_head){ .kind = kind, .kappa = kappa, .d = m->d };
@@ -409,7 +389,7 @@ static attsvm_status build(model *m, const model_options *options, attsvm_error 
         TRY(model_loss_find(options->loss, &loss, err));
         m->loss = *loss;
     }
-    TRY(set_query(m, options->query, err));
+    TRY(set_query(m, options, err));
     TRY(check_labels(m, err));
     TRY(set_head(m, options, err));
     TRY(set_parameters(m, options->rank, err));

@@ -183,31 +183,25 @@ static const model_head_kind heads[] = {
       .linear = true,
       .slope = linear_slope,
       .change = linear_change,
-      .gradient_v = linear_gradient_v,
-      .lowest = 1 },
+      .gradient_v = linear_gradient_v },
     { .flag = "relu",
       .kind = ATTSVM_HEAD_RELU,
       .slope = relu_slope,
       .change = relu_change,
       .slope_near = relu_slope_near,
-      .gradient_v = relu_gradient_v,
-      .lowest = 1 },
+      .gradient_v = relu_gradient_v },
     { .flag = "concave",
       .kind = ATTSVM_HEAD_CONCAVE,
       .slope = concave_slope,
       .change = concave_change,
       .slope_near = concave_slope_near,
-      .gradient_v = linear_gradient_v,
-      .lowest = 0,
-      .highest = 1e100 },
+      .gradient_v = linear_gradient_v },
 };
 
 /* It has value and gradient only, so small changes are taken from the gradient. */
-static const model_head_kind user = { .flag = "user",
-                                      .slope = user_slope,
-                                      .change = user_change,
-                                      .slope_near = user_slope_near,
-                                      .lowest = 1 };
+static const model_head_kind user = {
+    .flag = "user", .slope = user_slope, .change = user_change, .slope_near = user_slope_near
+};
 
 model_head model_head_user(attsvm_head_callback callback)
 {
@@ -219,37 +213,10 @@ double model_head_value(const model_head *head, const double *v, const double *u
     return head->kind == &user ? user_value(head, u, scratch) : data_head_with(&head->data, v, u);
 }
 
-static attsvm_status parameter_of(const model_head_kind *kind, const char *text, double *parameter,
-                                  attsvm_error *err)
+const model_head_kind *model_head_find(int32_t kind)
 {
-    bool takes = kind->lowest <= kind->highest;
-    if (!takes && *text)
-        return fail(err, ATTSVM_E_ARG, "head = %s%s: the head %s takes no number", kind->flag, text,
-                    kind->flag);
-    if (!takes)
-        return ATTSVM_OK;
-    char *end = NULL;
-    if (*text == ':')
-        *parameter = strtod(text + 1, &end);
-    if (!end || end == text + 1 || *end || !(*parameter >= kind->lowest) ||
-        !(*parameter <= kind->highest))
-        return fail(err, ATTSVM_E_ARG, "head = %s%s: expected %s:NUMBER, the number in %g..%g",
-                    kind->flag, text, kind->flag, kind->lowest, kind->highest);
-    return ATTSVM_OK;
-}
-
-attsvm_status model_head_find(const char *text, const model_head_kind **kind, double *parameter,
-                              attsvm_error *err)
-{
-    *parameter = 0;
-    for (size_t k = 0; k < sizeof heads / sizeof *heads; k++) {
-        size_t length = strlen(heads[k].flag);
-        if (strncmp(text, heads[k].flag, length) == 0 &&
-            (text[length] == '\0' || text[length] == ':')) {
-            *kind = &heads[k];
-            return parameter_of(*kind, text + length, parameter, err);
-        }
-    }
-    return fail(err, ATTSVM_E_ARG, "head = %s is not known; heads are linear, relu, concave:KAPPA",
-                text);
+    for (size_t k = 0; k < sizeof heads / sizeof *heads; k++)
+        if (heads[k].kind == kind)
+            return &heads[k];
+    return NULL;
 }

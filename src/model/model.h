@@ -85,7 +85,6 @@ typedef struct model_head_kind {
                          const double *delta, double log, double *slope, double *slope_change,
                          double *scratch);
     void (*gradient_v)(const model_head *head, const double *u, double *out);
-    double lowest, highest; /* range of the number after the colon; lowest > highest: none */
 } model_head_kind;
 
 struct model_head {
@@ -96,9 +95,8 @@ struct model_head {
     model_fault *fault;
 };
 
-/* "concave:0.5" into kind and parameter. */
-attsvm_status model_head_find(const char *text, const model_head_kind **kind, double *parameter,
-                              attsvm_error *err);
+/* Of an attsvm_head. */
+const model_head_kind *model_head_find(int32_t kind);
 /* Wraps the caller's function. */
 model_head model_head_user(attsvm_head_callback callback);
 /* h(u); scratch (d). */
@@ -148,8 +146,12 @@ enum { MODEL_MOST_PARAMETERS = 3 };
 
 typedef struct model_options {
     attsvm_model_kind kind;
-    const char *loss, *head, *query; /* flags; query "" or NULL: Z, else token 0 (ntp: last) */
-    int64_t rank;                    /* columns of K and Q; 0: d                  */
+    const char *loss;    /* its flag                                        */
+    int32_t head;        /* attsvm_head                                     */
+    double kappa;        /* of ATTSVM_HEAD_CONCAVE                          */
+    int32_t query;       /* attsvm_query; ntp: GIVEN without Z is LAST      */
+    int64_t query_token; /* of ATTSVM_QUERY_TOKEN                           */
+    int64_t rank;        /* columns of K and Q; 0: d                        */
     int64_t threads;
     const attsvm_loss_callback *user_loss; /* NULL, or instead of `loss` and `head` */
     const attsvm_head_callback *user_head;

@@ -31,7 +31,9 @@ attsvm_status attsvm_solution_compare(attsvm_comparison *out, const attsvm_solut
                     : !solution ? "solution"
                     : !data     ? "data"
                                 : "theta");
-    *out = (attsvm_comparison){ NAN, NAN, NAN, NAN, NAN };
+    *out = (attsvm_comparison){
+        .correlation = NAN, .angle = NAN, .norm = NAN, .margin = NAN, .efficiency = NAN
+    };
     const attsvm_claim *claim = &solution->claim;
     const int32_t problem = claim->settings.problem;
     const bool one_token = problem == ATTSVM_PROBLEM_P || problem == ATTSVM_PROBLEM_JOINT ||

@@ -11,6 +11,7 @@
 struct attsvm_chosen {
     attsvm_chosen_info info;
     data_terms terms; /* alpha has one entry for each */
+    int64_t cells;
     int64_t *alpha;
     uint8_t *sets;
     double *softmax;
@@ -37,14 +38,14 @@ static attsvm_status check_cells(const attsvm_array *array, const char *name,
                                  const attsvm_chosen *out, const attsvm_data *data, bool shared,
                                  attsvm_error *err)
 {
-    const char *each = out->info.cells == data->tokens ? "token" : "query and token";
+    const char *each = out->cells == data->tokens ? "token" : "query and token";
     if (!array)
         return fail(err, ATTSVM_E_DATA, "Missing array %s: one entry for each %s.", name, each);
     int64_t count = attsvm_array_count(array);
-    if (count != out->info.cells && !(shared && count == data->tokens))
+    if (count != out->cells && !(shared && count == data->tokens))
         return fail(err, ATTSVM_E_DATA,
                     "%s has %" PRId64 " entries; expected %" PRId64 ", one for each %s", name,
-                    count, out->info.cells, each);
+                    count, out->cells, each);
     return ATTSVM_OK;
 }
 
@@ -52,7 +53,7 @@ static attsvm_status check_cells(const attsvm_array *array, const char *name,
 static void read_cells(const attsvm_array *array, const attsvm_chosen *out, const attsvm_data *data,
                        double *values)
 {
-    bool shared = attsvm_array_count(array) != out->info.cells;
+    bool shared = attsvm_array_count(array) != out->cells;
     int64_t k = 0;
     for (int64_t i = 0; i < data->n; i++)
         for (int64_t q = 0; q < data_terms_queries(&out->terms, i); q++)
@@ -68,7 +69,7 @@ static attsvm_status read_sets(attsvm_chosen *out, const attsvm_array *O, const 
     if (finite)
         TRY(check_cells(s, "s", out, data, true, err));
     read_cells(O, out, data, out->softmax);
-    for (int64_t k = 0; k < out->info.cells; k++)
+    for (int64_t k = 0; k < out->cells; k++)
         out->sets[k] = out->softmax[k] != 0;
     if (finite)
         read_cells(s, out, data, out->softmax);
@@ -81,7 +82,7 @@ static attsvm_status sets_of_softmax(attsvm_chosen *out, const attsvm_array *sof
 {
     TRY(check_cells(softmax, "softmax", out, data, false, err));
     read_cells(softmax, out, data, out->softmax);
-    for (int64_t k = 0; k < out->info.cells; k++)
+    for (int64_t k = 0; k < out->cells; k++)
         out->sets[k] = out->softmax[k] > threshold;
     return ATTSVM_OK;
 }
@@ -97,7 +98,7 @@ static void sets_of_alpha(attsvm_chosen *out, const attsvm_data *data)
             term++;
             first += data_length(data, i);
         }
-    for (int64_t k = 0; k < out->info.cells; k++)
+    for (int64_t k = 0; k < out->cells; k++)
         out->softmax[k] = out->sets[k];
 }
 
@@ -155,7 +156,7 @@ static attsvm_status fill(attsvm_chosen *out, const attsvm_data *data, const att
 
 static attsvm_status allocate(attsvm_chosen *out, bool sets, attsvm_error *err)
 {
-    size_t terms = (size_t)out->terms.count, cells = (size_t)out->info.cells;
+    size_t terms = (size_t)out->terms.count, cells = (size_t)out->cells;
     TRY(base_allocate(&out->alpha, terms, sizeof *out->alpha, "selection", err));
     if (!sets)
         return ATTSVM_OK;
@@ -173,12 +174,15 @@ static attsvm_status choose(attsvm_chosen *out, const attsvm_data *data,
     strcpy(out->source, source);
     out->info.source = out->source;
     TRY(svm_rows_terms(&out->terms, data, s, err));
-    TRY(data_terms_cells(&out->terms, NULL, &out->info.cells, err));
-    out->info.terms = out->terms.count;
+    TRY(data_terms_cells(&out->terms, NULL, &out->cells, err));
     TRY(allocate(out, sets, err));
     TRY(is_result(source) ? from_result(out, data, s, source, err) : fill(out, data, s, err));
-    out->info.selection = sets ? (attsvm_selection){ .sets = out->sets, .softmax = out->softmax }
-                               : (attsvm_selection){ .alpha = out->alpha };
+    attsvm_selection *selection = &out->info.selection;
+    if (sets)
+        *selection =
+            (attsvm_selection){ .sets = out->sets, .softmax = out->softmax, .cells = out->cells };
+    else
+        *selection = (attsvm_selection){ .alpha = out->alpha, .terms = out->terms.count };
     return ATTSVM_OK;
 }
 

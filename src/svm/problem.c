@@ -1,4 +1,5 @@
 /* Problems: creating them, solving one or many, and the joint problem that needs two solves. */
+#include "dist/stop.h"
 #include "svm/svm.h"
 
 #include <math.h>
@@ -107,7 +108,8 @@ static attsvm_status solve_joint(const attsvm_problem *problem, const attsvm_cla
     attsvm_problem *head_problem = NULL;
     attsvm_solution *head = NULL;
     attsvm_svm_settings settings = problem->settings;
-    attsvm_selection selection = { .alpha = problem->rows.base };
+    attsvm_selection selection = { .alpha = problem->rows.base,
+                                   .terms = problem->rows.terms.count };
     double start = base_seconds();
     settings.problem = ATTSVM_PROBLEM_V;
     settings.soft = 0;
@@ -152,33 +154,57 @@ typedef struct batch {
     attsvm_solution **out;
     int64_t count, blocks;
     attsvm_error *errors; /* (blocks) */
+    dist_watch watch;     /* counts problems */
+    dist_stop stop;
 } batch;
+
+/* A problem of a batch, and the thread that solves it. */
+typedef struct batch_solve {
+    batch *b;
+    int worker;
+} batch_solve;
+
+static bool batch_goes_on(void *context, const attsvm_svm_progress *progress)
+{
+    batch_solve *s = context;
+    (void)progress;
+    return !dist_stop_inside(&s->b->stop, s->worker);
+}
 
 static void solve_block(void *context, int64_t block, int worker)
 {
     batch *b = context;
+    batch_solve solve = { b, worker };
     int64_t lo, hi;
-    (void)worker;
     base_block(b->count, b->blocks, block, &lo, &hi);
     for (int64_t k = lo; k < hi && b->errors[block].status == ATTSVM_OK; k++) {
+        if (dist_stop_inside(&b->stop, worker))
+            return;
         attsvm_problem own = *b->problems[k]; /* it may be in the list twice */
         own.settings.threads = 1;
-        attsvm_problem_solve(&own, NULL, NULL, NULL, &b->out[k], &b->errors[block]);
+        attsvm_problem_solve(&own, NULL, b->watch.observer ? batch_goes_on : NULL, &solve,
+                             &b->out[k], &b->errors[block]);
+        __atomic_fetch_add(&b->watch.done, 1, __ATOMIC_RELAXED);
         if (b->out[k])
             b->out[k]->claim.settings.threads = b->problems[k]->settings.threads;
     }
 }
 
 attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_t count,
-                                         int64_t threads, attsvm_solution **out, attsvm_error *err)
+                                         int64_t threads, attsvm_observer *observer, void *context,
+                                         attsvm_solution **out, attsvm_error *err)
 {
-    batch b = { .problems = problems, .out = out, .count = count };
+    batch b = { .problems = problems,
+                .out = out,
+                .count = count,
+                .watch = { .observer = observer, .context = context, .total = count } };
     attsvm_status status = ATTSVM_OK;
     memset(out, 0, (size_t)count * sizeof *out);
     if (count == 0)
         return ATTSVM_OK;
     b.blocks = base_blocks(count, 1);
     TRY(base_allocate(&b.errors, (size_t)b.blocks, sizeof *b.errors, "batch", err));
+    dist_stop_watch(&b.stop, NULL, 0, &b.watch);
     base_parallel(base_threads(threads), b.blocks, solve_block, &b);
     for (int64_t k = 0; k < b.blocks && status == ATTSVM_OK; k++)
         if (b.errors[k].status != ATTSVM_OK) {
@@ -187,6 +213,8 @@ attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_
                 *err = b.errors[k];
         }
     free(b.errors);
+    if (status == ATTSVM_OK)
+        status = dist_stop_status(&b.stop, err);
     for (int64_t k = 0; k < count && status != ATTSVM_OK; k++) {
         attsvm_solution_free(out[k]);
         out[k] = NULL;

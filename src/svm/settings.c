@@ -5,9 +5,7 @@
 
 static const char *const problems[] = { "p", "v", "joint", "W", "multi", "finite", NULL };
 static const char *const norms[] = { "l2", "fro", "nuc", "spectral", "lq", "l1", "linf", NULL };
-static const char *const queries[] = { "given", "token", "all", "causal", "last", NULL };
 static const char *const duplicates[] = { "merge", "strict", NULL };
-static const char *const heads[] = { "linear", "relu", "concave", NULL };
 
 #define SETTINGS attsvm_svm_settings
 static const field svm_fields[] = {
@@ -19,14 +17,14 @@ static const field svm_fields[] = {
     { F(q), FIELD_DOUBLE, 1, 1e3, 2, "exponent of the l_q norm, above 1", 0, 0 },
     { F(query), FIELD_CHOICE, ATTSVM_QUERY_GIVEN, ATTSVM_QUERY_LAST, ATTSVM_QUERY_GIVEN,
       "queries: Z of the file, one token (its number or last), all tokens, all with a causal mask",
-      queries, 0 },
+      data_query_names, 0 },
     { F(query_token), FIELD_INT, 0, 1e15, 0, "the token that is the query, without Z", 0, 0 },
     { F(duplicates), FIELD_CHOICE, ATTSVM_DUPLICATES_MERGE, ATTSVM_DUPLICATES_STRICT,
       ATTSVM_DUPLICATES_MERGE, "copies of the selected token: merged with it, or rivals",
       duplicates, 0 },
     { F(head), FIELD_CHOICE, ATTSVM_HEAD_LINEAR, ATTSVM_HEAD_CONCAVE, ATTSVM_HEAD_LINEAR,
-      "prediction head; concave:K sets its curvature", heads, 0 },
-    { F(kappa), FIELD_DOUBLE, 0, 1e300, 1, "curvature of the concave head", 0, 0 },
+      "prediction head; concave:K sets its curvature", data_head_names, 0 },
+    { F(kappa), FIELD_DOUBLE, 0, 1e100, 1, "curvature of the concave head", 0, 0 },
     { F(soft), FIELD_DOUBLE, 0, 1e300, 0, "C of the soft margin; 0: hard margin", 0, 0 },
     { F(rank), FIELD_INT, 0, 1e9, 0, "largest rank of W; 0: any", 0, 0 },
     { F(threshold), FIELD_DOUBLE, 0, 1, 1e-3,
@@ -49,45 +47,15 @@ void attsvm_svm_settings_init(attsvm_svm_settings *settings)
     attsvm_settings_init(&attsvm_svm_table, settings);
 }
 
-/* Sets `name` to the text before the colon of "lq:3", and `number` to the rest. */
-static attsvm_status set_pair(attsvm_svm_settings *settings, const char *name, const char *number,
-                              const char *value, attsvm_error *err)
-{
-    char head[32];
-    const char *colon = strchr(value, ':');
-    size_t length = (size_t)(colon - value);
-    if (length >= sizeof head)
-        return fail(err, ATTSVM_E_ARG, "%s = %s is not a known %s", name, value, name);
-    memcpy(head, value, length);
-    head[length] = '\0';
-    TRY(base_settings_set(attsvm_settings_find(&attsvm_svm_table, name), settings, head, err));
-    return base_settings_set(attsvm_settings_find(&attsvm_svm_table, number), settings, colon + 1,
-                             err);
-}
-
 static attsvm_status set_field(const field *f, void *settings, const char *value, attsvm_error *err)
 {
     if (strcmp(f->name, "norm") == 0 && strncmp(value, "lq:", 3) == 0)
-        return set_pair(settings, "norm", "q", value, err);
-    if (strcmp(f->name, "head") == 0 && strncmp(value, "concave:", 8) == 0)
-        return set_pair(settings, "head", "kappa", value, err);
-    if (strcmp(f->name, "query") == 0 && value[0] >= '0' && value[0] <= '9') {
-        TRY(base_settings_set(attsvm_settings_find(&attsvm_svm_table, "query_token"), settings,
-                              value, err));
-        ((attsvm_svm_settings *)settings)->query = ATTSVM_QUERY_TOKEN;
-        return ATTSVM_OK;
-    }
-    return base_settings_set(f, settings, value, err);
+        return data_settings_pair(&attsvm_svm_table, settings, "norm", "q", value, err);
+    return data_settings_set(&attsvm_svm_table, f, settings, value, err);
 }
 
 const settings_table attsvm_svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof *svm_fields,
                                           sizeof(attsvm_svm_settings), set_field };
-
-attsvm_status attsvm_svm_settings_set(attsvm_svm_settings *settings, const char *name,
-                                      const char *value, attsvm_error *err)
-{
-    return attsvm_settings_set(&attsvm_svm_table, settings, name, value, err);
-}
 
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err)
 {

@@ -74,7 +74,7 @@ void attsvm_solution_free(attsvm_solution *solution)
     free(solution);
 }
 
-attsvm_svm_info attsvm_solution_info(const attsvm_solution *solution)
+attsvm_svm_info attsvm_solution_describe(const attsvm_solution *solution)
 {
     return solution->info;
 }
@@ -103,7 +103,11 @@ static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
 {
     attsvm_claim *claim = &s->claim;
     claim->settings = problem->settings;
-    claim->selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
+    claim->selection = (attsvm_selection){ .alpha = s->alpha,
+                                           .sets = s->sets,
+                                           .softmax = s->softmax,
+                                           .terms = s->alpha ? problem->rows.terms.count : 0,
+                                           .cells = s->sets ? problem->rows.cells : 0 };
     claim->outcome = s->info.outcome;
     claim->theta_count = problem->rows.size;
     borrow_arrays(s);
@@ -218,7 +222,11 @@ static attsvm_status copy_claim(attsvm_solution *s, const attsvm_data *data,
     if (claim->selection.softmax)
         TRY(copy(&s->softmax, claim->selection.softmax, cells, sizeof(double), err));
     s->claim = *claim;
-    s->claim.selection = (attsvm_selection){ s->alpha, s->sets, s->softmax };
+    s->claim.selection = (attsvm_selection){ .alpha = s->alpha,
+                                             .sets = s->sets,
+                                             .softmax = s->softmax,
+                                             .terms = s->alpha ? terms : 0,
+                                             .cells = s->sets ? cells : 0 };
     borrow_arrays(s);
     s->claim.head = NULL;
     return ATTSVM_OK;

@@ -103,7 +103,7 @@ static attsvm_status count_queries(attsvm_conditions *out, const attsvm_scores *
 /* The SVM of the optimal tokens. */
 static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *scores,
                                    const int64_t *first, const attsvm_svm_settings *settings,
-                                   attsvm_error *err)
+                                   dist_stop *stop, attsvm_error *err)
 {
     attsvm_solution *solution = NULL;
     int64_t *opt;
@@ -111,12 +111,12 @@ static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *
     for (int64_t g = scores->term_lo; g < scores->term_hi; g++)
         opt[g] = attsvm_scores_term(scores, g).optimal;
     dist_gather(scores->comm, opt, sizeof *opt, first);
-    attsvm_status status = theory_solve(scores->data, &(attsvm_selection){ .alpha = opt }, settings,
-                                        NULL, &solution, err);
+    const attsvm_selection selection = { .alpha = opt, .terms = scores->terms.count };
+    attsvm_status status = theory_solve(scores->data, &selection, settings, stop, &solution, err);
     free(opt);
     if (status != ATTSVM_OK)
         return status;
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     out->outcome = info.outcome;
     out->feasible = info.outcome == ATTSVM_OPTIMAL;
     out->norm = out->feasible ? info.norm : NAN;
@@ -158,7 +158,7 @@ static attsvm_status independent(const attsvm_scores *scores, bool *out, attsvm_
 
 /* `scores` and `svm` (problem P, JOINT or W) are of the same terms. */
 static attsvm_status compute(attsvm_conditions *out, const attsvm_scores *scores,
-                             const attsvm_svm_settings *svm, attsvm_error *err)
+                             const attsvm_svm_settings *svm, dist_stop *stop, attsvm_error *err)
 {
     attsvm_svm_settings settings = *svm;
     int64_t *first;
@@ -174,25 +174,30 @@ static attsvm_status compute(attsvm_conditions *out, const attsvm_scores *scores
         settings.problem = ATTSVM_PROBLEM_P;
     }
     if (status == ATTSVM_OK)
-        status = solve_optimal(out, scores, first, &settings, err);
+        status = solve_optimal(out, scores, first, &settings, stop, err);
     free(first);
     return status;
 }
 
 attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_train *run,
-                                        attsvm_error *err)
+                                        attsvm_observer *observer, void *context, attsvm_error *err)
 {
+    dist_watch watch = { .observer = observer, .context = context };
+    dist_stop stop;
     const model *m = run->m;
     attsvm_svm_settings svm;
     attsvm_scores *scores;
     data_view view;
-    TRY(attsvm_train_predict(&run->settings, &svm, NULL, err));
+    TRY(attsvm_train_limit(&run->settings, &svm, NULL, err));
     TRY(theory_scores_of_model(&scores, run, err));
     if (m->prompt && m->trains_W) { /* the key map of the data set is what is trained */
         data_view_open(&view, m->data, m->data->n, false);
         scores->data = &view.data;
     }
-    attsvm_status status = compute(out, scores, &svm, err);
+    dist_stop_watch(&stop, m->data->comm, 0, &watch);
+    attsvm_status status = compute(out, scores, &svm, &stop, err);
+    if (status == ATTSVM_OK)
+        status = dist_stop_status(&stop, err);
     attsvm_scores_free(scores);
     return status;
 }

@@ -150,8 +150,8 @@ static attsvm_status solve(const work *w, attsvm_problem_kind kind, double *thet
                            attsvm_outcome *outcome, double *norm, attsvm_error *err)
 {
     attsvm_svm_settings s = w->svm;
-    attsvm_selection sets = { .sets = w->sets, .softmax = w->softmax };
-    attsvm_selection single = { .alpha = w->alpha };
+    attsvm_selection sets = { .sets = w->sets, .softmax = w->softmax, .cells = w->cells };
+    attsvm_selection single = { .alpha = w->alpha, .terms = w->terms.count };
     attsvm_solution *solution;
     s.problem = (int32_t)kind;
     if (kind == ATTSVM_PROBLEM_FINITE)
@@ -161,7 +161,7 @@ static attsvm_status solve(const work *w, attsvm_problem_kind kind, double *thet
     attsvm_claim claim = attsvm_solution_claim(solution);
     *outcome = claim.outcome;
     if (norm)
-        *norm = attsvm_solution_info(solution).norm;
+        *norm = attsvm_solution_describe(solution).norm;
     for (int64_t j = 0; j < claim.theta_count; j++)
         theta[j] = claim.outcome == ATTSVM_OPTIMAL ? claim.theta[j] : NAN;
     attsvm_solution_free(solution);

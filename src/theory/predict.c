@@ -53,8 +53,8 @@ static const char *norm_of(const train_rule *rule, const char *eps)
     return none || strcmp(rule->norm, "l2") == 0 ? rule->norm : "";
 }
 
-attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_svm_settings *out,
-                                   bool *claimed, attsvm_error *err)
+attsvm_status attsvm_train_limit(const attsvm_train_settings *train, attsvm_svm_settings *out,
+                                 bool *claimed, attsvm_error *err)
 {
     const train_rule *rule;
     double parameter;
@@ -67,10 +67,10 @@ attsvm_status attsvm_train_predict(const attsvm_train_settings *train, attsvm_sv
     set_norm(out, train->model, norm_of(rule, train->eps), parameter, &found);
     if (claimed)
         *claimed = found;
-    if (train->query && train->query[0])
-        TRY(attsvm_svm_settings_set(out, "query", train->query, err));
-    if (train->head && train->head[0])
-        TRY(attsvm_svm_settings_set(out, "head", train->head, err));
+    out->query = train->query;
+    out->query_token = train->query_token;
+    out->head = train->head;
+    out->kappa = train->kappa;
     out->threads = train->threads;
     return ATTSVM_OK;
 }

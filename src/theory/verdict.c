@@ -83,18 +83,18 @@ static void count_undecided(attsvm_verdict *v, const model *m)
 }
 
 static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_scores *scores,
-                           attsvm_solution **solution, attsvm_error *err)
+                           dist_stop *stop, attsvm_solution **solution, attsvm_error *err)
 {
-    const attsvm_selection selection = { .alpha = run->m->selected };
+    const attsvm_selection selection = { .alpha = run->m->selected, .terms = run->m->terms };
     int64_t count;
-    TRY(theory_solve(scores->data, &selection, &v->svm, NULL, solution, err));
+    TRY(theory_solve(scores->data, &selection, &v->svm, stop, solution, err));
     if (has_no_head(*solution)) {
         attsvm_solution_free(*solution);
         *solution = NULL;
         v->svm.problem = ATTSVM_PROBLEM_P;
-        TRY(theory_solve(scores->data, &selection, &v->svm, NULL, solution, err));
+        TRY(theory_solve(scores->data, &selection, &v->svm, stop, solution, err));
     }
-    attsvm_svm_info info = attsvm_solution_info(*solution);
+    attsvm_svm_info info = attsvm_solution_describe(*solution);
     attsvm_claim claim = attsvm_solution_claim(*solution);
     v->outcome = info.outcome;
     v->margin = info.margin;
@@ -105,9 +105,11 @@ static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_sc
 }
 
 attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *run,
-                                     const attsvm_svm_settings *svm, attsvm_solution **solution,
-                                     attsvm_error *err)
+                                     const attsvm_svm_settings *svm, attsvm_observer *observer,
+                                     void *context, attsvm_solution **solution, attsvm_error *err)
 {
+    dist_watch watch = { .observer = observer, .context = context };
+    dist_stop stop;
     const model *m = run->m;
     attsvm_scores *scores;
     attsvm_solution *own = NULL;
@@ -124,7 +126,7 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
                              .gap = NAN };
     if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run has not been trained yet");
-    TRY(attsvm_train_predict(&run->settings, &out->svm, &out->claimed, err));
+    TRY(attsvm_train_limit(&run->settings, &out->svm, &out->claimed, err));
     out->svm.threads = m->threads;
     if (svm)
         out->svm = *svm;
@@ -133,7 +135,8 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
         data_view_open(&view, m->data, m->data->n, false);
         scores->data = &view.data;
     }
-    attsvm_status status = judge(out, run, scores, &own, err);
+    dist_stop_watch(&stop, m->data->comm, 0, &watch);
+    attsvm_status status = judge(out, run, scores, &stop, &own, err);
     count_undecided(out, m);
     if (status == ATTSVM_OK)
         out->kind = classify(out);

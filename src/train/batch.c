@@ -4,11 +4,38 @@
  * model_small_batch). A run gets the same numbers whichever runs are beside it; they differ by
  * rounding from those of attsvm_train_run, as sums are taken in another order.
  */
+#include "dist/stop.h"
 #include "model/small.h"
 #include "train/train.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* ---------------------------------------------------------------------------- jobs */
+
+/* Runs that are done together. */
+typedef struct job {
+    int64_t count;
+    attsvm_train *runs[LA_LANES];
+    attsvm_status status;
+    attsvm_error error;
+    dist_stop *stop; /* shared by all jobs */
+    dist_watch *watch;
+    int worker; /* that has the job */
+} job;
+
+static bool go_on(void *context, const attsvm_train *train, const attsvm_train_info *info)
+{
+    job *j = context;
+    (void)train;
+    (void)info;
+    return !dist_stop_inside(j->stop, j->worker);
+}
+
+static attsvm_train_observer *observer_of(const job *j)
+{
+    return j->watch->observer ? go_on : NULL;
+}
 
 /* --------------------------------------------------------------------- side by side */
 
@@ -53,17 +80,20 @@ static void hand_out(const model_small_batch *p, attsvm_train *const *runs)
 }
 
 /* From the start again, in the ordinary way. */
-static attsvm_status run_again(attsvm_train *t, attsvm_error *err)
+static attsvm_status run_again(job *j, attsvm_train *t)
 {
-    TRY(train_start_values(t, err));
+    TRY(train_start_values(t, &j->error));
     t->has_direction = false;
     t->direction_change = NAN;
-    return attsvm_train_run(t, NULL, NULL, err);
+    return attsvm_train_run(t, observer_of(j), j, &j->error);
 }
 
 /* Runs 1..LA_LANES runs that fit each other. */
-static attsvm_status run_beside(attsvm_train *const *runs, int64_t count, attsvm_error *err)
+static attsvm_status run_beside(job *j)
 {
+    attsvm_train *const *runs = j->runs;
+    const int64_t count = j->count;
+    attsvm_error *err = &j->error;
     model *models[LA_LANES];
     bool spoilt[LA_LANES] = { false };
     const double lr = runs[0]->settings.lr, eps = runs[0]->eps, now = base_seconds();
@@ -78,7 +108,9 @@ static attsvm_status run_beside(attsvm_train *const *runs, int64_t count, attsvm
         runs[k]->start = now;
         train_start(runs[k]);
     }
-    for (int64_t iter = 1; iter <= iters; iter++) {
+    int64_t done = 0;
+    while (done < iters && !dist_stop_inside(j->stop, j->worker)) {
+        const int64_t iter = ++done;
         step(p, lr, eps, spoilt);
         if (iter % TRAIN_DIRECTION_STEPS != 0)
             continue;
@@ -90,8 +122,8 @@ static attsvm_status run_beside(attsvm_train *const *runs, int64_t count, attsvm
     attsvm_status status = ATTSVM_OK;
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
         bool anew = spoilt[k] || model_small_batch_needs_general(p, k);
-        runs[k]->iter = anew ? 0 : iters;
-        status = anew ? run_again(runs[k], err) : train_continue(runs[k], NULL, NULL, err);
+        runs[k]->iter = anew ? 0 : done;
+        status = anew ? run_again(j, runs[k]) : train_continue(runs[k], observer_of(j), j, err);
     }
     model_small_batch_free(p);
     return status;
@@ -99,28 +131,23 @@ static attsvm_status run_beside(attsvm_train *const *runs, int64_t count, attsvm
 
 /* ---------------------------------------------------------------------------- jobs */
 
-/* Runs that are done together. */
-typedef struct job {
-    int64_t count;
-    attsvm_train *runs[LA_LANES];
-    attsvm_status status;
-    attsvm_error error;
-} job;
-
 /* A run stays on the thread of its job: its results do not depend on how many it has. */
 static void run_job(void *context, int64_t k, int worker)
 {
     job *j = (job *)context + k;
     int threads[LA_LANES];
-    (void)worker;
+    j->worker = worker;
+    if (dist_stop_inside(j->stop, worker))
+        return;
     for (int64_t r = 0; r < j->count; r++) {
         threads[r] = j->runs[r]->m->threads;
         j->runs[r]->m->threads = 1;
     }
     if (train_batch_fits(j->runs[0], j->runs[0]))
-        j->status = run_beside(j->runs, j->count, &j->error);
+        j->status = run_beside(j);
     else
-        j->status = attsvm_train_run(j->runs[0], NULL, NULL, &j->error);
+        j->status = attsvm_train_run(j->runs[0], observer_of(j), j, &j->error);
+    __atomic_fetch_add(&j->watch->done, j->count, __ATOMIC_RELAXED);
     for (int64_t r = 0; r < j->count; r++)
         j->runs[r]->m->threads = threads[r];
 }
@@ -140,14 +167,21 @@ static int64_t make_jobs(attsvm_train *const *runs, int64_t count, job *jobs)
 }
 
 attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count, int64_t threads,
-                                     attsvm_error *err)
+                                     attsvm_observer *observer, void *context, attsvm_error *err)
 {
+    dist_watch watch = { .observer = observer, .context = context, .total = count };
+    dist_stop stop;
     job *jobs;
     attsvm_status status = ATTSVM_OK;
     if (count < 0 || threads < 0)
         return fail(err, ATTSVM_E_ARG, "%" PRId64 " runs on %" PRId64 " threads", count, threads);
     TRY(base_allocate(&jobs, (size_t)count, sizeof *jobs, "batch of runs", err));
     int64_t made = make_jobs(runs, count, jobs);
+    dist_stop_watch(&stop, NULL, 0, &watch);
+    for (int64_t k = 0; k < made; k++) {
+        jobs[k].stop = &stop;
+        jobs[k].watch = &watch;
+    }
     base_parallel(base_threads(threads), made, run_job, jobs);
     for (int64_t k = 0; k < made && status == ATTSVM_OK; k++) {
         status = jobs[k].status;

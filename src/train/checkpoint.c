@@ -54,13 +54,13 @@ static attsvm_status fingerprint(const attsvm_train *t, char **out, attsvm_error
     int length = asprintf(
         out,
         "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g and %.17g model %d step %s "
-        "loss %s head %s kappa %.17g query %s init %s disturb %.17g by %" PRId64
+        "loss %s head %s kappa %.17g query %d %" PRId64 " init %s disturb %.17g by %" PRId64
         " eps %s lstar %s lr %.17g decay %.17g ridge %.17g "
         "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64 " record %s kernels %s",
         t->m->n, t->data->tokens, t->m->d, data_sum(t), rest_sum(t), (int)s->model, s->step,
-        t->m->loss.flag, t->m->head.kind->flag, t->m->head.data.kappa, s->query, s->init,
-        s->disturb, s->disturb_seed, s->eps, s->lstar, s->lr, s->decay, s->ridge, s->max_step,
-        t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
+        t->m->loss.flag, t->m->head.kind->flag, t->m->head.data.kappa, (int)s->query,
+        s->query_token, s->init, s->disturb, s->disturb_seed, s->eps, s->lstar, s->lr, s->decay,
+        s->ridge, s->max_step, t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
     if (length >= 0)
         return ATTSVM_OK;
     *out = NULL;

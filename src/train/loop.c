@@ -156,7 +156,7 @@ static bool tell(void *context)
 {
     loop *l = context;
     l->status = describe(l);
-    return l->status == ATTSVM_OK && (!l->observer || l->observer(l->context, &l->t->info));
+    return l->status == ATTSVM_OK && (!l->observer || l->observer(l->context, l->t, &l->t->info));
 }
 
 /* Records what is to be recorded, and looks at why a gradient is zero. */
@@ -241,7 +241,7 @@ static attsvm_status run_loop(loop *l)
     }
     t->info.outcome = reason;
     if (l->observer && reason != ATTSVM_TRAIN_OBSERVER)
-        l->observer(l->context, &t->info);
+        l->observer(l->context, t, &t->info);
     return ATTSVM_OK;
 }
 
@@ -254,10 +254,10 @@ attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, v
                .observer = observer,
                .context = context,
                .err = err };
-    const double limit = t->settings.time_limit;
-    /* of a run that goes on, what is left */
-    dist_stop_open(&l.stop, t->data->comm, limit > 0 ? fmax(limit - t->earlier_seconds, 1e-9) : 0,
-                   observer ? tell : NULL, &l);
+    double limit = t->settings.time_limit;
+    if (limit > 0 && t->settings.resume) /* of a run that was resumed, what is left */
+        limit = fmax(limit - t->earlier_seconds, 1e-9);
+    dist_stop_open(&l.stop, t->data->comm, limit, observer ? tell : NULL, &l);
     l.stop.every = t->settings.observe > 0 ? INFINITY : observer_seconds;
     TRY(run_loop(&l));
     t->info.seconds = train_seconds(t);
@@ -270,9 +270,40 @@ attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *obser
 {
     train->start = base_seconds();
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "this run is finished; a run can be trained once");
+        return fail(err, ATTSVM_E_ARG, "this run is over: attsvm_train_continue goes on");
     train_start(train);
     if (train->settings.resume)
         TRY(train_checkpoint_read(train, err));
+    return train_continue(train, observer, context, err);
+}
+
+/* The last iterate of a run that goes on is a record only where the spacing asks for it. */
+static void forget_last_record(train_trace *trace)
+{
+    if (trace->count > 0 && !train_trace_wanted(trace, trace->iter[trace->count - 1]))
+        trace->count--;
+}
+
+attsvm_status attsvm_train_continue(attsvm_train *train, int64_t iters,
+                                    attsvm_train_observer *observer, void *context,
+                                    attsvm_error *err)
+{
+    if (!train || train->info.outcome == ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "%s",
+                    train ? "this run has not been run; attsvm_train_run begins it"
+                          : "train is NULL");
+    if (iters == 0)
+        iters = train->settings.iters;
+    if (iters < train->iter)
+        return fail(err, ATTSVM_E_ARG,
+                    "iters = %" PRId64 ": the run has done %" PRId64 " steps already", iters,
+                    train->iter);
+    TRY(train_trace_extend(train, iters, err));
+    forget_last_record(&train->trace);
+    train->settings.iters = iters;
+    train->settings.resume = false;
+    train->earlier_seconds = train->info.seconds;
+    train->start = base_seconds();
+    train->info.outcome = ATTSVM_TRAIN_NOT_RUN;
     return train_continue(train, observer, context, err);
 }

@@ -77,9 +77,16 @@ static void layout(attsvm_train *t, arena *a)
 static model_options options_of(const attsvm_train_settings *s, const attsvm_loss_callback *loss,
                                 const attsvm_head_callback *head)
 {
-    return (model_options){
-        (attsvm_model_kind)s->model, s->loss, s->head, s->query, s->rank, s->threads, loss, head
-    };
+    return (model_options){ .kind = (attsvm_model_kind)s->model,
+                            .loss = s->loss,
+                            .head = s->head,
+                            .kappa = s->kappa,
+                            .query = s->query,
+                            .query_token = s->query_token,
+                            .rank = s->rank,
+                            .threads = s->threads,
+                            .user_loss = loss,
+                            .user_head = head };
 }
 
 attsvm_status attsvm_model_create(attsvm_model **out, const attsvm_data *data,
@@ -165,4 +172,25 @@ void attsvm_train_free(attsvm_train *train)
 attsvm_train_info attsvm_train_describe(const attsvm_train *train)
 {
     return train->info;
+}
+
+const attsvm_model *attsvm_train_model(const attsvm_train *train)
+{
+    return train ? train->m : NULL;
+}
+
+const double *attsvm_train_parameters(const attsvm_train *train, int64_t *count)
+{
+    if (count)
+        *count = train ? train->m->size : 0;
+    return train ? train->theta : NULL;
+}
+
+const char *attsvm_train_outcome_name(attsvm_train_outcome outcome)
+{
+    static const char *const names[] = {
+        "not run", "done", "direction", "norm", "time", "observer"
+    };
+    return outcome >= ATTSVM_TRAIN_NOT_RUN && outcome <= ATTSVM_TRAIN_OBSERVER ? names[outcome]
+                                                                               : NULL;
 }

@@ -38,11 +38,14 @@ static const field train_fields[] = {
     { F(ridge), FIELD_DOUBLE, 0, 1e300, 0, "add ridge |theta|^2 of the attention parameters", 0,
       0 },
     { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },
-    { F(head), FIELD_TEXT, 0, 0, 0, "head: linear, relu, concave:KAPPA", 0, "linear" },
-    { F(query), FIELD_TEXT, 0, 0, 0,
-      "query of the W models: a token number, last, all, causal; empty: Z, else token 0 (ntp: "
-      "last)",
-      0, "" },
+    { F(head), FIELD_CHOICE, ATTSVM_HEAD_LINEAR, ATTSVM_HEAD_CONCAVE, ATTSVM_HEAD_LINEAR,
+      "prediction head; concave:K sets its curvature", data_head_names, 0 },
+    { F(kappa), FIELD_DOUBLE, 0, 1e100, 1, "curvature of the concave head", 0, 0 },
+    { F(query), FIELD_CHOICE, ATTSVM_QUERY_GIVEN, ATTSVM_QUERY_LAST, ATTSVM_QUERY_GIVEN,
+      "queries of the W models: Z of the file, one token (its number or last), all tokens, all "
+      "with a causal mask; without Z given is token 0, with --loss ntp the last token",
+      data_query_names, 0 },
+    { F(query_token), FIELD_INT, 0, 1e15, 0, "the token that is the query, without Z", 0, 0 },
     { F(batch), FIELD_INT, 0, 1e15, 0, "sequences a step; 0: all", 0, 0 },
     { F(max_step), FIELD_DOUBLE, 0, 1e300, 1, "longest step", 0, 0 },
     { F(lstar), FIELD_TEXT, 0, 0, 0, "the lowest loss, where it is not known", 0, "" },
@@ -60,17 +63,16 @@ static const field train_fields[] = {
 };
 #undef SETTINGS
 
+static attsvm_status set_field(const field *f, void *settings, const char *value, attsvm_error *err)
+{
+    return data_settings_set(&attsvm_train_table, f, settings, value, err);
+}
+
 const settings_table attsvm_train_table = { "train", train_fields,
                                             sizeof train_fields / sizeof *train_fields,
-                                            sizeof(attsvm_train_settings), NULL };
+                                            sizeof(attsvm_train_settings), set_field };
 
 void attsvm_train_settings_init(attsvm_train_settings *settings)
 {
     attsvm_settings_init(&attsvm_train_table, settings);
-}
-
-attsvm_status attsvm_train_settings_set(attsvm_train_settings *settings, const char *name,
-                                        const char *value, attsvm_error *err)
-{
-    return attsvm_settings_set(&attsvm_train_table, settings, name, value, err);
 }

@@ -157,6 +157,27 @@ static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+attsvm_status attsvm_train_start(attsvm_train *train, const attsvm_named_array *arrays,
+                                 int64_t count, attsvm_error *err)
+{
+    if (!train || (!arrays && count > 0) || count < 0)
+        return fail(err, ATTSVM_E_ARG, "%s",
+                    !train ? "train is NULL" : "no arrays of start values");
+    if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "this run has been run: it has started already");
+    for (int64_t k = 0; k < count; k++) {
+        const model_parameter *block = NULL;
+        for (int b = 0; b < train->m->parameters && arrays[k].name; b++)
+            if (strcmp(train->m->parameter[b].name, arrays[k].name) == 0)
+                block = &train->m->parameter[b];
+        if (!block)
+            return fail(err, ATTSVM_E_ARG, "%s is not an array that this model trains",
+                        arrays[k].name ? arrays[k].name : "an array without a name");
+        TRY(copy_block(train, block, &arrays[k].array, block->name, err));
+    }
+    return ATTSVM_OK;
+}
+
 attsvm_status train_start_values(attsvm_train *t, attsvm_error *err)
 {
     TRY(start_values(t, err));

@@ -111,6 +111,41 @@ attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+/* The records of `from` into `to`, which has more room. */
+static void copy_records(train_trace *to, const train_trace *from, const model *m)
+{
+    const size_t count = (size_t)from->count, terms = count * (size_t)m->terms;
+    memcpy(to->iter, from->iter, count * sizeof *to->iter);
+    for (int k = 0; k < TRAIN_NUMBERS; k++)
+        if (from->number[k])
+            memcpy(to->number[k], from->number[k], count * sizeof(double));
+    if (from->softmax) {
+        memcpy(to->softmax, from->softmax, terms * sizeof *to->softmax);
+        memcpy(to->ids, from->ids, terms * sizeof *to->ids);
+    }
+    for (int b = 0; b < m->parameters; b++)
+        memcpy(to->theta[b], from->theta[b],
+               count * (size_t)m->parameter[b].count * sizeof(double));
+    to->count = from->count;
+}
+
+attsvm_status train_trace_extend(attsvm_train *t, int64_t iters, attsvm_error *err)
+{
+    train_trace *trace = &t->trace, larger = { .every = trace->every };
+    arena a = { 0 };
+    larger.capacity = count_records(trace->every, iters);
+    if (larger.capacity <= trace->capacity)
+        return ATTSVM_OK;
+    layout(&larger, t->m, &a);
+    TRY(base_arena_allocate(&a, "trace (fewer records need less)", err));
+    larger.memory = a.base;
+    layout(&larger, t->m, &a);
+    copy_records(&larger, trace, t->m);
+    free(trace->memory);
+    *trace = larger;
+    return ATTSVM_OK;
+}
+
 /* One value of 8 bytes a term, of all ranks, into `all` of rank 0. */
 static void collect_terms(const model *m, const void *own, void *all)
 {

@@ -86,6 +86,8 @@ bool train_batch_fits(const attsvm_train *a, const attsvm_train *b);
 /* Number of records of a run of `iters` steps; whether iteration `iter` is one (the last always is,
    which the loop sees to). */
 attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err);
+/* Room for the records of a run of `iters` steps; those that there are stay. */
+attsvm_status train_trace_extend(attsvm_train *t, int64_t iters, attsvm_error *err);
 bool train_trace_wanted(const train_trace *trace, int64_t iter);
 void train_trace_add(attsvm_train *t, const attsvm_train_info *info);
 

@@ -6,6 +6,7 @@
  */
 #include "base/base.h"
 #include "data/data.h"
+#include "lengths.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -321,20 +322,21 @@ static void solve(const instance *in, uint64_t number, base_random *r, tally *su
     settings.duplicates =
         base_random_below(r, 2) ? ATTSVM_DUPLICATES_MERGE : ATTSVM_DUPLICATES_STRICT;
     settings.soft = in->soft ? pow(10, 4 * base_random_uniform(r) - 2) : 0;
-    attsvm_selection selection = { in->alpha, in->O, in->s };
+    attsvm_selection selection = { .alpha = in->alpha, .sets = in->O, .softmax = in->s };
     attsvm_problem *problem = NULL;
     attsvm_solution *solution = NULL;
     attsvm_svm_info info = { 0 };
     attsvm_report report = { 0 };
     attsvm_status status = attsvm_data_create(&data, arrays, 4, NULL, &err);
     if (status == ATTSVM_OK)
-        status = attsvm_problem_create(&problem, data, &selection, &settings, &err);
+        status = problem_create(&problem, data, &selection, &settings, &err);
     if (status == ATTSVM_OK)
         status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err);
     if (status == ATTSVM_OK) {
-        info = attsvm_solution_info(solution);
+        info = attsvm_solution_describe(solution);
         attsvm_claim claim = attsvm_solution_claim(solution);
-        status = attsvm_check(&report, data, &claim, &(attsvm_check_settings){ .tol = 1e-9 }, &err);
+        status = attsvm_check(&report, data, &claim, &(attsvm_check_settings){ .tol = 1e-9 }, NULL,
+                              NULL, &err);
     }
     sum->count++;
     sum->optimal += info.outcome == ATTSVM_OPTIMAL;

@@ -122,13 +122,13 @@ static void solve_one(instance *s, attsvm_problem_kind problem, const char *norm
     attsvm_data *data = open_set(
         (token_set){ .n = s->n, .T = s->T, .d = s->d, .M = 1, .X = s->X, .Z = s->Z, .Y = s->Y });
     attsvm_svm_settings settings = settings_for(problem);
-    assert_ok(attsvm_svm_settings_set(&settings, "norm", norm, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, &settings, "norm", norm, &err), err);
     attsvm_problem *p;
     attsvm_solution *solution;
-    attsvm_selection selection = { s->alpha, s->sets, s->softmax };
-    assert_ok(attsvm_problem_create(&p, data, &selection, &settings, &err), err);
+    attsvm_selection selection = { .alpha = s->alpha, .sets = s->sets, .softmax = s->softmax };
+    assert_ok(problem_create(&p, data, &selection, &settings, &err), err);
     assert_ok(attsvm_problem_solve(p, NULL, NULL, NULL, &solution, &err), err);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     attsvm_claim claim = attsvm_solution_claim(solution);
     attsvm_report report = verdict(data, &claim);
     bool counts = info.outcome != ATTSVM_OPTIMAL ||

@@ -39,7 +39,7 @@ static void check_nuclear(const attsvm_archive *archive, const char *prefix, int
     settings.tol = 1e-12;
     attsvm_solution *solution =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     attsvm_claim claim = attsvm_solution_claim(solution);
     double norm = scalar(archive, prefix, name, "_norm", k), square = 0;
     for (int64_t j = 0; j < claim.theta_count; j++) {

@@ -10,7 +10,7 @@ static double assert_agrees(const attsvm_solution *solution, const attsvm_array 
                             const char *what, int64_t k)
 {
     attsvm_claim claim = attsvm_solution_claim(solution);
-    double norm = attsvm_solution_info(solution).norm, error = 0;
+    double norm = attsvm_solution_describe(solution).norm, error = 0;
     assert_int_equal(claim.theta_count, attsvm_array_count(reference));
     for (int64_t j = 0; j < claim.theta_count; j++) {
         double difference = claim.theta[j] - attsvm_array_get(reference, j);
@@ -222,7 +222,7 @@ static void check_sets(const attsvm_archive *archive, const char *prefix, int64_
         for (int64_t t = 1; t < T; t++)
             top[i] = s[i * T + t] > s[i * T + top[i]] ? t : top[i];
     }
-    attsvm_selection selection = { top, O, s };
+    attsvm_selection selection = { .alpha = top, .sets = O, .softmax = s };
     const attsvm_problem_kind kinds[] = { ATTSVM_PROBLEM_MULTI, ATTSVM_PROBLEM_FINITE,
                                           ATTSVM_PROBLEM_W };
     const char *const names[] = { "svm_dir", "svm_fin", "svm_single" };

@@ -93,7 +93,7 @@ static void ends_global(attsvm_train *run)
     attsvm_verdict v;
     attsvm_error err;
     assert_ok(attsvm_train_run(run, NULL, NULL, &err), err);
-    assert_ok(attsvm_verdict_compute(&v, run, NULL, NULL, &err), err);
+    assert_ok(attsvm_verdict_compute(&v, run, NULL, NULL, NULL, NULL, &err), err);
     assert_int_equal(v.kind, ATTSVM_VERDICT_GLOBAL);
     assert_true(v.attention > 1 - 1e-6 && v.efficiency > 0.7 && v.correlation > 0.99);
 }

@@ -1,5 +1,6 @@
 /* Locally optimal selections: all of them, none else; and where descent ends. */
 #include "generated.h"
+#include "lengths.h"
 
 #include "theory/enumerate/enumerate.h"
 
@@ -65,7 +66,7 @@ static bool is_local(const attsvm_data *data, const plain *s, const int64_t *alp
     attsvm_selection selection = { .alpha = alpha };
     bool prompt = settings->problem == ATTSVM_PROBLEM_P;
     int64_t d = data->d;
-    assert_ok(attsvm_problem_create(&problem, data, &selection, settings, &err), err);
+    assert_ok(problem_create(&problem, data, &selection, settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
     attsvm_claim claim = attsvm_solution_claim(solution);
     bool local = claim.outcome == ATTSVM_OPTIMAL;
@@ -112,7 +113,7 @@ static int64_t compare(const attsvm_data *data, const attsvm_svm_settings *svm, 
     attsvm_error err;
     unpack(data, s, svm->problem == ATTSVM_PROBLEM_P);
     assert_ok(attsvm_scores_create(&scores, data, svm, &err), err);
-    assert_ok(attsvm_enumerate(&list, scores, svm, NULL, &err), err);
+    assert_ok(attsvm_enumerate(&list, scores, svm, NULL, NULL, NULL, &err), err);
     attsvm_enumeration_info info = attsvm_enumeration_describe(list);
     assert_true(info.exhaustive);
     *pruned += info.pruned;
@@ -183,14 +184,14 @@ static void a_search_says_that_it_is_one(void **state)
     attsvm_svm_settings_init(&svm);
     attsvm_enumerate_settings_init(&settings);
     assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
-    assert_ok(attsvm_enumerate(&all, scores, &svm, &settings, &err), err);
+    assert_ok(attsvm_enumerate(&all, scores, &svm, &settings, NULL, NULL, &err), err);
     settings.max_selections = 500;
     settings.descent_runs = 20;
     settings.steps = 200;
     settings.threads = 1;
-    assert_ok(attsvm_enumerate(&some, scores, &svm, &settings, &err), err);
+    assert_ok(attsvm_enumerate(&some, scores, &svm, &settings, NULL, NULL, &err), err);
     settings.threads = 3;
-    assert_ok(attsvm_enumerate(&again, scores, &svm, &settings, &err), err);
+    assert_ok(attsvm_enumerate(&again, scores, &svm, &settings, NULL, NULL, &err), err);
     attsvm_enumeration_info complete = attsvm_enumeration_describe(all);
     attsvm_enumeration_info part = attsvm_enumeration_describe(some);
     assert_true(complete.exhaustive && !part.exhaustive);
@@ -237,15 +238,16 @@ static void descent_ends_in_an_enumerated_selection(void **state)
         settings.init = "uniform:0.3535";
         settings.iters = 20000;
         assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
-        assert_ok(attsvm_enumerate(&list, scores, &svm, NULL, &err), err);
+        assert_ok(attsvm_enumerate(&list, scores, &svm, NULL, NULL, NULL, &err), err);
         assert_true(attsvm_enumeration_describe(list).exhaustive);
         for (int64_t r = 0; r < STARTS; r++) {
             settings.seed = 50 * k + r;
             assert_ok(attsvm_train_create(&runs[r], data, &settings, NULL, NULL, &err), err);
         }
-        assert_ok(attsvm_train_run_batch(runs, STARTS, 0, &err), err);
+        assert_ok(attsvm_train_run_batch(runs, STARTS, 0, NULL, NULL, &err), err);
         for (int64_t r = 0; r < STARTS; r++) {
-            assert_ok(attsvm_verdict_compute(&verdicts[r], runs[r], NULL, NULL, &err), err);
+            assert_ok(attsvm_verdict_compute(&verdicts[r], runs[r], NULL, NULL, NULL, NULL, &err),
+                      err);
             bool found = enumerate_find(list, runs[r]->m->selected) >= 0;
             bool local = verdicts[r].kind == ATTSVM_VERDICT_GLOBAL ||
                          verdicts[r].kind == ATTSVM_VERDICT_LOCAL;
@@ -290,8 +292,8 @@ static void a_search_trains_the_query_that_it_was_asked_for(void **state)
         few = all;
         few.max_selections = 60; /* too few for all selections, enough for the neighbours of one */
         assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
-        assert_ok(attsvm_enumerate(&whole, scores, &svm, &all, &err), err);
-        assert_ok(attsvm_enumerate(&searched, scores, &svm, &few, &err), err);
+        assert_ok(attsvm_enumerate(&whole, scores, &svm, &all, NULL, NULL, &err), err);
+        assert_ok(attsvm_enumerate(&searched, scores, &svm, &few, NULL, NULL, &err), err);
         attsvm_enumeration_info info = attsvm_enumeration_describe(searched);
         assert_true(attsvm_enumeration_describe(whole).exhaustive && info.searched);
         assert_true(info.count > 0 && info.terms == 5);

@@ -88,7 +88,7 @@ static void theory_6_9_path_agrees_with_the_multi_token_svm(void **state)
         attsvm_error err;
         attsvm_path_settings_init(&s);
         s.model = ATTSVM_MODEL_W;
-        s.head = "concave:1";
+        s.head = ATTSVM_HEAD_CONCAVE;
         s.radii = "1:10000:9";
         s.threads = 1;
         assert_ok(attsvm_path_follow(&path, data, &s, NULL, NULL, NULL, &err), err);
@@ -120,7 +120,7 @@ static attsvm_path *follow(const attsvm_data *data, int32_t kind, const char *he
     attsvm_error err;
     attsvm_path_settings_init(&s);
     s.model = kind;
-    s.head = head;
+    attsvm_settings_set(&attsvm_path_table, &s, "head", head, NULL);
     s.radii = radii;
     s.starts = starts;
     s.threads = 1;

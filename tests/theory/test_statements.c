@@ -81,8 +81,8 @@ static attsvm_verdict judge(attsvm_train *run, const attsvm_svm_settings *svm)
     attsvm_verdict v;
     attsvm_error err;
     if (attsvm_train_describe(run).outcome == ATTSVM_TRAIN_NOT_RUN)
-        assert_ok(attsvm_train_run_batch(&run, 1, 1, &err), err);
-    assert_ok(attsvm_verdict_compute(&v, run, svm, NULL, &err), err);
+        assert_ok(attsvm_train_run_batch(&run, 1, 1, NULL, NULL, &err), err);
+    assert_ok(attsvm_verdict_compute(&v, run, svm, NULL, NULL, NULL, &err), err);
     return v;
 }
 
@@ -100,7 +100,7 @@ static void statement_1_equal_scores_lead_to_the_optimum(void **state)
         attsvm_train *run =
             create(e.data, (options){ ATTSVM_MODEL_P, "ngd", init, 0.1, 5000, (int64_t)k });
         attsvm_verdict v = judge(run, NULL);
-        assert_ok(attsvm_conditions_compute(&c, run, &err), err);
+        assert_ok(attsvm_conditions_compute(&c, run, NULL, NULL, &err), err);
         assert_true(c.equal_scores && c.unique_optimal && c.feasible && c.wide);
         assert_int_equal(v.kind, ATTSVM_VERDICT_GLOBAL);
         assert_true(v.correlation > 0.999);
@@ -150,7 +150,7 @@ static void statement_1_does_not_hold_from_every_start(void **state)
         attsvm_train *run = create(
             data, (options){ ATTSVM_MODEL_P, runs[k].step, runs[k].init, runs[k].lr, 20000, 0 });
         attsvm_verdict verdict = judge(run, NULL);
-        assert_ok(attsvm_conditions_compute(&c, run, &err), err);
+        assert_ok(attsvm_conditions_compute(&c, run, NULL, NULL, &err), err);
         assert_true(c.equal_scores && c.unique_optimal && c.feasible);
         assert_int_equal(run->m->selected[0], 0);
         assert_int_equal(run->m->selected[1], !runs[k].global);
@@ -195,7 +195,7 @@ static void statement_1_does_not_hold_from_zero(void **state)
         attsvm_train *run =
             create(data, (options){ ATTSVM_MODEL_P, runs[k].step, "zero", runs[k].lr, 100000, 0 });
         attsvm_verdict verdict = judge(run, NULL);
-        assert_ok(attsvm_conditions_compute(&c, run, &err), err);
+        assert_ok(attsvm_conditions_compute(&c, run, NULL, NULL, &err), err);
         assert_true(c.equal_scores && c.unique_optimal && c.feasible);
         assert_int_equal(run->m->selected[0], 0);
         assert_int_equal(run->m->selected[1], 1);
@@ -223,11 +223,11 @@ static void start_at(const attsvm_data *data, const int64_t *alpha, tally *sum)
     attsvm_svm_settings_init(&svm);
     svm.threads = 1;
     assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
-    assert_ok(
-        theory_solve(data, &(attsvm_selection){ .alpha = alpha }, &svm, NULL, &solution, &err),
-        err);
+    assert_ok(theory_solve(data, &(attsvm_selection){ .alpha = alpha, .terms = data->n }, &svm,
+                           NULL, &solution, &err),
+              err);
     assert_ok(attsvm_optimality_compute(&found, scores, solution, NULL, 0, &err), err);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     attsvm_claim claim = attsvm_solution_claim(solution);
     bool clear = found.local ? found.advantage > 0.02 : found.advantage < -0.1;
     if (info.outcome == ATTSVM_OPTIMAL && info.margin > 0.1 && clear) {
@@ -319,7 +319,7 @@ static void statement_8_assumption_b_on_the_tight_example(void **state)
     assert_ok(attsvm_data_create(&data, arrays, 4, NULL, &err), err);
     attsvm_train *run = create(data, (options){ ATTSVM_MODEL_VP, "ngd", "file", 0.1, 1000, 0 });
     assert_int_equal(judge(run, NULL).kind, ATTSVM_VERDICT_GLOBAL);
-    assert_ok(attsvm_joint_compute(&joint, run, NULL, NULL, &err), err);
+    assert_ok(attsvm_joint_compute(&joint, run, NULL, NULL, NULL, NULL, &err), err);
     assert_true(joint.all_tight);
     assert_int_equal(joint.tight, 3);
     assert_double_equal(joint.margin, 1, 1e-12);
@@ -427,10 +427,10 @@ static void statement_13_the_landscape_is_benign(void **state)
     const int64_t d = 6, size = d * d, alpha[4] = { 0 };
     make_equal(&e, 4, 5, d, 11, false);
     attsvm_svm_settings_init(&svm);
-    assert_ok(
-        theory_solve(e.data, &(attsvm_selection){ .alpha = alpha }, &svm, NULL, &solution, &err),
-        err);
-    assert_int_equal(attsvm_solution_info(solution).outcome, ATTSVM_OPTIMAL);
+    assert_ok(theory_solve(e.data, &(attsvm_selection){ .alpha = alpha, .terms = e.data->n }, &svm,
+                           NULL, &solution, &err),
+              err);
+    assert_int_equal(attsvm_solution_describe(solution).outcome, ATTSVM_OPTIMAL);
     attsvm_claim claim = attsvm_solution_claim(solution);
     attsvm_train *run = create(e.data, (options){ ATTSVM_MODEL_W, "ngd", "zero", 0.1, 0, 0 });
     for (uint64_t k = 0; k < 10000; k++) {

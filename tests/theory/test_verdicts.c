@@ -1,4 +1,5 @@
 /* Verdicts of tests/reference/local_converge: the published setting with its seeds. */
+#include "lengths.h"
 #include "reference.h"
 
 #include "theory/theory.h"
@@ -10,7 +11,8 @@ static attsvm_train *start(const attsvm_data *data, const char *const *settings)
     attsvm_error err;
     attsvm_train_settings_init(&s);
     for (; *settings; settings += 2)
-        assert_ok(attsvm_train_settings_set(&s, settings[0], settings[1], &err), err);
+        assert_ok(attsvm_settings_set(&attsvm_train_table, &s, settings[0], settings[1], &err),
+                  err);
     assert_ok(attsvm_train_create(&run, data, &s, NULL, NULL, &err), err);
     return run;
 }
@@ -36,9 +38,9 @@ static void compare_verdicts(const char *const *settings, const char *variant, c
         data[k] = data_of(archive, "", k, own, none);
         runs[k] = start(data[k], settings);
     }
-    assert_ok(attsvm_train_run_batch(runs, 10, 2, &err), err);
+    assert_ok(attsvm_train_run_batch(runs, 10, 2, NULL, NULL, &err), err);
     for (int64_t k = 0; k < 10; k++) {
-        assert_ok(attsvm_verdict_compute(&verdicts[k], runs[k], &svm, NULL, &err), err);
+        assert_ok(attsvm_verdict_compute(&verdicts[k], runs[k], &svm, NULL, NULL, NULL, &err), err);
         attsvm_array ids = array_of(archive, "selected_", global, k);
         const attsvm_verdict *v = &verdicts[k];
         bool same = true;
@@ -105,7 +107,7 @@ static void optimality_of_the_reference_kq(void **state)
             settings.norm = nuclear ? ATTSVM_NORM_NUC : ATTSVM_NORM_FRO;
             attsvm_selection selection = { .alpha = alpha };
             assert_ok(attsvm_scores_create(&scores, data, &settings, &err), err);
-            assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+            assert_ok(problem_create(&problem, data, &selection, &settings, &err), err);
             assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
             assert_ok(attsvm_optimality_compute(&found, scores, solution, NULL, 0, &err), err);
             assert_int_equal(found.local, attsvm_array_get(&local, k) != 0);

@@ -2,6 +2,7 @@
 #ifndef ATTSVM_CLAIMS_H
 #define ATTSVM_CLAIMS_H
 
+#include "lengths.h"
 #include "unit.h"
 
 #include "check/check.h"
@@ -58,7 +59,14 @@ static inline attsvm_report verdict(const attsvm_data *data, const attsvm_claim 
     attsvm_error err;
     attsvm_report report;
     attsvm_check_settings settings = { .tol = claim->settings.tol, .threads = 1 };
-    assert_ok(attsvm_check(&report, data, claim, &settings, &err), err);
+    attsvm_claim whole = *claim, head;
+    whole.selection = with_lengths(data, &claim->settings, claim->selection);
+    if (claim->head) {
+        head = *claim->head;
+        head.selection = with_lengths(data, &head.settings, head.selection);
+        whole.head = &head;
+    }
+    assert_ok(attsvm_check(&report, data, &whole, &settings, NULL, NULL, &err), err);
     return report;
 }
 

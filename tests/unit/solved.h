@@ -28,10 +28,10 @@ static inline attsvm_solution *solved(const attsvm_data *data, const attsvm_svm_
     attsvm_error err;
     attsvm_problem *problem;
     attsvm_solution *solution;
-    assert_ok(attsvm_problem_create(&problem, data, selection, settings, &err), err);
+    assert_ok(problem_create(&problem, data, selection, settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
     attsvm_problem_free(problem);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     if (info.outcome != expected)
         fail_msg("outcome %d instead of %d (norm %g, gap %g, violation %g)", (int)info.outcome,
                  (int)expected, info.norm, info.gap, info.violation);

@@ -26,6 +26,25 @@ static inline void put(sample *s, const char *name, const void *values, attsvm_d
     s->arrays[s->count++] = (attsvm_named_array){ name, array };
 }
 
+/* Options as the flags of training say them. */
+static inline model_options model_flags(attsvm_model_kind kind, const char *loss, const char *head,
+                                        const char *query, int64_t rank)
+{
+    attsvm_train_settings s;
+    attsvm_train_settings_init(&s);
+    if (attsvm_settings_set(&attsvm_train_table, &s, "head", head, NULL) != ATTSVM_OK ||
+        (*query && attsvm_settings_set(&attsvm_train_table, &s, "query", query, NULL) != ATTSVM_OK))
+        fail_msg("head %s, query %s", head, query);
+    return (model_options){ .kind = kind,
+                            .loss = loss,
+                            .head = s.head,
+                            .kappa = s.kappa,
+                            .query = s.query,
+                            .query_token = s.query_token,
+                            .rank = rank,
+                            .threads = 1 };
+}
+
 /* What makes a sample special. */
 enum {
     RAGGED = 1,      /* sequences of different length                          */
@@ -91,7 +110,7 @@ enum { MOST_SIZE = 2 * MOST_D * MOST_D + MOST_D };
 static inline model *new_model(const sample *s, attsvm_model_kind kind, const char *loss,
                                const char *head, const char *query, int64_t rank)
 {
-    model_options options = { kind, loss, head, query, rank, 1, NULL, NULL };
+    model_options options = model_flags(kind, loss, head, query, rank);
     attsvm_error err;
     model *m;
     if (model_create(&m, s->data, &options, &err) != ATTSVM_OK)

@@ -37,7 +37,9 @@ static inline attsvm_train *run(const attsvm_data *data, const setting *list)
     attsvm_train_settings_init(&settings);
     settings.threads = 1;
     for (; list->name; list++)
-        assert_ok(attsvm_train_settings_set(&settings, list->name, list->value, &err), err);
+        assert_ok(
+            attsvm_settings_set(&attsvm_train_table, &settings, list->name, list->value, &err),
+            err);
     assert_ok(attsvm_train_create(&train, data, &settings, NULL, NULL, &err), err);
     assert_ok(attsvm_train_run(train, NULL, NULL, &err), err);
     return train;

@@ -229,5 +229,7 @@ void attsvm_generator_free(attsvm_generator *g)
 
 attsvm_generator_info attsvm_generator_describe(const attsvm_generator *g)
 {
-    return (attsvm_generator_info){ g->settings, g->tokens, g->count, g->arrays };
+    return (attsvm_generator_info){
+        .settings = g->settings, .tokens = g->tokens, .count = g->count, .arrays = g->arrays
+    };
 }

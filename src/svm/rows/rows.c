@@ -24,10 +24,17 @@ attsvm_status svm_rows_terms(data_terms *out, const attsvm_data *data,
 
 /* ---------------------------------------------------------------------- creating */
 
-static attsvm_status copy_alpha(svm_rows *rows, const int64_t *alpha, attsvm_error *err)
+static attsvm_status copy_alpha(svm_rows *rows, const attsvm_selection *selection,
+                                attsvm_error *err)
 {
+    const int64_t *alpha = selection->alpha;
     if (!alpha)
         return fail(err, ATTSVM_E_ARG, "the problem needs a selection alpha");
+    if (selection->terms != rows->terms.count)
+        return fail(err, ATTSVM_E_ARG,
+                    "the selection has %" PRId64 " entries alpha; the problem has %" PRId64
+                    " terms",
+                    selection->terms, rows->terms.count);
     for (int64_t g = 0; g < rows->terms.count; g++) {
         int64_t i = g, q = 0;
         if (rows->terms.count != rows->data->n)
@@ -77,6 +84,11 @@ static attsvm_status copy_sets(svm_rows *rows, const attsvm_selection *selection
     TRY(base_allocate(&rows->cell, (size_t)data->n, sizeof *rows->cell, "sets", err));
     TRY(data_terms_cells(&rows->terms, rows->cell, &rows->cells, err));
     size_t cells = (size_t)rows->cells;
+    if (selection->cells != rows->cells)
+        return fail(err, ATTSVM_E_ARG,
+                    "the selection has %" PRId64 " entries of sets; the problem has %" PRId64
+                    " cells",
+                    selection->cells, rows->cells);
     TRY(base_allocate(&rows->sets, cells, 1, "sets", err));
     memcpy(rows->sets, selection->sets, cells);
     if (finite) {
@@ -130,7 +142,7 @@ attsvm_status svm_rows_create(svm_rows *rows, const attsvm_data *data,
     }
     if (settings->problem == ATTSVM_PROBLEM_MULTI || settings->problem == ATTSVM_PROBLEM_FINITE)
         return copy_sets(rows, selection, err);
-    return copy_alpha(rows, selection->alpha, err);
+    return copy_alpha(rows, selection, err);
 }
 
 void svm_rows_free(svm_rows *rows)

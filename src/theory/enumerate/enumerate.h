@@ -25,12 +25,16 @@ struct attsvm_enumeration {
     int64_t *alpha;           /* (count, terms)                   */
     enumerate_judged *judged; /* (count)                          */
     int64_t capacity;
+    dist_watch watch; /* counts SVMs that were solved */
+    dist_stop stop;
 };
 
-/* Solves the SVM of every member, whole ones with `scores`; the order of the list is kept. */
-attsvm_status enumerate_judge(const enumerate_list *list, const attsvm_scores *scores,
-                              const attsvm_data *data, const attsvm_svm_settings *svm,
-                              int64_t threads, enumerate_judged *out, attsvm_error *err);
+/* Solves the SVM of every member, whole ones with `scores`; the order of the list is kept.  After a
+   stop the outcome of some is ATTSVM_NOT_RUN. */
+attsvm_status enumerate_judge(attsvm_enumeration *e, const enumerate_list *list,
+                              const attsvm_scores *scores, const attsvm_data *data,
+                              const attsvm_svm_settings *svm, enumerate_judged *out,
+                              attsvm_error *err);
 /* All selections but those whose beginning is infeasible; *fits: there were at most
    max_selections. */
 attsvm_status enumerate_grow(attsvm_enumeration *e, enumerate_list *whole, bool *fits,

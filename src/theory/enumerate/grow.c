@@ -22,6 +22,8 @@ static const field enumerate_fields[] = {
       0 },
     { F(steps), FIELD_INT, 0, 1e9, 500, "steps of each of these runs", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of their start values", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
+      "seconds, after which the list is what was found; 0: no limit", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
 };
 #undef SETTINGS
@@ -38,6 +40,7 @@ void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settings)
 /* ---------------------------------------------------------------------- judging */
 
 typedef struct judging {
+    attsvm_enumeration *e;
     const enumerate_list *list;
     const attsvm_scores *scores; /* NULL: only whether something separates `data` */
     const attsvm_data *data;
@@ -52,10 +55,10 @@ static attsvm_status judge_one(const judging *j, const int64_t *alpha, enumerate
 {
     attsvm_solution *solution;
     attsvm_optimality optimality;
-    attsvm_selection selection = { .alpha = alpha };
+    attsvm_selection selection = { .alpha = alpha, .terms = j->list->width };
     attsvm_status status = ATTSVM_OK;
     TRY(theory_solve(j->data, &selection, j->svm, NULL, &solution, err));
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     *out = (enumerate_judged){ .outcome = info.outcome, .norm = info.norm };
     if (j->scores && info.outcome != ATTSVM_INFEASIBLE) {
         status = attsvm_optimality_compute(&optimality, j->scores, solution, NULL, 0, err);
@@ -73,33 +76,36 @@ static void judge_block(void *context, int64_t block, int worker)
     const enumerate_list *list = j->list;
     attsvm_error *err = &j->errors[block];
     int64_t lo, hi, *alpha;
-    (void)worker;
     base_block(list->count, j->blocks, block, &lo, &hi);
     if (base_allocate(&alpha, (size_t)list->width + 1, sizeof *alpha, "selection", err) !=
         ATTSVM_OK)
         return;
     for (int64_t k = lo; k < hi && err->status == ATTSVM_OK; k++) {
+        if (dist_stop_inside(&j->e->stop, worker))
+            break;
         for (int64_t g = 0; g < list->width; g++)
             alpha[g] = list->alpha[k * list->width + g];
         judge_one(j, alpha, &j->out[k], err);
+        __atomic_fetch_add(&j->e->watch.done, 1, __ATOMIC_RELAXED);
     }
     free(alpha);
 }
 
-attsvm_status enumerate_judge(const enumerate_list *list, const attsvm_scores *scores,
-                              const attsvm_data *data, const attsvm_svm_settings *svm,
-                              int64_t threads, enumerate_judged *out, attsvm_error *err)
+attsvm_status enumerate_judge(attsvm_enumeration *e, const enumerate_list *list,
+                              const attsvm_scores *scores, const attsvm_data *data,
+                              const attsvm_svm_settings *svm, enumerate_judged *out,
+                              attsvm_error *err)
 {
     enum { MOST_BLOCKS = 4096 };
     attsvm_svm_settings one = *svm;
     one.threads = 1;
-    judging j = { list, scores, data, &one, out, 0, NULL };
+    judging j = { e, list, scores, data, &one, out, 0, NULL };
     attsvm_status status = ATTSVM_OK;
     j.blocks = list->count < MOST_BLOCKS ? list->count : MOST_BLOCKS;
     if (j.blocks == 0)
         return ATTSVM_OK;
     TRY(base_allocate(&j.errors, (size_t)j.blocks, sizeof *j.errors, "selections", err));
-    base_parallel(base_threads(threads), j.blocks, judge_block, &j);
+    base_parallel(base_threads(e->settings.threads), j.blocks, judge_block, &j);
     for (int64_t b = 0; b < j.blocks && status == ATTSVM_OK; b++) {
         status = j.errors[b].status;
         if (status != ATTSVM_OK && err)
@@ -160,8 +166,7 @@ static attsvm_status drop_infeasible(attsvm_enumeration *e, enumerate_list *list
     svm.norm = matrix ? ATTSVM_NORM_FRO : ATTSVM_NORM_L2; /* the quickest; all agree */
     data_view_open(&prefix, e->scores->data, sequences, true);
     TRY(base_allocate(&judged, (size_t)list->count + 1, sizeof *judged, "selections", err));
-    attsvm_status status =
-        enumerate_judge(list, NULL, &prefix.data, &svm, e->settings.threads, judged, err);
+    attsvm_status status = enumerate_judge(e, list, NULL, &prefix.data, &svm, judged, err);
     int64_t kept = 0, width = list->width;
     for (int64_t k = 0; k < list->count && status == ATTSVM_OK; k++) {
         if (judged[k].outcome == ATTSVM_INFEASIBLE) {
@@ -188,6 +193,8 @@ attsvm_status enumerate_grow(attsvm_enumeration *e, enumerate_list *whole, bool 
     TRY(base_allocate(&tokens, (size_t)data->T_max, sizeof *tokens, "tokens", err));
     attsvm_status status = ATTSVM_OK;
     for (int64_t i = 0; i < data->n && *fits && status == ATTSVM_OK; i++) {
+        if (dist_stop_now(&e->stop))
+            break;
         int64_t queries = data_terms_queries(&s->terms, i);
         for (int64_t q = 0; q < queries && *fits && status == ATTSVM_OK; q++) {
             int64_t visible = data_terms_visible(&s->terms, i, q);

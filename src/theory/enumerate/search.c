@@ -81,11 +81,12 @@ static attsvm_status judge_and_keep(attsvm_enumeration *e, const enumerate_list 
 {
     enumerate_judged *judged;
     TRY(base_allocate(&judged, (size_t)list->count + 1, sizeof *judged, "selections", err));
-    attsvm_status status = enumerate_judge(list, e->scores, e->scores->data, &e->svm,
-                                           e->settings.threads, judged, err);
+    attsvm_status status =
+        enumerate_judge(e, list, e->scores, e->scores->data, &e->svm, judged, err);
     if (status == ATTSVM_OK)
         status = keep_local(e, list, judged, added, err);
-    e->info.judged += list->count;
+    for (int64_t k = 0; k < list->count; k++)
+        e->info.judged += judged[k].outcome != ATTSVM_NOT_RUN;
     free(judged);
     return status;
 }
@@ -126,25 +127,17 @@ static int32_t first_copy(const attsvm_scores *s, int64_t term, int64_t token)
     return (int32_t)token;
 }
 
-/* Text of the query and the head, as training takes them; `terms` know whether there is a Z. */
+/* The model whose SVM this is; `terms` know whether there is a Z. */
 static void describe(const attsvm_svm_settings *svm, const data_terms *terms,
-                     attsvm_train_settings *train, char *query, char *head, size_t size)
+                     attsvm_train_settings *train)
 {
-    static const char *const heads[] = { "", "linear", "relu", "" };
-    query[0] = '\0';
-    switch (terms->mode) {
-    case ATTSVM_QUERY_TOKEN: snprintf(query, size, "%" PRId64, terms->token); break;
-    case ATTSVM_QUERY_ALL: snprintf(query, size, "all"); break;
-    case ATTSVM_QUERY_CAUSAL: snprintf(query, size, "causal"); break;
-    case ATTSVM_QUERY_LAST: snprintf(query, size, "last"); break;
-    default: break; /* given, or no queries */
-    }
-    snprintf(head, size, "%s", heads[svm->head]);
-    if (svm->head == ATTSVM_HEAD_CONCAVE)
-        snprintf(head, size, "concave:%.17g", svm->kappa);
     train->model = svm->problem == ATTSVM_PROBLEM_W ? ATTSVM_MODEL_W : ATTSVM_MODEL_P;
-    train->query = train->model == ATTSVM_MODEL_W ? query : "";
-    train->head = head;
+    if (train->model == ATTSVM_MODEL_W) {
+        train->query = terms->mode;
+        train->query_token = terms->mode == ATTSVM_QUERY_TOKEN ? terms->token : 0;
+    }
+    train->head = svm->head;
+    train->kappa = svm->kappa;
 }
 
 /* Room for `count` selections of list->width tokens. */
@@ -163,10 +156,9 @@ static attsvm_status first_guesses(attsvm_enumeration *e, enumerate_list *list, 
     const attsvm_scores *s = e->scores;
     attsvm_train_settings settings;
     int64_t runs = e->settings.descent_runs, terms = e->info.terms;
-    char query[32], head[32];
     attsvm_status status = ATTSVM_OK;
     attsvm_train_settings_init(&settings);
-    describe(&e->svm, &s->terms, &settings, query, head, sizeof query);
+    describe(&e->svm, &s->terms, &settings);
     settings.init = "gauss:1";
     settings.iters = e->settings.steps;
     settings.threads = e->settings.threads;
@@ -175,7 +167,7 @@ static attsvm_status first_guesses(attsvm_enumeration *e, enumerate_list *list, 
     for (int64_t g = 0; g < terms; g++)
         list->alpha[g] = (int32_t)attsvm_scores_term(s, g).optimal;
     list->count = 1;
-    for (int64_t k = 0; k < runs && status == ATTSVM_OK; k++) {
+    for (int64_t k = 0; k < runs && status == ATTSVM_OK && !dist_stop_now(&e->stop); k++) {
         attsvm_train *run = NULL;
         settings.seed = e->settings.seed + k;
         status = attsvm_train_create(&run, s->data, &settings, NULL, NULL, err);
@@ -227,7 +219,7 @@ static attsvm_status search(attsvm_enumeration *e, attsvm_error *err)
     if (status == ATTSVM_OK)
         status = judge_and_keep(e, &list, &added, err);
     free(list.alpha);
-    while (status == ATTSVM_OK && added > 0) {
+    while (status == ATTSVM_OK && added > 0 && !dist_stop_now(&e->stop)) {
         status = neighbours(e, &list, err);
         if (status == ATTSVM_OK)
             status = judge_and_keep(e, &list, &added, err);
@@ -247,19 +239,22 @@ static attsvm_status enumerate(attsvm_enumeration *e, attsvm_error *err)
     for (int64_t g = 0; g < e->info.terms; g++)
         e->info.product *= (double)attsvm_scores_term(e->scores, g).tokens;
     attsvm_status status = enumerate_grow(e, &whole, &fits, err);
-    if (status == ATTSVM_OK && fits)
+    const bool begun = dist_stop_why(&e->stop) != DIST_GO_ON; /* beginnings alone */
+    if (status == ATTSVM_OK && fits && !begun)
         status = judge_and_keep(e, &whole, &added, err);
     free(whole.alpha);
     if (status == ATTSVM_OK && !fits)
         status = search(e, err);
-    e->info.exhaustive = fits && e->info.stalled == 0;
+    e->info.stopped = dist_stop_why(&e->stop) != DIST_GO_ON;
+    e->info.exhaustive = fits && e->info.stalled == 0 && !e->info.stopped;
     e->info.searched = !fits;
     return status;
 }
 
 attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *scores,
                                const attsvm_svm_settings *svm,
-                               const attsvm_enumerate_settings *settings, attsvm_error *err)
+                               const attsvm_enumerate_settings *settings, attsvm_observer *observer,
+                               void *context, attsvm_error *err)
 {
     attsvm_enumerate_settings standard;
     attsvm_svm_settings standard_svm;
@@ -281,6 +276,8 @@ attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *sc
     e->svm = *svm;
     e->settings = *settings;
     e->info.terms = scores->terms.count;
+    e->watch = (dist_watch){ .observer = observer, .context = context };
+    dist_stop_watch(&e->stop, NULL, settings->time_limit, &e->watch);
     attsvm_status status = enumerate(e, err);
     if (status != ATTSVM_OK) {
         attsvm_enumeration_free(e);

@@ -108,8 +108,29 @@ static double loss_and_gradient(void *context, const double *x, double *out)
     return value.loss;
 }
 
+/* For L-BFGS: the model, and who may stop it. */
+typedef struct fitting {
+    model *m;
+    dist_watch watch; /* counts evaluations */
+    dist_stop stop;
+} fitting;
+
+static double fit_evaluate(void *context, const double *W, double *out)
+{
+    fitting *f = context;
+    f->watch.done++;
+    return loss_and_gradient(f->m, W, out);
+}
+
+static bool fit_stop(void *context)
+{
+    fitting *f = context;
+    return dist_stop_poll(&f->stop, (double)(f->m->data->tokens * f->m->d));
+}
+
 attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
-                                  attsvm_graph_finite_info *info, attsvm_error *err)
+                                  attsvm_graph_finite_info *info, attsvm_observer *observer,
+                                  void *context, attsvm_error *err)
 {
     const int64_t size = graph->data->d * graph->data->d;
     model *m = NULL;
@@ -119,11 +140,18 @@ attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
     attsvm_status status = cut_create(&c, graph, err);
     if (status != ATTSVM_OK || c.n == 0)
         goto done;
-    model_options options = { ATTSVM_MODEL_W, "ntp", "linear", "", 0, 0, NULL, NULL };
+    model_options options = { .kind = ATTSVM_MODEL_W,
+                              .loss = "ntp",
+                              .head = ATTSVM_HEAD_LINEAR,
+                              .query = ATTSVM_QUERY_GIVEN };
     status = model_create(&m, c.data, &options, err);
     if (status != ATTSVM_OK)
         goto done;
-    const optimise_function f = { .size = size, .evaluate = loss_and_gradient, .context = m };
+    fitting fit = { .m = m, .watch = { .observer = observer, .context = context } };
+    dist_stop_watch(&fit.stop, NULL, 0, &fit.watch);
+    const optimise_function f = {
+        .size = size, .evaluate = fit_evaluate, .stop = fit_stop, .context = &fit
+    };
     const optimise_lbfgs_settings settings = {
         .tol = wanted, .iterations = MOST_STEPS, .history = OPTIMISE_MOST_HISTORY, .convex = true
     };
@@ -180,7 +208,7 @@ static attsvm_status project(const attsvm_graph *g, const double *W, double *out
     settings.problem = ATTSVM_PROBLEM_FINITE;
     settings.query = ATTSVM_QUERY_LAST;
     TRY(base_allocate(&softmax, (size_t)g->data->tokens, sizeof *softmax, "softmax", err));
-    attsvm_selection selection = { .sets = g->sets, .softmax = softmax };
+    attsvm_selection selection = { .sets = g->sets, .softmax = softmax, .cells = g->data->tokens };
     attsvm_status status = softmax_inside(g, W, softmax, err);
     if (status == ATTSVM_OK)
         status = theory_solve(g->data, &selection, &settings, NULL, &solution, err);

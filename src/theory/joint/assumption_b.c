@@ -49,9 +49,10 @@ static attsvm_status points_margin(const attsvm_data *data, const double *x, con
     settings.norm = ATTSVM_NORM_L2;
     TRY(attsvm_data_create(&points, arrays, 2, &reading, err));
     attsvm_status status =
-        theory_solve(points, &(attsvm_selection){ .alpha = zero }, &settings, NULL, &solution, err);
+        theory_solve(points, &(attsvm_selection){ .alpha = zero, .terms = data->n }, &settings,
+                     NULL, &solution, err);
     if (status == ATTSVM_OK) {
-        attsvm_svm_info info = attsvm_solution_info(solution);
+        attsvm_svm_info info = attsvm_solution_describe(solution);
         *margin = info.outcome == ATTSVM_OPTIMAL ? info.margin : 0;
     }
     attsvm_solution_free(solution);
@@ -120,13 +121,15 @@ static void try_block(void *context, int64_t block, int worker)
     attsvm_error *err = &p->errors[block];
     int64_t lo, hi;
     double *u;
-    (void)worker;
     base_block(p->hi - p->lo, p->blocks, block, &lo, &hi);
     if (base_allocate(&u, (size_t)p->b->data->d, sizeof *u, "point", err) != ATTSVM_OK)
         return;
     for (int64_t k = p->lo + lo; k < p->lo + hi && err->status == ATTSVM_OK; k++) {
+        if (dist_stop_inside(p->b->stop, worker))
+            break;
         point_at(p, k, u);
         nu_of(p->b, u, &p->nu[k], err);
+        __atomic_fetch_add(&p->b->watch->done, 1, __ATOMIC_RELAXED);
     }
     free(u);
 }
@@ -141,6 +144,9 @@ static attsvm_status descend(const assumption_b *b, const attsvm_joint_settings 
     TRY(base_allocate(&try, (size_t)d, sizeof *try, "point", err));
     attsvm_status status = ATTSVM_OK;
     for (int64_t k = 0; k < settings->descent && status == ATTSVM_OK; k++) {
+        if (dist_stop_poll(b->stop, (double)(b->data->tokens * d)))
+            break;
+        b->watch->done++;
         double now = INFINITY;
         base_random_sphere(&r, try, d);
         for (int64_t j = 0; j < d; j++)
@@ -201,6 +207,7 @@ attsvm_status assumption_b_search(const assumption_b *b, const attsvm_joint_sett
     *tried = p.all;
     if (p.all == 0)
         return ATTSVM_OK;
+    b->watch->total = p.all + settings->descent;
     TRY(base_allocate(&u, (size_t)(d + p.all), sizeof *u, "search", err));
     p.nu = u + d;
     attsvm_status status = try_all(&p, err);

@@ -13,6 +13,7 @@ static const field joint_fields[] = {
     { F(descent), FIELD_INT, 0, 1e9, 300, "steps of local descent in that search", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of both", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "seconds of wall clock; 0: no limit", 0, 0 },
 };
 #undef SETTINGS
 
@@ -32,6 +33,8 @@ typedef struct joint {
     const double *theta, *v;
     double *keymap; /* (d,d) or NULL */
     attsvm_joint *out;
+    dist_stop *stop;
+    dist_watch *watch;
 } joint;
 
 /*
@@ -92,8 +95,9 @@ static attsvm_status test_assumption_b(const joint *j, const attsvm_joint_settin
                                        attsvm_error *err)
 {
     attsvm_joint *out = j->out;
-    assumption_b assumption = { j->data, j->run->m->selected, out->margin,
-                                base_threads(settings->threads) };
+    assumption_b assumption = { j->data,     j->run->m->selected,
+                                out->margin, base_threads(settings->threads),
+                                j->stop,     j->watch };
     double *points = NULL, miss;
     int64_t count;
     attsvm_status status = iterates(j, &points, &count, err);
@@ -111,12 +115,12 @@ static attsvm_status compare(const joint *j, attsvm_solution **solution, attsvm_
 {
     attsvm_joint *out = j->out;
     const int64_t d = j->data->d;
-    const attsvm_selection selection = { .alpha = j->run->m->selected };
+    const attsvm_selection selection = { .alpha = j->run->m->selected, .terms = j->run->m->terms };
     attsvm_solution *unrelaxed = NULL;
     attsvm_svm_settings svm;
-    TRY(attsvm_train_predict(&j->run->settings, &svm, NULL, err));
+    TRY(attsvm_train_limit(&j->run->settings, &svm, NULL, err));
     svm.problem = ATTSVM_PROBLEM_JOINT;
-    TRY(theory_solve(j->data, &selection, &svm, NULL, solution, err));
+    TRY(theory_solve(j->data, &selection, &svm, j->stop, solution, err));
     const attsvm_claim *claim = &(*solution)->claim;
     out->outcome = claim->head->outcome;
     if (out->outcome != ATTSVM_OPTIMAL)
@@ -130,7 +134,7 @@ static attsvm_status compare(const joint *j, attsvm_solution **solution, attsvm_
     }
     TRY(look_at_head(j, claim->head, &out->ratio_needed, err));
     svm.problem = ATTSVM_PROBLEM_P;
-    TRY(theory_solve(j->data, &selection, &svm, NULL, &unrelaxed, err));
+    TRY(theory_solve(j->data, &selection, &svm, j->stop, &unrelaxed, err));
     if (unrelaxed->info.outcome == ATTSVM_OPTIMAL) {
         out->unrelaxed = unrelaxed->info.norm;
         out->correlation_unrelaxed = attsvm_correlation(j->theta, unrelaxed->claim.theta, d);
@@ -156,14 +160,16 @@ static attsvm_status analyse(joint *j, const attsvm_joint_settings *settings,
 }
 
 attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
-                                   const attsvm_joint_settings *settings,
-                                   attsvm_solution **solution, attsvm_error *err)
+                                   const attsvm_joint_settings *settings, attsvm_observer *observer,
+                                   void *context, attsvm_solution **solution, attsvm_error *err)
 {
     const model *m = run->m;
     attsvm_joint_settings standard;
     attsvm_solution *own = NULL;
     data_view view;
-    joint j = { .run = run, .data = m->data, .out = out };
+    dist_watch watch = { .observer = observer, .context = context };
+    dist_stop stop;
+    joint j = { .run = run, .data = m->data, .out = out, .stop = &stop, .watch = &watch };
     attsvm_joint_settings_init(&standard);
     settings = settings ? settings : &standard;
     *out = (attsvm_joint){ .margin = NAN,
@@ -188,7 +194,10 @@ attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
         data_view_open(&view, m->data, m->data->n, false);
         j.data = &view.data;
     }
+    dist_stop_watch(&stop, m->data->comm, settings->time_limit, &watch);
     attsvm_status status = analyse(&j, settings, &own, err);
+    if (status == ATTSVM_OK)
+        status = dist_stop_status(&stop, err);
     if (status == ATTSVM_OK && solution)
         *solution = own;
     else

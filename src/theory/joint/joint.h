@@ -10,6 +10,8 @@ typedef struct assumption_b {
     const int64_t *alpha; /* (n)                             */
     double margin;        /* Gamma                           */
     int threads;
+    dist_stop *stop;
+    dist_watch *watch; /* counts points */
 } assumption_b;
 
 /*

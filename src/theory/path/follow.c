@@ -31,18 +31,19 @@ static attsvm_status check(const attsvm_path *path, attsvm_error *err)
 static attsvm_status check_head(const attsvm_path *path, const int64_t *alpha, attsvm_error *err)
 {
     const attsvm_path_settings *s = &path->settings;
+    const char *head = data_head_names[s->head - ATTSVM_HEAD_LINEAR];
     if (path->linear)
         return ATTSVM_OK;
     if (path->joint || s->cone > 0 || path->by_ridge)
         return fail(err, ATTSVM_E_ARG,
                     "head = %s: the path of a nonlinear head is that of p, W or KQ, by radii, "
                     "without a cone",
-                    s->head);
+                    head);
     if (alpha)
         return fail(
             err, ATTSVM_E_ARG,
             "head = %s: attention chooses the sets of tokens to compare with, not the caller",
-            s->head);
+            head);
     return ATTSVM_OK;
 }
 
@@ -80,12 +81,18 @@ static void layout(attsvm_path *path, arena *a)
     path->selected = take_int64(a, points * terms);
 }
 
-static attsvm_status build(attsvm_path *path, const int64_t *alpha, attsvm_error *err)
+static attsvm_status build(attsvm_path *path, const attsvm_selection *selection, attsvm_error *err)
 {
+    const int64_t *alpha = selection ? selection->alpha : NULL;
     const attsvm_path_settings *s = &path->settings;
-    model_options options = {
-        (attsvm_model_kind)s->model, s->loss, s->head, s->query, s->rank, s->threads, NULL, NULL
-    };
+    model_options options = { .kind = (attsvm_model_kind)s->model,
+                              .loss = s->loss,
+                              .head = s->head,
+                              .kappa = s->kappa,
+                              .query = s->query,
+                              .query_token = s->query_token,
+                              .rank = s->rank,
+                              .threads = s->threads };
     path->by_ridge = *s->ridge_path;
     path->joint = s->model == ATTSVM_MODEL_VP;
     TRY(check(path, err));
@@ -104,6 +111,11 @@ static attsvm_status build(attsvm_path *path, const int64_t *alpha, attsvm_error
     path->memory = a.base;
     layout(path, &a);
     path->given = alpha != NULL;
+    if (selection && (!alpha || selection->terms != path->m->terms))
+        return fail(err, ATTSVM_E_ARG,
+                    "the selection has %" PRId64 " entries alpha; the path has %" PRId64 " terms",
+                    alpha ? selection->terms : 0, path->m->terms);
+    path->objective.stop = &path->stop;
     if (!alpha && !path->joint && path->linear)
         alpha = path->objective.alpha;
     if (!alpha)
@@ -264,22 +276,30 @@ static void keep_the_point_before(attsvm_path *path, int64_t k)
     path->inside[0] = true;
 }
 
-static attsvm_status follow(attsvm_path *path, attsvm_path_observer *observer, void *context,
-                            attsvm_error *err)
+/* Ends with the last point that is whole. */
+static attsvm_status follow(attsvm_path *path, attsvm_error *err)
 {
     double start = base_seconds();
+    path->watch.total = path->points;
     for (int64_t k = 0; k < path->points; k++) {
         int64_t known;
         TRY(path_add_starts(path, k, &known, err));
         if (!path->linear)
             approach(path, k, known);
         path_solve(path, path->point[k]);
+        if (dist_stop_why(&path->stop) != DIST_GO_ON) {
+            path->points = k;
+            break;
+        }
         keep_the_point_before(path, k);
         record(path, k);
         TRY(follow_selection(path, k, err));
-        if (observer && !observer(context, k + 1, path->points))
+        path->watch.done++;
+        if (dist_stop_now(&path->stop))
             path->points = k + 1;
     }
+    if (path->points == 0)
+        return dist_stop_status(&path->stop, err);
     TRY(path->linear ? path_compare(path, err) : path_compare_multi_token(path, err));
     path->info.points = path->points;
     path->info.terms = path->m->terms;
@@ -288,8 +308,9 @@ static attsvm_status follow(attsvm_path *path, attsvm_path_observer *observer, v
 }
 
 attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
-                                 const attsvm_path_settings *settings, const int64_t *alpha,
-                                 attsvm_path_observer *observer, void *context, attsvm_error *err)
+                                 const attsvm_path_settings *settings,
+                                 const attsvm_selection *selection, attsvm_observer *observer,
+                                 void *context, attsvm_error *err)
 {
     *out = NULL;
     attsvm_path_settings standard;
@@ -301,15 +322,17 @@ attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
     TRY(base_allocate(&path, 1, sizeof *path, "path", err));
     path->data = data;
     path->settings = *settings;
+    path->watch = (dist_watch){ .observer = observer, .context = context };
+    dist_stop_watch(&path->stop, NULL, settings->time_limit, &path->watch);
     path->info = (attsvm_path_info){
         .svm_norm = NAN, .svm_gap = NAN, .least_ratio = NAN, .correlation = NAN, .kept = -1
     };
     attsvm_status status =
         base_settings_own_texts(&attsvm_path_table, &path->settings, &path->texts, err);
     if (status == ATTSVM_OK)
-        status = build(path, alpha, err);
+        status = build(path, selection, err);
     if (status == ATTSVM_OK)
-        status = follow(path, observer, context, err);
+        status = follow(path, err);
     if (status != ATTSVM_OK) {
         attsvm_path_free(path);
         return status;

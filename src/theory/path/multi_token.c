@@ -213,8 +213,8 @@ attsvm_status path_compare_multi_token(attsvm_path *path, attsvm_error *err)
     c.svm.threads = path->settings.threads;
     c.svm.threshold = path->settings.threshold;
     c.svm.norm = m->factored ? ATTSVM_NORM_NUC : ATTSVM_NORM_FRO;
-    if (*path->settings.query && !m->prompt)
-        TRY(attsvm_svm_settings_set(&c.svm, "query", path->settings.query, err));
+    c.svm.query = path->settings.query;
+    c.svm.query_token = path->settings.query_token;
     TRY(base_allocate(&path->target.theta, (size_t)m->map_size, sizeof(double), "SVM direction",
                       err));
     TRY(base_allocate(&c.matrix, 2 * (size_t)(m->d * m->d), sizeof(double), "matrices", err));

@@ -105,6 +105,12 @@ void path_objective_look(path_objective *o, const double *theta)
         o->above = above_limit(o);
 }
 
+static bool is_stopped(void *context)
+{
+    const path_objective *o = context;
+    return dist_stop_poll(o->stop, (double)(o->m->data->tokens * o->m->d));
+}
+
 /* The reach is the step that moves logits (of the head v: outputs) by about 1. */
 optimise_function path_objective_function(path_objective *o, double radius)
 {
@@ -114,9 +120,11 @@ optimise_function path_objective_function(path_objective *o, double radius)
         rate = o->token_size;
     else if (m->factored)
         rate *= radius > 1 ? radius : 1;
-    return (optimise_function){
-        .size = o->count, .evaluate = evaluate, .context = o, .reach = rate > 0 ? 1 / rate : 1
-    };
+    return (optimise_function){ .size = o->count,
+                                .evaluate = evaluate,
+                                .stop = is_stopped,
+                                .context = o,
+                                .reach = rate > 0 ? 1 / rate : 1 };
 }
 
 /* ------------------------------------------------------------------------- creation */

@@ -29,6 +29,7 @@ typedef struct path_objective {
     double key_spread;  /* largest |k_t - k_s| of a sequence, times the largest |z|   */
     double token_size;  /* largest |x|                                                */
     model_value value;  /* at the last evaluation                                     */
+    dist_stop *stop;    /* asked before every evaluation; NULL: never                 */
     model_scaled above; /* L - L* there; negative: alpha is not the best there        */
 } path_objective;
 
@@ -77,8 +78,10 @@ struct attsvm_path {
     double *value;     /* (capacity)                                                  */
     bool *inside;      /* (capacity) the ball does not bind                           */
     uint64_t drawn;    /* random directions so far                                    */
-    double *work;      /* of optimise_trust_region                                          */
-    double *spare;     /* (4,size), of the parameters or the map if that has more     */
+    dist_watch watch;  /* counts points                                               */
+    dist_stop stop;
+    double *work;  /* of optimise_trust_region                                          */
+    double *spare; /* (4,size), of the parameters or the map if that has more     */
     /* Results, (points) each. */
     double *radius, *radius_v, *correlation, *correlation_v, *correlation_relaxed;
     double *correlation_unrelaxed, *loss, *loss_excess, *log_excess, *efficiency, *attention;

@@ -243,7 +243,7 @@ static bool is_known(const attsvm_path *path, int64_t a, int64_t count)
 
 void path_solve_some(attsvm_path *path, int64_t first, double point)
 {
-    for (int64_t a = first; a < path->count; a++)
+    for (int64_t a = first; a < path->count && !dist_stop_now(&path->stop); a++)
         path->value[a] =
             solve_one(path, point, path->candidate + a * path->m->size, &path->inside[a]);
 }

@@ -21,32 +21,38 @@ static const field path_fields[] = {
     { F(cone), FIELD_DOUBLE, 0, 1, 0,
       "local path: stay where the cosine to the SVM direction is at least 1 - cone; 0: everywhere",
       0, 0 },
-    { F(head), FIELD_TEXT, 0, 0, 0, "head: linear, relu, concave:KAPPA", 0, "linear" },
+    { F(head), FIELD_CHOICE, ATTSVM_HEAD_LINEAR, ATTSVM_HEAD_CONCAVE, ATTSVM_HEAD_LINEAR,
+      "prediction head; concave:K sets its curvature", data_head_names, 0 },
+    { F(kappa), FIELD_DOUBLE, 0, 1e100, 1, "curvature of the concave head", 0, 0 },
     { F(loss), FIELD_TEXT, 0, 0, 0, "loss of u = Y f: logistic, exp, linear", 0, "logistic" },
-    { F(query), FIELD_TEXT, 0, 0, 0,
-      "query of the W models: a token number, all, causal; empty: Z, else token 0", 0, "" },
+    { F(query), FIELD_CHOICE, ATTSVM_QUERY_GIVEN, ATTSVM_QUERY_LAST, ATTSVM_QUERY_GIVEN,
+      "queries of the W models: Z of the file, one token (its number or last), all tokens, all "
+      "with a causal mask; without Z given is token 0",
+      data_query_names, 0 },
+    { F(query_token), FIELD_INT, 0, 1e15, 0, "the token that is the query, without Z", 0, 0 },
     { F(threshold), FIELD_DOUBLE, 0, 1, 1e-3, "tokens with more attention than this are kept", 0,
       0 },
     { F(starts), FIELD_INT, 1, 1e6, 8, "random directions that the search starts from", 0, 0 },
     { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of the random directions", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
+      "seconds, after which the path ends at its last point; 0: no limit", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
 };
 #undef SETTINGS
 
+static attsvm_status set_field(const field *f, void *settings, const char *value, attsvm_error *err)
+{
+    return data_settings_set(&attsvm_path_table, f, settings, value, err);
+}
+
 const settings_table attsvm_path_table = { "path", path_fields,
                                            sizeof path_fields / sizeof *path_fields,
-                                           sizeof(attsvm_path_settings), NULL };
+                                           sizeof(attsvm_path_settings), set_field };
 
 void attsvm_path_settings_init(attsvm_path_settings *settings)
 {
     attsvm_settings_init(&attsvm_path_table, settings);
-}
-
-attsvm_status attsvm_path_settings_set(attsvm_path_settings *settings, const char *name,
-                                       const char *value, attsvm_error *err)
-{
-    return attsvm_settings_set(&attsvm_path_table, settings, name, value, err);
 }
 
 /* A finite number > 0 in front of `end_mark` (0: the end of the text). */
@@ -80,4 +86,10 @@ attsvm_status path_read_points(const char *name, const char *text, double **out,
     if (*count > 1)
         (*out)[*count - 1] = last;
     return ATTSVM_OK;
+}
+
+const char *attsvm_joint_case_name(attsvm_joint_case which)
+{
+    static const char *const names[] = { "none", "relaxed", "unrelaxed", "all tight", "between" };
+    return which >= ATTSVM_JOINT_NONE && which <= ATTSVM_JOINT_BETWEEN ? names[which] : NULL;
 }

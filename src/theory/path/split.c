@@ -47,14 +47,13 @@ attsvm_status split_create(split *s, attsvm_path *path, attsvm_error *err)
     const attsvm_path_settings *settings = &path->settings;
     *s = (split){ .path = path, .m = path->m };
     if (path->m->factored) {
-        model_options options = { ATTSVM_MODEL_W,
-                                  settings->loss,
-                                  settings->head,
-                                  settings->query,
-                                  0,
-                                  settings->threads,
-                                  NULL,
-                                  NULL };
+        model_options options = { .kind = ATTSVM_MODEL_W,
+                                  .loss = settings->loss,
+                                  .head = settings->head,
+                                  .kappa = settings->kappa,
+                                  .query = settings->query,
+                                  .query_token = settings->query_token,
+                                  .threads = settings->threads };
         TRY(model_create(&s->m, path->data, &options, err));
     }
     TRY(data_terms_cells(&s->m->query, NULL, &s->cells, err));

@@ -26,16 +26,16 @@ static attsvm_status solve(attsvm_path *path, int32_t problem, int32_t norm, pat
                            attsvm_error *err)
 {
     attsvm_svm_settings s;
-    attsvm_selection selection = { .alpha = path->alpha };
+    attsvm_selection selection = { .alpha = path->alpha, .terms = path->m->terms };
     attsvm_solution *solution;
     attsvm_svm_settings_init(&s);
     s.problem = problem;
     s.norm = norm;
     s.threads = path->settings.threads;
-    if (*path->settings.query)
-        TRY(attsvm_svm_settings_set(&s, "query", path->settings.query, err));
+    s.query = path->settings.query;
+    s.query_token = path->settings.query_token;
     TRY(theory_solve(path->data, &selection, &s, NULL, &solution, err));
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     attsvm_claim claim = attsvm_solution_claim(solution);
     attsvm_status status = take_target(out, &info, &claim, err);
     if (problem == ATTSVM_PROBLEM_V)

@@ -117,7 +117,8 @@ static void arena_measures_then_hands_out(void **state)
 
 /* -------------------------------------------------------------------- settings */
 
-/* Every byte of a settings struct belongs to a field of its table, or to `reserved`. */
+/* Every byte of a settings struct belongs to a field of its table, or to its end. */
+#define REST(type, first) (sizeof(type) - offsetof(type, first))
 static void every_field_has_a_default(void **state)
 {
     (void)state;
@@ -125,15 +126,15 @@ static void every_field_has_a_default(void **state)
         const settings_table *table;
         size_t reserved; /* bytes at the end, for growth */
     } all[] = {
-        { &attsvm_read_table,
-          sizeof((attsvm_read_settings *)0)->reserved + sizeof(void *) }, /* and comm */
-        { &attsvm_generate_table, sizeof((attsvm_generate_settings *)0)->reserved },
-        { &attsvm_svm_table, sizeof((attsvm_svm_settings *)0)->reserved },
-        { &attsvm_train_table, sizeof((attsvm_train_settings *)0)->reserved },
-        { &attsvm_enumerate_table, 0 },
-        { &attsvm_joint_table, 0 },
+        { &attsvm_read_table, REST(attsvm_read_settings, padding) }, /* and comm */
+        { &attsvm_generate_table, REST(attsvm_generate_settings, padding) },
+        { &attsvm_svm_table, REST(attsvm_svm_settings, padding) },
+        { &attsvm_check_table, REST(attsvm_check_settings, reserved) },
+        { &attsvm_train_table, REST(attsvm_train_settings, padding) },
+        { &attsvm_enumerate_table, REST(attsvm_enumerate_settings, reserved) },
+        { &attsvm_joint_table, REST(attsvm_joint_settings, reserved) },
         { &experiments_table, sizeof((experiments_settings *)0)->reserved },
-        { &attsvm_path_table, sizeof((attsvm_path_settings *)0)->reserved },
+        { &attsvm_path_table, REST(attsvm_path_settings, padding) },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         const settings_table *table = all[k].table;

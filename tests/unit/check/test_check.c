@@ -106,7 +106,7 @@ static void claimed_outcome(void **state)
     attsvm_error err;
     attsvm_report report;
     l.claim.settings.norm = 99;
-    assert_fails(attsvm_check(&report, l.data, &l.claim, NULL, &err), err, ATTSVM_E_ARG,
+    assert_fails(attsvm_check(&report, l.data, &l.claim, NULL, NULL, NULL, &err), err, ATTSVM_E_ARG,
                  "norm = 99");
     attsvm_data_free(l.data);
 }

@@ -107,11 +107,11 @@ static answers ask(const attsvm_data *data, int32_t model)
     int64_t count;
     const double *theta = attsvm_train_theta(run, &count);
     memcpy(a.theta, theta, (size_t)count * sizeof *theta);
-    assert_ok(attsvm_verdict_compute(&a.verdict, run, NULL, &solution, &err), err);
+    assert_ok(attsvm_verdict_compute(&a.verdict, run, NULL, NULL, NULL, &solution, &err), err);
     attsvm_claim claim = attsvm_solution_claim(solution);
     memcpy(a.solution, claim.theta, (size_t)claim.theta_count * sizeof *theta);
     attsvm_report report;
-    assert_ok(attsvm_check(&report, data, &claim, NULL, &err), err);
+    assert_ok(attsvm_check(&report, data, &claim, NULL, NULL, NULL, &err), err);
     a.valid = report.valid;
     attsvm_solution_free(solution);
     attsvm_train_free(run);

@@ -119,7 +119,9 @@ static void callbacks_replace_loss_and_head(void **state)
     make(s, 5, 4, 6, 5, 0);
     attsvm_head_callback head = { user_head, s->v };
     attsvm_loss_callback loss = { user_loss, NULL };
-    model_options options = { ATTSVM_MODEL_W, "", "", "", 0, 1, &loss, &head };
+    model_options options = model_flags(ATTSVM_MODEL_W, "", "linear", "", 0);
+    options.user_loss = &loss;
+    options.user_head = &head;
     model *m;
     double theta[MOST_SIZE];
     assert_int_equal(model_create(&m, s->data, &options, NULL), ATTSVM_OK);
@@ -242,7 +244,7 @@ static void zero_queries_add_nothing(void **state)
     };
     attsvm_data *data;
     assert_int_equal(attsvm_data_create(&data, arrays, 4, NULL, NULL), ATTSVM_OK);
-    model_options options = { ATTSVM_MODEL_W, "logistic", "linear", "", 0, 1, NULL, NULL };
+    model_options options = model_flags(ATTSVM_MODEL_W, "logistic", "linear", "", 0);
     model *m;
     double W[] = { 5000, 0, 0, 0 }, x[4];
     model_gradient g = { .x = x };
@@ -283,7 +285,8 @@ static void threads_do_not_matter(void **state)
         double x[3][600], theta[600];
         model_gradient g[3];
         for (int threads = 1; threads <= 3; threads++) {
-            model_options options = { kinds[k], "logistic", "linear", "", 0, threads, NULL, NULL };
+            model_options options = model_flags(kinds[k], "logistic", "linear", "", 0);
+            options.threads = threads;
             model *m;
             assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
             assert_true(m->blocks > 3);

@@ -55,7 +55,7 @@ static void make_words(words *w, uint64_t seed, int flags)
 static attsvm_status make_model(model **m, const words *w, attsvm_model_kind kind,
                                 const char *query, attsvm_error *err)
 {
-    model_options options = { kind, "ntp", "linear", query, 0, 1, NULL, NULL };
+    model_options options = model_flags(kind, "ntp", "linear", query, 0);
     return model_create(m, w->data, &options, err);
 }
 

@@ -357,11 +357,7 @@ static void selected_tokens_of_zeros(void **state)
     attsvm_data *data;
     assert_int_equal(attsvm_data_create(&data, arrays, 3, NULL, NULL), ATTSVM_OK);
     for (int k = 0; k < 15; k++) {
-        model_options options = { .kind = ATTSVM_MODEL_VP,
-                                  .loss = "logistic",
-                                  .head = heads[k % 3],
-                                  .query = "",
-                                  .threads = 1 };
+        model_options options = model_flags(ATTSVM_MODEL_VP, "logistic", heads[k % 3], "", 0);
         const double theta[] = { -norms[k / 3], 0, 0, 0 };
         double x[4];
         model_gradient gradient = { .x = x };
@@ -382,9 +378,7 @@ static void selected_tokens_of_zeros(void **state)
 static void check_prompt(const attsvm_data *data, const char *head, bool lanes, const double p[2],
                          const double direction[2], double log_size)
 {
-    model_options options = {
-        .kind = ATTSVM_MODEL_P, .loss = "logistic", .head = head, .query = "", .threads = 1
-    };
+    model_options options = model_flags(ATTSVM_MODEL_P, "logistic", head, "", 0);
     double x[2];
     model_gradient gradient = { .x = x };
     model *m;

@@ -69,7 +69,7 @@ static void attention_and_training(void **state)
     attsvm_error err;
     attsvm_data *data = generated(ATTSVM_GAUSS, 8, 5, 12, .T_min = 3, .seed = 4);
     attsvm_train_settings s = settings_of(ATTSVM_MODEL_W);
-    s.query = "causal";
+    s.query = ATTSVM_QUERY_CAUSAL;
     s.iters = 50;
     attsvm_train *run;
     assert_ok(attsvm_train_create(&run, data, &s, NULL, NULL, &err), err);
@@ -153,7 +153,7 @@ static void comparison_is_the_verdict(void **state)
     attsvm_comparison c;
     assert_ok(attsvm_train_create(&run, data, &s, NULL, NULL, &err), err);
     assert_ok(attsvm_train_run(run, NULL, NULL, &err), err);
-    assert_ok(attsvm_verdict_compute(&verdict, run, NULL, &solution, &err), err);
+    assert_ok(attsvm_verdict_compute(&verdict, run, NULL, NULL, NULL, &solution, &err), err);
     int64_t count;
     const double *theta = attsvm_train_theta(run, &count);
     assert_ok(attsvm_solution_compare(&c, solution, data, theta, count, &err), err);

@@ -8,7 +8,7 @@ static attsvm_svm_settings settings_in(attsvm_problem_kind problem, const char *
 {
     attsvm_error err;
     attsvm_svm_settings settings = settings_for(problem);
-    assert_ok(attsvm_svm_settings_set(&settings, "norm", norm, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, &settings, "norm", norm, &err), err);
     return settings;
 }
 
@@ -35,7 +35,7 @@ static void one_row_in_every_norm(void **state)
         attsvm_solution *solution = solved(
             data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
         attsvm_claim claim = attsvm_solution_claim(solution);
-        assert_near(attsvm_solution_info(solution).norm, cases[k].value, 1e-9);
+        assert_near(attsvm_solution_describe(solution).norm, cases[k].value, 1e-9);
         for (int j = 0; j < 2 && cases[k].theta[1] != 0; j++)
             assert_near(claim.theta[j], cases[k].theta[j], 1e-6);
         attsvm_solution_free(solution);
@@ -61,7 +61,7 @@ static void two_corners(void **state)
         attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, cases[k].norm);
         attsvm_solution *solution = solved(
             data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0, 0 } }, ATTSVM_OPTIMAL);
-        attsvm_svm_info info = attsvm_solution_info(solution);
+        attsvm_svm_info info = attsvm_solution_describe(solution);
         assert_near(info.norm, cases[k].value, 1e-8);
         if (k == 0)
             assert_int_equal(info.rank, 2);
@@ -81,7 +81,7 @@ static void a_rank_limit(void **state)
     attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, "fro");
     settings.rank = 1;
     attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_STATIONARY);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     assert_near(info.norm, 2, 1e-6);
     assert_near(info.dual, sqrt(2), 1e-9);
     assert_int_equal(info.rank, 1);
@@ -91,7 +91,7 @@ static void a_rank_limit(void **state)
     settings.rank = 1;
     settings.tol = 1e-6;
     solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
-    info = attsvm_solution_info(solution);
+    info = attsvm_solution_describe(solution);
     assert_near(info.norm, 2, 1e-5);
     assert_int_equal(info.rank, 1);
     attsvm_solution_free(solution);
@@ -131,13 +131,13 @@ static void a_rank_limit_over_many_rows(void **state)
         attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, nuclear ? "nuc" : "fro");
         settings.rank = 2;
         attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_STATIONARY);
-        attsvm_svm_info info = attsvm_solution_info(solution);
+        attsvm_svm_info info = attsvm_solution_describe(solution);
         assert_int_equal(info.rank, 2);
         assert_true(info.gap > 0 && info.gap < 0.5);
         attsvm_solution_free(solution);
         settings.rank = 1;
         solution = solved(data, &settings, &selection, ATTSVM_STALLED);
-        info = attsvm_solution_info(solution);
+        info = attsvm_solution_describe(solution);
         assert_true(isnan(info.gap) && info.violation == 1); /* no point, so no gap */
         attsvm_solution_free(solution);
     }
@@ -172,7 +172,7 @@ static void nothing_to_separate(void **state)
         attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_W, norms[k]);
         attsvm_solution *solution = solved(
             data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
-        assert_true(attsvm_solution_info(solution).norm == 0);
+        assert_true(attsvm_solution_describe(solution).norm == 0);
         attsvm_solution_free(solution);
     }
     attsvm_data_free(data);
@@ -282,7 +282,7 @@ static void threads_find_the_same_rows(void **state)
             if (threads == 1)
                 memcpy(theta, claim.theta, sizeof theta);
             assert_memory_equal(theta, claim.theta, sizeof theta);
-            attsvm_svm_info info = attsvm_solution_info(solution);
+            attsvm_svm_info info = attsvm_solution_describe(solution);
             assert_true(info.passes >= 3); /* of the Frobenius solver, for rows, for the proof */
             assert_true(info.pass_seconds > 0 && info.pass_seconds <= info.seconds);
             attsvm_solution_free(solution);
@@ -328,9 +328,9 @@ static int64_t stopped(const attsvm_data *data, attsvm_svm_settings settings,
     attsvm_problem *problem;
     attsvm_solution *part;
     settings.time_limit = share > 0 ? share * whole->seconds : 1e-9;
-    assert_ok(attsvm_problem_create(&problem, data, selection, &settings, &err), err);
+    assert_ok(problem_create(&problem, data, selection, &settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &part, &err), err);
-    attsvm_svm_info info = attsvm_solution_info(part);
+    attsvm_svm_info info = attsvm_solution_describe(part);
     attsvm_claim claim = attsvm_solution_claim(part);
     attsvm_report report = verdict(data, &claim);
     assert_true(info.outcome == ATTSVM_STALLED ? report.consistent : report.valid);
@@ -362,7 +362,7 @@ static void stopping_in_every_norm(void **state)
             attsvm_svm_settings settings =
                 settings_in(multi ? ATTSVM_PROBLEM_MULTI : ATTSVM_PROBLEM_W, norms[k]);
             attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
-            attsvm_svm_info info = attsvm_solution_info(whole);
+            attsvm_svm_info info = attsvm_solution_describe(whole);
             settings.rank = k == 5 && !multi ? 2 : 0; /* a limit that is never reached in time */
             for (int part = 0; part <= 8; part++)
                 feasible += stopped(data, settings, &selection, &info, part / 8.0);
@@ -409,16 +409,16 @@ static void bad_settings_are_refused(void **state)
     attsvm_selection selection = { .alpha = (int64_t[]){ 0 } };
     attsvm_svm_settings settings = settings_in(ATTSVM_PROBLEM_P, "lq:3");
     settings.q = 1;
-    assert_fails(attsvm_problem_create(&problem, data, &selection, &settings, &err), err,
-                 ATTSVM_E_ARG, "q = 1");
+    assert_fails(problem_create(&problem, data, &selection, &settings, &err), err, ATTSVM_E_ARG,
+                 "q = 1");
     settings = settings_in(ATTSVM_PROBLEM_P, "nuc");
     settings.rank = 1;
-    assert_fails(attsvm_problem_create(&problem, data, &selection, &settings, &err), err,
-                 ATTSVM_E_ARG, "rank = 1");
+    assert_fails(problem_create(&problem, data, &selection, &settings, &err), err, ATTSVM_E_ARG,
+                 "rank = 1");
     settings = settings_in(ATTSVM_PROBLEM_P, "l1");
     settings.soft = 1;
-    assert_fails(attsvm_problem_create(&problem, data, &selection, &settings, &err), err,
-                 ATTSVM_E_ARG, "soft");
+    assert_fails(problem_create(&problem, data, &selection, &settings, &err), err, ATTSVM_E_ARG,
+                 "soft");
     attsvm_data_free(data);
 }
 

@@ -24,7 +24,7 @@ static void two_tokens_on_a_line(void **state)
     attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
     assert_theta(solution, (double[]){ 1, 0 }, 2);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     assert_int_equal(info.tight, 1);
     assert_int_equal(info.active, 1);
     assert_int_equal(info.merged, 0);
@@ -40,7 +40,7 @@ static void a_square_of_tokens(void **state)
     attsvm_data *data = open_set((token_set){ .n = 1, .T = 4, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 2 });
     assert_theta(solution, (double[]){ 1, 1 }, 2);
-    assert_int_equal(attsvm_solution_info(solution).tight, 2);
+    assert_int_equal(attsvm_solution_describe(solution).tight, 2);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
 }
@@ -69,13 +69,13 @@ static void duplicates_are_merged_or_named(void **state)
     attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0 });
     assert_theta(solution, (double[]){ 1, 0 }, 2);
-    assert_int_equal(attsvm_solution_info(solution).merged, 1);
+    assert_int_equal(attsvm_solution_describe(solution).merged, 1);
     attsvm_solution_free(solution);
     attsvm_svm_settings strict = settings_for(ATTSVM_PROBLEM_P);
-    assert_ok(attsvm_svm_settings_set(&strict, "duplicates", "strict", &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, &strict, "duplicates", "strict", &err), err);
     solution =
         solved(data, &strict, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_INFEASIBLE);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     assert_true(info.conflict);
     assert_int_equal(info.pair.token, 1);
     assert_int_equal(info.pair_selected, 0);
@@ -92,7 +92,7 @@ static void same_key_other_score(void **state)
     token_set s = { .n = 1, .T = 3, .d = 2, .X = X, .W = W, .v = v, .Y = Y };
     attsvm_data *data = open_set(s);
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_INFEASIBLE, .alpha = (int64_t[]){ 0 });
-    assert_true(attsvm_solution_info(solution).conflict);
+    assert_true(attsvm_solution_describe(solution).conflict);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
     /* with equal scores the two are one selection */
@@ -101,7 +101,7 @@ static void same_key_other_score(void **state)
     solution =
         solved(data, &settings_, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, ATTSVM_OPTIMAL);
     assert_theta(solution, (double[]){ 1, 0 }, 2);
-    assert_int_equal(attsvm_solution_info(solution).merged, 1);
+    assert_int_equal(attsvm_solution_describe(solution).merged, 1);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
 }
@@ -112,7 +112,7 @@ static void lone_tokens_have_no_rows(void **state)
     double X[] = { 1, 0, 0, 1 };
     attsvm_data *data = open_set((token_set){ .n = 2, .T = 1, .d = 2, .X = X });
     SOLVE(solution, data, ATTSVM_PROBLEM_P, ATTSVM_OPTIMAL, .alpha = (int64_t[]){ 0, 0 });
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     assert_true(info.norm == 0 && info.gap == 0);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
@@ -128,7 +128,7 @@ static void one_query_one_rival(void **state)
     assert_theta(solution, (double[]){ 3.0 / 25, 4.0 / 25, 0, 0 }, 4);
     attsvm_error err;
     assert_ok(attsvm_solution_rank(solution, &err), err);
-    assert_int_equal(attsvm_solution_info(solution).rank, 1);
+    assert_int_equal(attsvm_solution_describe(solution).rank, 1);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
 }
@@ -143,7 +143,7 @@ static void queries_of_every_kind(void **state)
     const char *const modes[] = { "0", "2", "all", "causal" };
     for (int k = 0; k < 4; k++) {
         int64_t alpha[] = { 0, 0, 0 }, terms;
-        assert_ok(attsvm_svm_settings_set(&settings, "query", modes[k], &err), err);
+        assert_ok(attsvm_settings_set(&attsvm_svm_table, &settings, "query", modes[k], &err), err);
         assert_ok(attsvm_svm_terms(data, &settings, &terms, &err), err);
         assert_int_equal(terms, k < 2 ? 1 : 3);
         attsvm_solution_free(
@@ -152,9 +152,8 @@ static void queries_of_every_kind(void **state)
     settings.query = ATTSVM_QUERY_TOKEN;
     settings.query_token = 3;
     attsvm_problem *problem;
-    assert_fails(attsvm_problem_create(&problem, data,
-                                       &(attsvm_selection){ .alpha = (int64_t[]){ 0 } }, &settings,
-                                       &err),
+    assert_fails(problem_create(&problem, data, &(attsvm_selection){ .alpha = (int64_t[]){ 0 } },
+                                &settings, &err),
                  err, ATTSVM_E_ARG, "query token 3");
     attsvm_data_free(data);
 }
@@ -212,9 +211,9 @@ static void sets_of_several_queries(void **state)
     attsvm_solution_free(solution);
     attsvm_problem *problem;
     uint8_t unseen[] = { 0, 1, 1, 1 }; /* query 0 does not see token 1 */
-    assert_fails(attsvm_problem_create(&problem, data, &(attsvm_selection){ .sets = unseen },
-                                       &settings, &err),
-                 err, ATTSVM_E_ARG, "O selects no token of sequence 0 that query 0 sees");
+    assert_fails(
+        problem_create(&problem, data, &(attsvm_selection){ .sets = unseen }, &settings, &err), err,
+        ATTSVM_E_ARG, "O selects no token of sequence 0 that query 0 sees");
     attsvm_data_free(data);
     data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X });
     attsvm_solution_free(
@@ -252,7 +251,7 @@ static void joint_problems(void **state)
     attsvm_solution_free(solution);
     attsvm_svm_settings p = settings_for(ATTSVM_PROBLEM_P);
     solution = solved(data, &p, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-    assert_true(attsvm_solution_info(solution).norm > 1.05);
+    assert_true(attsvm_solution_describe(solution).norm > 1.05);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
 }
@@ -267,7 +266,7 @@ static void soft_margin_by_hand(void **state)
     settings.soft = 3;
     attsvm_solution *solution = solved(
         data, &settings, &(attsvm_selection){ .alpha = (int64_t[]){ 0, 0 } }, ATTSVM_OPTIMAL);
-    assert_near(attsvm_solution_info(solution).objective, 6, 1e-12);
+    assert_near(attsvm_solution_describe(solution).objective, 6, 1e-12);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
     /* one row p >= 1, C = 1/4: lambda = 1/4, p = 1/4; C = 2: the hard solution */
@@ -312,13 +311,13 @@ static void soft_margins_at_any_price(void **state)
                 for (int j = 0; j < 2; j++)
                     rows[i][j] = scaled[4 * i + j] - scaled[4 * i + 2 + j];
             settings.soft = soft;
-            assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
-                                            &settings, &err),
+            assert_ok(problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
+                                     &settings, &err),
                       err);
             assert_ok(attsvm_problem_solve(problem, NULL, size > 1e30 ? NULL : go_on, NULL,
                                            &solution, &err),
                       err);
-            attsvm_svm_info info = attsvm_solution_info(solution);
+            attsvm_svm_info info = attsvm_solution_describe(solution);
             attsvm_claim claim = attsvm_solution_claim(solution);
             double sum = 0, norm = hypot(claim.theta[0], claim.theta[1]);
             for (int i = 0; i < 3; i++)
@@ -342,19 +341,18 @@ static void bad_problems_are_refused(void **state)
     attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_selection two = { .alpha = (int64_t[]){ 2 } }, none = { 0 };
-    assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG,
+    assert_fails(problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG,
                  "alpha[0] = 2 is not in 0..1");
-    assert_fails(attsvm_problem_create(&problem, data, &none, &settings, &err), err, ATTSVM_E_ARG,
+    assert_fails(problem_create(&problem, data, &none, &settings, &err), err, ATTSVM_E_ARG,
                  "selection");
     settings.norm = ATTSVM_NORM_NUC;
     settings.soft = 1;
-    assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG,
-                 "nuc");
+    assert_fails(problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_ARG, "nuc");
     settings = settings_for(ATTSVM_PROBLEM_V);
-    assert_fails(attsvm_problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_DATA,
+    assert_fails(problem_create(&problem, data, &two, &settings, &err), err, ATTSVM_E_DATA,
                  "labels");
-    assert_fails(attsvm_svm_settings_set(&settings, "colour", "1", &err), err, ATTSVM_E_ARG,
-                 "colour");
+    assert_fails(attsvm_settings_set(&attsvm_svm_table, &settings, "colour", "1", &err), err,
+                 ATTSVM_E_ARG, "colour");
     attsvm_data_free(data);
 }
 
@@ -384,14 +382,14 @@ static void rows_beyond_the_range_are_refused(void **state)
         attsvm_data *data = open_set((token_set){ .n = 1, .T = 2, .d = 2, .X = X });
         attsvm_svm_settings settings = settings_for(cases[k].problem);
         attsvm_selection first = { .alpha = (int64_t[]){ 0 } };
-        assert_ok(attsvm_problem_create(&problem, data, &first, &settings, &err), err);
+        assert_ok(problem_create(&problem, data, &first, &settings, &err), err);
         attsvm_status status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err);
         if (cases[k].says) {
             assert_fails(status, err, ATTSVM_E_DATA, cases[k].says);
         } else {
             assert_ok(status, err);
             double length = cases[k].problem == ATTSVM_PROBLEM_P ? size : size * size;
-            assert_near(attsvm_solution_info(solution).norm * length, 1, 1e-14);
+            assert_near(attsvm_solution_describe(solution).norm * length, 1, 1e-14);
             attsvm_claim claim = attsvm_solution_claim(solution);
             assert_valid(data, &claim);
             attsvm_solution_free(solution);
@@ -406,13 +404,13 @@ static void short_forms_of_settings(void **state)
     (void)state;
     attsvm_error err;
     attsvm_svm_settings s = settings_for(ATTSVM_PROBLEM_P);
-    assert_ok(attsvm_svm_settings_set(&s, "norm", "lq:3", &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, &s, "norm", "lq:3", &err), err);
     assert_true(s.norm == ATTSVM_NORM_LQ && s.q == 3);
-    assert_ok(attsvm_svm_settings_set(&s, "head", "concave:0.5", &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, &s, "head", "concave:0.5", &err), err);
     assert_true(s.head == ATTSVM_HEAD_CONCAVE && s.kappa == 0.5);
-    assert_ok(attsvm_svm_settings_set(&s, "query", "4", &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, &s, "query", "4", &err), err);
     assert_true(s.query == ATTSVM_QUERY_TOKEN && s.query_token == 4);
-    assert_ok(attsvm_svm_settings_set(&s, "problem", "W", &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, &s, "problem", "W", &err), err);
     assert_int_equal(s.problem, ATTSVM_PROBLEM_W);
 }
 

@@ -36,7 +36,7 @@ static void tight_rows_of_terms_that_the_last_pass_skipped(void **state)
     settings.norm = ATTSVM_NORM_LQ;
     settings.q = 1.5;
     attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
-    assert_int_equal(attsvm_solution_info(solution).tight, 2);
+    assert_int_equal(attsvm_solution_describe(solution).tight, 2);
     attsvm_solution_free(solution);
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) { /* `solved` compares with check */
         settings.norm = norms[k].norm;
@@ -68,7 +68,7 @@ static void tight_rows_of_l_q_that_the_gap_does_not_fix(void **state)
         for (double q = 1.5; q < 7; q += 0.5) {
             settings.q = q;
             attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
-            attsvm_svm_info info = attsvm_solution_info(solution);
+            attsvm_svm_info info = attsvm_solution_describe(solution);
             assert_int_equal(info.tight, k ? 3 : 2);
             assert_false(info.undecided);
             attsvm_solution_free(solution);
@@ -87,7 +87,7 @@ static void merged_is_not_0_where_an_infeasible_problem_has_copies(void **state)
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_solution *solution =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_INFEASIBLE);
-    assert_int_equal(attsvm_solution_info(solution).merged, 2);
+    assert_int_equal(attsvm_solution_describe(solution).merged, 2);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
 }
@@ -114,7 +114,7 @@ static void rows_1e18_times_longer_than_others_are_met(void **state)
         settings.q = norms[k].q;
         attsvm_solution *solution =
             solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-        attsvm_svm_info info = attsvm_solution_info(solution);
+        attsvm_svm_info info = attsvm_solution_describe(solution);
         assert_true(info.gap <= 1e-9 && !info.floor_decided && info.violation == 0);
         attsvm_solution_free(solution);
     }
@@ -136,11 +136,11 @@ static void no_gap_beside_a_violation(void **state)
         attsvm_solution *solution;
         settings.norm = norms[k].norm;
         settings.q = norms[k].q;
-        assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
-                                        &settings, &err),
-                  err);
+        assert_ok(
+            problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err),
+            err);
         assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
-        attsvm_svm_info info = attsvm_solution_info(solution);
+        attsvm_svm_info info = attsvm_solution_describe(solution);
         assert_true(isnan(info.gap) || info.violation <= 1e-12);
         attsvm_solution_free(solution);
         attsvm_problem_free(problem);
@@ -197,9 +197,9 @@ static void one_label_for_each_query_is_no_label_of_a_sequence(void **state)
     attsvm_problem *problem;
     attsvm_error err;
     int64_t alpha[] = { 0 };
-    assert_fails(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
-                                       &settings, &err),
-                 err, ATTSVM_E_DATA, "Y has 2 labels for 1 sequences");
+    assert_fails(
+        problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err), err,
+        ATTSVM_E_DATA, "Y has 2 labels for 1 sequences");
     assert_null(problem);
     attsvm_data_free(data);
 }
@@ -227,7 +227,7 @@ static void a_v_problem_reads_one_token_a_sequence(void **state)
         settings.q = norms[k].q;
         attsvm_solution *solution =
             solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-        double passes = attsvm_solution_info(solution).passes;
+        double passes = attsvm_solution_describe(solution).passes;
         assert_true(passes > 0 && passes < 8 && fabs(T * passes - rint(T * passes)) < 1e-9);
         if (k == 0)
             assert_double_equal(passes, 1.0 / T, 1e-12);
@@ -249,7 +249,7 @@ static void a_joint_problem_without_a_head_shows_the_heads_proof(void **state)
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_JOINT);
     attsvm_solution *solution =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_INFEASIBLE);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     assert_int_equal(info.active, 2);
     assert_true(info.residual == 0);
     assert_int_equal(attsvm_solution_claim(solution).head->active_count, 2);
@@ -284,12 +284,12 @@ static void the_time_limit_holds_for_both_solves_of_a_joint_problem(void **state
     attsvm_problem *problem;
     attsvm_solution *solution;
     attsvm_error err;
-    assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
-                                    &settings, &err),
-              err);
+    assert_ok(
+        problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err),
+        err);
     slow s = { base_seconds(), 0.25 };
     assert_ok(attsvm_problem_solve(problem, NULL, dawdle, &s, &solution, &err), err);
-    assert_int_equal(attsvm_solution_info(solution).outcome, ATTSVM_STALLED);
+    assert_int_equal(attsvm_solution_describe(solution).outcome, ATTSVM_STALLED);
     assert_double_equal(attsvm_solution_claim(solution).settings.time_limit, 0.2, 0);
     attsvm_solution_free(solution);
     attsvm_problem_free(problem);
@@ -312,17 +312,17 @@ static void a_batch_leaves_the_problems_as_they_are(void **state)
     attsvm_problem *problem, *list[TIMES];
     attsvm_solution *out[TIMES];
     settings.threads = 3;
-    assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
-                                    &settings, &err),
-              err);
+    assert_ok(
+        problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err),
+        err);
     attsvm_problem before = *problem;
     for (int k = 0; k < TIMES; k++)
         list[k] = problem;
-    assert_ok(attsvm_problem_solve_batch(list, TIMES, 2, out, &err), err);
+    assert_ok(attsvm_problem_solve_batch(list, TIMES, 2, NULL, NULL, out, &err), err);
     assert_memory_equal(&before, problem, sizeof before);
     for (int k = 0; k < TIMES; k++) {
-        assert_int_equal(attsvm_solution_info(out[k]).outcome, ATTSVM_OPTIMAL);
-        assert_true(attsvm_solution_info(out[k]).norm == attsvm_solution_info(out[0]).norm);
+        assert_int_equal(attsvm_solution_describe(out[k]).outcome, ATTSVM_OPTIMAL);
+        assert_true(attsvm_solution_describe(out[k]).norm == attsvm_solution_describe(out[0]).norm);
         assert_int_equal(attsvm_solution_claim(out[k]).settings.threads, 3);
     }
     for (int k = 0; k < TIMES; k++)
@@ -344,16 +344,19 @@ static void settings_without_a_name_or_a_value(void **state)
     attsvm_path_settings_init(&path);
     const char *names[] = { "norm", "head", "query", "tol", "problem", "threads" };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        assert_fails(attsvm_svm_settings_set(&svm, names[k], NULL, &err), err, ATTSVM_E_ARG,
-                     "is given no value");
-    assert_fails(attsvm_train_settings_set(&train, "lr", NULL, &err), err, ATTSVM_E_ARG,
-                 "is given no value");
-    assert_fails(attsvm_path_settings_set(&path, "seed", NULL, &err), err, ATTSVM_E_ARG,
-                 "is given no value");
-    assert_fails(attsvm_svm_settings_set(&svm, NULL, "1", &err), err, ATTSVM_E_ARG, "no name");
-    assert_fails(attsvm_train_settings_set(&train, NULL, "1", &err), err, ATTSVM_E_ARG, "no name");
-    assert_fails(attsvm_path_settings_set(&path, NULL, "1", &err), err, ATTSVM_E_ARG, "no name");
-    assert_int_equal(attsvm_svm_settings_set(&svm, "tol", NULL, NULL), ATTSVM_E_ARG);
+        assert_fails(attsvm_settings_set(&attsvm_svm_table, &svm, names[k], NULL, &err), err,
+                     ATTSVM_E_ARG, "is given no value");
+    assert_fails(attsvm_settings_set(&attsvm_train_table, &train, "lr", NULL, &err), err,
+                 ATTSVM_E_ARG, "is given no value");
+    assert_fails(attsvm_settings_set(&attsvm_path_table, &path, "seed", NULL, &err), err,
+                 ATTSVM_E_ARG, "is given no value");
+    assert_fails(attsvm_settings_set(&attsvm_svm_table, &svm, NULL, "1", &err), err, ATTSVM_E_ARG,
+                 "no name");
+    assert_fails(attsvm_settings_set(&attsvm_train_table, &train, NULL, "1", &err), err,
+                 ATTSVM_E_ARG, "no name");
+    assert_fails(attsvm_settings_set(&attsvm_path_table, &path, NULL, "1", &err), err, ATTSVM_E_ARG,
+                 "no name");
+    assert_int_equal(attsvm_settings_set(&attsvm_svm_table, &svm, "tol", NULL, NULL), ATTSVM_E_ARG);
 }
 
 /* A matrix that is not finite is no bad argument of the user. */
@@ -384,7 +387,7 @@ static void several_minimisers_are_told(void **state)
                 norms[k].norm == ATTSVM_NORM_NUC || norms[k].norm == ATTSVM_NORM_SPECTRAL;
             attsvm_solution *solution =
                 solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-            assert_int_equal(attsvm_solution_info(solution).unique,
+            assert_int_equal(attsvm_solution_describe(solution).unique,
                              !linear && !(singular && matrix));
             attsvm_solution_free(solution);
         }

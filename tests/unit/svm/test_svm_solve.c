@@ -65,12 +65,13 @@ static void warm_starts_reach_the_same_point(void **state)
     attsvm_solution *cold = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *warm;
     attsvm_claim before = attsvm_solution_claim(cold);
     attsvm_problem *problem;
-    assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+    assert_ok(problem_create(&problem, data, &selection, &settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, &before, NULL, NULL, &warm, &err), err);
     attsvm_claim after = attsvm_solution_claim(warm);
     assert_valid(data, &after);
-    assert_near(attsvm_solution_info(warm).norm, attsvm_solution_info(cold).norm, 1e-12);
-    assert_true(attsvm_solution_info(warm).iterations < attsvm_solution_info(cold).iterations);
+    assert_near(attsvm_solution_describe(warm).norm, attsvm_solution_describe(cold).norm, 1e-12);
+    assert_true(attsvm_solution_describe(warm).iterations <
+                attsvm_solution_describe(cold).iterations);
     /* rows of another data set are no harm */
     attsvm_row wild[] = { { 9999, 0, 0 }, { 0, 7, 0 }, { 1, 0, 99 }, { -1, 0, 0 } };
     attsvm_claim other = before;
@@ -78,7 +79,7 @@ static void warm_starts_reach_the_same_point(void **state)
     other.active_count = 4;
     attsvm_solution_free(warm);
     assert_ok(attsvm_problem_solve(problem, &other, NULL, NULL, &warm, &err), err);
-    assert_near(attsvm_solution_info(warm).norm, attsvm_solution_info(cold).norm, 1e-12);
+    assert_near(attsvm_solution_describe(warm).norm, attsvm_solution_describe(cold).norm, 1e-12);
     attsvm_solution_free(warm);
     attsvm_solution_free(cold);
     attsvm_problem_free(problem);
@@ -100,12 +101,12 @@ static void stopping_returns_the_best_so_far(void **state)
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_selection selection = { .alpha = alpha };
     attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL), *part;
-    double norm = attsvm_solution_info(whole).norm;
+    double norm = attsvm_solution_describe(whole).norm;
     attsvm_problem *problem;
-    assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
-    for (int64_t round = 1; round < attsvm_solution_info(whole).rounds; round++) {
+    assert_ok(problem_create(&problem, data, &selection, &settings, &err), err);
+    for (int64_t round = 1; round < attsvm_solution_describe(whole).rounds; round++) {
         assert_ok(attsvm_problem_solve(problem, NULL, stop_at, &round, &part, &err), err);
-        attsvm_svm_info info = attsvm_solution_info(part);
+        attsvm_svm_info info = attsvm_solution_describe(part);
         attsvm_claim claim = attsvm_solution_claim(part);
         assert_true(info.outcome == ATTSVM_STALLED || info.outcome == ATTSVM_OPTIMAL);
         assert_true(info.dual <= norm * (1 + 1e-12) && info.dual > 0);
@@ -130,9 +131,9 @@ static int64_t stopped(const attsvm_data *data, const attsvm_svm_settings *setti
     attsvm_problem *problem;
     attsvm_solution *part;
     attsvm_selection selection = { .alpha = alpha };
-    assert_ok(attsvm_problem_create(&problem, data, &selection, settings, &err), err);
+    assert_ok(problem_create(&problem, data, &selection, settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &part, &err), err);
-    attsvm_svm_info info = attsvm_solution_info(part);
+    attsvm_svm_info info = attsvm_solution_describe(part);
     attsvm_claim claim = attsvm_solution_claim(part);
     attsvm_report report = verdict(data, &claim);
     assert_true(report.consistent || (report.valid && info.outcome == ATTSVM_OPTIMAL));
@@ -152,7 +153,7 @@ static void stopped_anywhere(attsvm_data *data, attsvm_svm_settings settings, co
 {
     attsvm_selection selection = { .alpha = alpha };
     attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
-    attsvm_svm_info info = attsvm_solution_info(whole);
+    attsvm_svm_info info = attsvm_solution_describe(whole);
     int64_t last = info.iterations, feasible = 0;
     for (int64_t k = 0; k <= last; k += 1 + last / 40) {
         settings.max_iter = k + 1;
@@ -208,9 +209,9 @@ static void conjugate_gradients(void **state)
     attsvm_data *data = planted(ATTSVM_PLANTED_W, 60, 8, 12, 1, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
     attsvm_problem *problem;
-    assert_ok(attsvm_problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha },
-                                    &settings, &err),
-              err);
+    assert_ok(
+        problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err),
+        err);
     svm_set sets[2];
     l2_active_set engines[2];
     svm_end end;
@@ -251,11 +252,11 @@ static void batches_are_single_solves(void **state)
     for (int k = 0; k < COUNT; k++) {
         int64_t alpha[6] = { k % 8, 1, 2, 3, 4, 5 };
         data[k] = generated(ATTSVM_SPHERE, 6, 8, 10, .queries = 1, .seed = k);
-        assert_ok(attsvm_problem_create(&problems[k], data[k],
-                                        &(attsvm_selection){ .alpha = alpha }, &settings, &err),
+        assert_ok(problem_create(&problems[k], data[k], &(attsvm_selection){ .alpha = alpha },
+                                 &settings, &err),
                   err);
     }
-    assert_ok(attsvm_problem_solve_batch(problems, COUNT, 2, solutions, &err), err);
+    assert_ok(attsvm_problem_solve_batch(problems, COUNT, 2, NULL, NULL, solutions, &err), err);
     for (int k = 0; k < COUNT; k++) {
         attsvm_solution *single;
         assert_ok(attsvm_problem_solve(problems[k], NULL, NULL, NULL, &single, &err), err);
@@ -267,7 +268,7 @@ static void batches_are_single_solves(void **state)
         attsvm_problem_free(problems[k]);
         attsvm_data_free(data[k]);
     }
-    assert_ok(attsvm_problem_solve_batch(problems, 0, 2, solutions, &err), err);
+    assert_ok(attsvm_problem_solve_batch(problems, 0, 2, NULL, NULL, solutions, &err), err);
 }
 
 /* Many terms: the sample grows by what is new, and the last pass skips what cannot be violated. */
@@ -280,7 +281,7 @@ static void samples_grow(void **state)
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_selection selection = { .alpha = alpha };
     attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
-    attsvm_svm_info info = attsvm_solution_info(solution);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
     assert_true(info.passes > 1 && info.passes < 2);
     attsvm_solution_free(solution);
     settings.soft = 1e-4; /* most rows pay */
@@ -297,7 +298,7 @@ static void soft_margins_of_random_data(void **state)
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     attsvm_solution *hard =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-    attsvm_svm_info info = attsvm_solution_info(hard);
+    attsvm_svm_info info = attsvm_solution_describe(hard);
     attsvm_claim claim = attsvm_solution_claim(hard);
     double largest = 0;
     for (int64_t k = 0; k < claim.active_count; k++)
@@ -305,7 +306,7 @@ static void soft_margins_of_random_data(void **state)
     settings.soft = 1.01 * largest;
     attsvm_solution *soft =
         solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-    assert_near(attsvm_solution_info(soft).norm, info.norm, 1e-9);
+    assert_near(attsvm_solution_describe(soft).norm, info.norm, 1e-9);
     attsvm_solution_free(soft);
     for (int64_t i = 0; i < 200; i += 3)
         alpha[i] = 0; /* wrong selections */
@@ -331,7 +332,7 @@ static void soft_margins_of_noise(void **state)
         settings.soft = C;
         attsvm_solution *soft =
             solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-        assert_true(attsvm_solution_info(soft).iterations < 100); /* the start is a good one */
+        assert_true(attsvm_solution_describe(soft).iterations < 100); /* the start is a good one */
         attsvm_solution_free(soft);
     }
     attsvm_data_free(data);

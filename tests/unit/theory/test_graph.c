@@ -3,6 +3,7 @@
  * graph SVM with its proof, the finite part, and training, which goes where the two say.
  */
 #include "generated.h"
+#include "lengths.h"
 
 #include "theory/graph/graph.h"
 
@@ -52,11 +53,11 @@ static attsvm_solution *solve(const attsvm_data *data, const attsvm_graph *graph
     attsvm_svm_settings_init(&settings);
     settings.problem = ATTSVM_PROBLEM_MULTI;
     settings.query = ATTSVM_QUERY_LAST;
-    assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+    assert_ok(problem_create(&problem, data, &selection, &settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
     attsvm_problem_free(problem);
     attsvm_claim claim = attsvm_solution_claim(solution);
-    assert_ok(attsvm_check(&report, data, &claim, NULL, &err), err);
+    assert_ok(attsvm_check(&report, data, &claim, NULL, NULL, NULL, &err), err);
     if (!report.valid)
         fail_msg("%s", report.reason);
     return solution;
@@ -119,7 +120,7 @@ static void direction_and_finite_part_by_hand(void **state)
     assert_int_equal(claim.outcome, ATTSVM_OPTIMAL);
     for (int j = 0; j < 9; j++)
         assert_true(fabs(claim.theta[j] - wanted[j]) < 1e-12);
-    assert_ok(attsvm_graph_finite(graph, finite, &info, &err), err);
+    assert_ok(attsvm_graph_finite(graph, finite, &info, NULL, NULL, &err), err);
     assert_true(info.converged);
     for (int j = 0; j < 9; j++) {
         double value = j == 2 ? log(2) / 2 : j == 5 ? -log(2) / 2 : 0;
@@ -208,7 +209,7 @@ static void trained_matrix_is_finite_plus_direction(void **state)
         double finite[256];
         assert_int_equal(claim.outcome, ATTSVM_OPTIMAL);
         assert_true(attsvm_graph_describe(graph).cyclic > 0);
-        assert_ok(attsvm_graph_finite(graph, finite, &info, &err), err);
+        assert_ok(attsvm_graph_finite(graph, finite, &info, NULL, NULL, &err), err);
         assert_true(info.converged);
         attsvm_train_settings_init(&s);
         s.model = ATTSVM_MODEL_W;
@@ -241,7 +242,7 @@ static void few_dimensions_are_infeasible(void **state)
     attsvm_data *data = random_contexts(0, 200, 6, 2, 12);
     attsvm_graph *graph = open_graph(data);
     attsvm_solution *solution = solve(data, graph);
-    assert_int_equal(attsvm_solution_info(solution).outcome, ATTSVM_INFEASIBLE);
+    assert_int_equal(attsvm_solution_describe(solution).outcome, ATTSVM_INFEASIBLE);
     attsvm_solution_free(solution);
     attsvm_graph_free(graph);
     attsvm_data_free(data);

@@ -12,8 +12,12 @@ static attsvm_path *follow(const attsvm_data *data, const int64_t *alpha, const 
     attsvm_path_settings_init(&settings);
     settings.threads = 1;
     for (; list->name; list++)
-        assert_ok(attsvm_path_settings_set(&settings, list->name, list->value, &err), err);
-    assert_ok(attsvm_path_follow(&path, data, &settings, alpha, NULL, NULL, &err), err);
+        assert_ok(attsvm_settings_set(&attsvm_path_table, &settings, list->name, list->value, &err),
+                  err);
+    attsvm_selection selection = { .alpha = alpha, .terms = attsvm_data_describe(data).n };
+    assert_ok(
+        attsvm_path_follow(&path, data, &settings, alpha ? &selection : NULL, NULL, NULL, &err),
+        err);
     return path;
 }
 
@@ -244,7 +248,11 @@ static void points_of_a_path_are_global_minima_in_the_plane(void **state)
     for (int64_t seed = 1; seed <= long_or_short(6, 1); seed++) {
         attsvm_data *data = generated(ATTSVM_GAUSS, 5, 4, 2, .queries = 1, .seed = seed);
         attsvm_path *path = follow(data, NULL, (setting[]){ { "radii", "0.1:10:5" }, { 0 } });
-        model_options options = { ATTSVM_MODEL_P, "logistic", "linear", "", 0, 1, NULL, NULL };
+        model_options options = { .kind = ATTSVM_MODEL_P,
+                                  .loss = "logistic",
+                                  .head = ATTSVM_HEAD_LINEAR,
+                                  .query = ATTSVM_QUERY_GIVEN,
+                                  .threads = 1 };
         attsvm_error err;
         model *m;
         assert_ok(model_create(&m, data, &options, &err), err);
@@ -315,8 +323,8 @@ static void expect_failure(const attsvm_data *data, const char *name, const char
     attsvm_path *path;
     attsvm_error err;
     attsvm_path_settings_init(&settings);
-    assert_ok(attsvm_path_settings_set(&settings, "model", model_name, &err), err);
-    assert_ok(attsvm_path_settings_set(&settings, name, value, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_path_table, &settings, "model", model_name, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_path_table, &settings, name, value, &err), err);
     assert_fails(attsvm_path_follow(&path, data, &settings, NULL, NULL, NULL, &err), err,
                  ATTSVM_E_ARG, message);
     assert_null(path);

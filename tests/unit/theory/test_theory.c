@@ -1,4 +1,5 @@
 /* Scores, support tokens, optimality and verdicts (theory, section 5), on cases done by hand. */
+#include "lengths.h"
 #include "unit.h"
 
 #include "theory/theory.h"
@@ -38,10 +39,10 @@ static attsvm_optimality optimality_of(const attsvm_data *data, int64_t token,
     settings.norm = ATTSVM_NORM_L2;
     attsvm_selection selection = { .alpha = &token };
     assert_ok(attsvm_scores_create(&scores, data, &settings, &err), err);
-    assert_ok(attsvm_problem_create(&problem, data, &selection, &settings, &err), err);
+    assert_ok(problem_create(&problem, data, &selection, &settings, &err), err);
     assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err), err);
     assert_ok(attsvm_optimality_compute(&out, scores, solution, support, capacity, &err), err);
-    assert_int_equal(out.support, attsvm_solution_info(solution).tight);
+    assert_int_equal(out.support, attsvm_solution_describe(solution).tight);
     attsvm_solution_free(solution);
     attsvm_problem_free(problem);
     attsvm_scores_free(scores);
@@ -121,9 +122,11 @@ static void predicted_norms(void **state)
         attsvm_error err;
         bool claimed;
         attsvm_train_settings_init(&train);
-        assert_ok(attsvm_train_settings_set(&train, "model", cases[k].model, &err), err);
-        assert_ok(attsvm_train_settings_set(&train, "step", cases[k].step, &err), err);
-        assert_ok(attsvm_train_predict(&train, &svm, &claimed, &err), err);
+        assert_ok(attsvm_settings_set(&attsvm_train_table, &train, "model", cases[k].model, &err),
+                  err);
+        assert_ok(attsvm_settings_set(&attsvm_train_table, &train, "step", cases[k].step, &err),
+                  err);
+        assert_ok(attsvm_train_limit(&train, &svm, &claimed, &err), err);
         assert_int_equal(svm.problem, cases[k].problem);
         assert_int_equal(svm.norm, cases[k].norm);
         assert_int_equal(claimed, cases[k].claimed);
@@ -214,8 +217,9 @@ static void words_that_descent_cannot_separate_went_unsaid(void **state)
         s.model = (int32_t)cases[k].model;
         s.init = cases[k].init;
         s.step = cases[k].step;
-        s.query = cases[k].query;
-        s.head = cases[k].head;
+        if (*cases[k].query)
+            attsvm_settings_set(&attsvm_train_table, &s, "query", cases[k].query, NULL);
+        attsvm_settings_set(&attsvm_train_table, &s, "head", cases[k].head, NULL);
         attsvm_exchangeable found =
             exchangeable_of(words(cases[k].table, cases[k].v, cases[k].init_p), s);
         assert_int_equal(found.groups, cases[k].groups);
@@ -227,10 +231,10 @@ static void words_that_descent_cannot_separate_went_unsaid(void **state)
     attsvm_train_settings_init(&s);
     s.model = ATTSVM_MODEL_P;
     s.init = "zero";
-    s.head = "relu";
+    s.head = ATTSVM_HEAD_RELU;
     assert_int_equal(exchangeable_of(words(true, NULL, NULL), s).groups, 1);
     /* tokens that are no words */
-    s.head = "linear";
+    s.head = ATTSVM_HEAD_LINEAR;
     assert_false(exchangeable_of(single(0), s).onehot);
 }
 

@@ -234,8 +234,9 @@ static void early_stops(void **state)
     attsvm_data_free(data);
 }
 
-static bool stop_at_70(void *context, const attsvm_train_info *info)
+static bool stop_at_70(void *context, const attsvm_train *train, const attsvm_train_info *info)
 {
+    (void)train;
     ++*(int *)context;
     return info->iters < 70;
 }
@@ -331,7 +332,7 @@ static void batches_of_runs(void **state)
             settings.seed = k;
             assert_ok(attsvm_train_create(&runs[k], data[k], &settings, NULL, NULL, &err), err);
         }
-        assert_ok(attsvm_train_run_batch(runs, RUNS, threads, &err), err);
+        assert_ok(attsvm_train_run_batch(runs, RUNS, threads, NULL, NULL, &err), err);
         for (int k = 0; k < RUNS; k++) {
             if (threads == 1)
                 memcpy(first[k], values(runs[k], "W"), sizeof first[k]);
@@ -349,13 +350,19 @@ static void bad_settings_are_named(void **state)
     static const struct {
         const char *name, *value, *says;
     } cases[] = {
-        { "step", "newton", "newton" },  { "loss", "hinge", "hinge" },
-        { "head", "concave", "NUMBER" }, { "head", "relu", "V" },
-        { "eps", "1e-9,", "E,E_V" },     { "record", "0", "record" },
-        { "record", "often", "often" },  { "init", "uniform:x", "uniform:" },
-        { "init", "file", "init_p" },    { "query", "1", "prompt" },
-        { "rank", "3", "rank" },         { "batch", "100", "100" },
-        { "lstar", "0.1", "lstar" },     { "resume", "yes", "checkpoint" },
+        { "step", "newton", "newton" },
+        { "loss", "hinge", "hinge" },
+        { "head", "relu", "V" },
+        { "eps", "1e-9,", "E,E_V" },
+        { "record", "0", "record" },
+        { "record", "often", "often" },
+        { "init", "uniform:x", "uniform:" },
+        { "init", "file", "init_p" },
+        { "query", "1", "prompt" },
+        { "rank", "3", "rank" },
+        { "batch", "100", "100" },
+        { "lstar", "0.1", "lstar" },
+        { "resume", "yes", "checkpoint" },
     };
     attsvm_data *data = generated(ATTSVM_SPHERE, 6, 5, 6, .queries = 1, .seed = 21);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -363,7 +370,9 @@ static void bad_settings_are_named(void **state)
         attsvm_train *t;
         attsvm_error err;
         attsvm_train_settings_init(&settings);
-        assert_ok(attsvm_train_settings_set(&settings, cases[k].name, cases[k].value, &err), err);
+        assert_ok(attsvm_settings_set(&attsvm_train_table, &settings, cases[k].name, cases[k].value,
+                                      &err),
+                  err);
         attsvm_status status = attsvm_train_create(&t, data, &settings, NULL, NULL, &err);
         if (status == ATTSVM_OK || !strstr(err.message, cases[k].says))
             fail_msg("%s = %s: status %d, %s", cases[k].name, cases[k].value, (int)status,

@@ -61,10 +61,10 @@ static void a_batch_does_not_keep_its_runs_on_one_thread(void **state)
         settings.threads = 3;
         for (int r = 0; r < RUNS; r++)
             assert_ok(attsvm_train_create(&runs[r], data, &settings, NULL, NULL, &err), err);
-        assert_ok(attsvm_train_run_batch(runs, RUNS - 1, 2, &err), err);
-        assert_ok(attsvm_train_run_batch(&runs[RUNS - 1], 1, 2, &err), err);
+        assert_ok(attsvm_train_run_batch(runs, RUNS - 1, 2, NULL, NULL, &err), err);
+        assert_ok(attsvm_train_run_batch(&runs[RUNS - 1], 1, 2, NULL, NULL, &err), err);
         for (int r = 0; r < RUNS; r++) {
-            assert_ok(attsvm_verdict_compute(&verdict, runs[r], NULL, NULL, &err), err);
+            assert_ok(attsvm_verdict_compute(&verdict, runs[r], NULL, NULL, NULL, NULL, &err), err);
             assert_int_equal(runs[r]->m->threads, 3);
             attsvm_train_free(runs[r]);
         }
@@ -72,8 +72,9 @@ static void a_batch_does_not_keep_its_runs_on_one_thread(void **state)
     attsvm_data_free(data);
 }
 
-static bool say_no(void *context, const attsvm_train_info *info)
+static bool say_no(void *context, const attsvm_train *train, const attsvm_train_info *info)
 {
+    (void)train;
     *(int64_t *)context = info->iters;
     return info->iters < 37;
 }

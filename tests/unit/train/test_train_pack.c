@@ -50,7 +50,7 @@ static attsvm_train *run_of(const sample *s, bool relu, int64_t seed, int64_t it
     attsvm_train *run;
     attsvm_train_settings_init(&settings);
     settings.model = ATTSVM_MODEL_W;
-    settings.head = relu ? "relu" : "linear";
+    settings.head = relu ? ATTSVM_HEAD_RELU : ATTSVM_HEAD_LINEAR;
     settings.eps = relu ? "2.2e-16" : "";
     settings.init = "uniform:0.3";
     settings.seed = seed;
@@ -80,9 +80,9 @@ static void compare(bool relu, int64_t n, int64_t T, int64_t d, bool plain)
         turned[RUNS - 1 - k] = run_of(s[k], relu, k, iters);
         assert_true(train_batch_fits(runs[k], runs[0]));
     }
-    assert_int_equal(attsvm_train_run_batch(runs, RUNS, 2, NULL), ATTSVM_OK);
-    assert_int_equal(attsvm_train_run_batch(turned, RUNS - 1, 1, NULL), ATTSVM_OK);
-    assert_int_equal(attsvm_train_run_batch(turned + RUNS - 1, 1, 1, NULL), ATTSVM_OK);
+    assert_int_equal(attsvm_train_run_batch(runs, RUNS, 2, NULL, NULL, NULL), ATTSVM_OK);
+    assert_int_equal(attsvm_train_run_batch(turned, RUNS - 1, 1, NULL, NULL, NULL), ATTSVM_OK);
+    assert_int_equal(attsvm_train_run_batch(turned + RUNS - 1, 1, 1, NULL, NULL, NULL), ATTSVM_OK);
     for (int k = 0; k < RUNS; k++) {
         attsvm_train *other = turned[RUNS - 1 - k], *plain_run = run_of(s[k], relu, k, iters);
         assert_int_equal(attsvm_train_run(plain_run, NULL, NULL, NULL), ATTSVM_OK);

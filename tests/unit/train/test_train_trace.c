@@ -13,7 +13,7 @@ static attsvm_train *run_of(const attsvm_data *data, const char *kind, int64_t r
     attsvm_train *t;
     attsvm_error err;
     attsvm_train_settings_init(&settings);
-    assert_ok(attsvm_train_settings_set(&settings, "model", kind, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_train_table, &settings, "model", kind, &err), err);
     settings.init = "gauss:0.5";
     settings.record = "20";
     settings.iters = 90;
@@ -187,7 +187,8 @@ static void divergence_is_told(void **state)
         attsvm_train *t;
         attsvm_train_settings_init(&settings);
         for (const setting *s = list; s->name; s++)
-            assert_ok(attsvm_train_settings_set(&settings, s->name, s->value, &err), err);
+            assert_ok(attsvm_settings_set(&attsvm_train_table, &settings, s->name, s->value, &err),
+                      err);
         assert_ok(attsvm_train_create(&t, data, &settings, NULL, NULL, &err), err);
         assert_int_equal(attsvm_train_run(t, NULL, NULL, &err), ATTSVM_E_NUMERIC);
         assert_non_null(strstr(err.message, "range of doubles"));
@@ -215,7 +216,7 @@ static attsvm_status run_large(double size, double head, const char *kind, const
     attsvm_train_settings settings;
     attsvm_train *t;
     attsvm_train_settings_init(&settings);
-    assert_ok(attsvm_train_settings_set(&settings, "model", kind, err), *err);
+    assert_ok(attsvm_settings_set(&attsvm_train_table, &settings, "model", kind, err), *err);
     settings.init = init;
     settings.iters = 3;
     assert_ok(attsvm_train_create(&t, p.data, &settings, NULL, NULL, err), *err);
@@ -332,7 +333,7 @@ static void runs_side_by_side_are_disturbed_alike(void **state)
     settings.iters = 20;
     for (int k = 0; k < RUNS; k++)
         assert_ok(attsvm_train_create(&runs[k], data, &settings, NULL, NULL, &err), err);
-    assert_ok(attsvm_train_run_batch(runs, RUNS, 1, &err), err);
+    assert_ok(attsvm_train_run_batch(runs, RUNS, 1, NULL, NULL, &err), err);
     for (int k = 0; k < RUNS; k++) {
         for (int64_t j = 0; j < alone->m->size; j++)
             assert_double_equal(runs[k]->theta[j], alone->theta[j], 1e-12);
