@@ -190,6 +190,8 @@ const cli_entry cli_exits[] = {
 const cli_entry cli_arrays[] = {
     { "X", "(n,T,d), or (N,d) with offsets", "tokens, of equal or varying length" },
     { "offsets", "(n+1)", "first token of each sequence; the last entry is N" },
+    { "lengths", "(n)", "instead of offsets: tokens of each sequence" },
+    { "bags", "(N)", "instead of offsets: the bag of each token, in order" },
     { "E", "(V,d)", "table of words, instead of X" },
     { "tokens", "(N)", "rows of E, with offsets" },
     { "Y", "(n)", "labels -1 and +1, or 0 and 1" },

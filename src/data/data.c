@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const data_known_arrays[] = {
-    "X",   "E", "tokens", "offsets", "Y",      "y",      "Z",      "v",      "V",      "W", "p",
-    "ids", "O", "s",      "init_p",  "init_W", "init_K", "init_Q", "init_v", "labels", NULL
-};
+const char *const data_known_arrays[] = { "X",       "E",      "tokens", "offsets", "Y",
+                                          "y",       "Z",      "v",      "V",       "W",
+                                          "p",       "ids",    "O",      "s",       "init_p",
+                                          "init_W",  "init_K", "init_Q", "init_v",  "labels",
+                                          "lengths", "bags",   NULL };
 
 const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)
 {
@@ -90,10 +91,13 @@ static attsvm_status need_integers(const attsvm_array *array, const char *name, 
 /* Sizes from X (n,T,d). */
 static attsvm_status shape_equal(attsvm_data *data, const attsvm_array *X, attsvm_error *err)
 {
-    if (attsvm_data_array(data, "offsets"))
-        return fail(err, ATTSVM_E_DATA,
-                    "X has three dimensions, so its sequences are of equal length "
-                    "and offsets must not be given");
+    static const char *const ragged[] = { "offsets", "lengths", "bags" };
+    for (int k = 0; k < 3; k++)
+        if (attsvm_data_array(data, ragged[k]))
+            return fail(err, ATTSVM_E_DATA,
+                        "X has three dimensions, so its sequences have equal lengths and %s must "
+                        "not be given",
+                        ragged[k]);
     data->storage = ATTSVM_EQUAL;
     data->n = X->shape[0];
     data->T_min = data->T_max = X->shape[1];
@@ -104,20 +108,12 @@ static attsvm_status shape_equal(attsvm_data *data, const attsvm_array *X, attsv
     return ATTSVM_OK;
 }
 
-/* Sizes from a matrix with `rows` tokens and offsets (n+1). */
+/* Sizes from a matrix with `rows` tokens. */
 static attsvm_status shape_ragged(attsvm_data *data, int64_t rows, const char *of,
                                   attsvm_error *err)
 {
-    const attsvm_array *offsets = attsvm_data_array(data, "offsets");
-    if (!offsets)
-        return fail(err, ATTSVM_E_DATA,
-                    "%s has one row per token, so offsets (n+1) must say where sequences begin",
-                    of);
-    if (offsets->ndim != 1 || offsets->shape[0] < 2)
-        return wrong_shape(offsets, "offsets", "(n+1,) with n at least 1", err);
-    data->n = offsets->shape[0] - 1;
     data->tokens = rows;
-    return need_integers(offsets, "offsets", err);
+    return data_count_sequences(data, rows, of, &data->n, err);
 }
 
 static attsvm_status shape_table(attsvm_data *data, const attsvm_array *E, attsvm_error *err)
@@ -144,6 +140,9 @@ static attsvm_status no_tokens(const attsvm_named_array *arrays, int64_t count, 
 {
     char found[240] = "nothing";
     size_t used = 0;
+    bool lower = false;
+    for (int64_t k = 0; k < count; k++)
+        lower = lower || strcmp(arrays[k].name, "x") == 0;
     for (int64_t k = 0; k < count && used + 40 < sizeof found; k++) {
         char shape[160];
         attsvm_array_shape_text(&arrays[k].array, shape, sizeof shape);
@@ -154,8 +153,8 @@ static attsvm_status no_tokens(const attsvm_named_array *arrays, int64_t count, 
     bool more = used + 40 >= sizeof found;
     return fail(err, ATTSVM_E_DATA,
                 "no tokens: expected X (n,T,d), X (N,d) with offsets (n+1), or E (V,d) with "
-                "tokens (N) and offsets (n+1); found %s%s",
-                found, more ? " and more" : "");
+                "tokens (N) and offsets (n+1); found %s%s%s",
+                found, more ? " and more" : "", lower ? "; did you mean X for x?" : "");
 }
 
 static attsvm_status shape_tokens(attsvm_data *data, attsvm_error *err)
@@ -274,8 +273,7 @@ static attsvm_status fill_offsets(attsvm_data *data, int64_t *offsets, attsvm_er
 {
     if (!offsets)
         return ATTSVM_OK;
-    TRY(data_check_offsets(attsvm_data_array(data, "offsets"), data->tokens,
-                           data->vocabulary ? "tokens" : "X", offsets, err));
+    TRY(data_fill_offsets(data, data->vocabulary ? "tokens" : "X", offsets, err));
     data->offsets = offsets;
     data->T_min = INT64_MAX;
     for (int64_t i = 0; i < data->n; i++) {

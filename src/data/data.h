@@ -50,6 +50,11 @@ attsvm_status data_check_finite(const attsvm_array *array, const char *name, con
 /* The tokens of this rank's sequences. */
 attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array *X, int threads,
                                     attsvm_error *err);
+/* Where sequences begin, from offsets, lengths or bags: how many there are; offsets (n+1). */
+attsvm_status data_count_sequences(const attsvm_data *data, int64_t rows, const char *of,
+                                   int64_t *n, attsvm_error *err);
+attsvm_status data_fill_offsets(const attsvm_data *data, const char *of, int64_t *out,
+                                attsvm_error *err);
 attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, const char *of,
                                  int64_t *out, attsvm_error *err);
 attsvm_status data_check_tokens(const attsvm_array *tokens, int64_t vocabulary, int32_t *out,
@@ -94,7 +99,7 @@ int64_t data_block_first(const attsvm_data *data, int64_t blocks, int64_t b);
  * The first n sequences of a data set, with or without its key map W: everything is borrowed, and
  * nothing need be freed.  With ranks n is that of all.
  */
-enum { DATA_MOST_ARRAYS = 20 }; /* known names */
+enum { DATA_MOST_ARRAYS = 22 }; /* known names */
 typedef struct data_view {
     attsvm_data data;
     attsvm_named_array arrays[DATA_MOST_ARRAYS];

@@ -28,7 +28,7 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static spread spread_of(const attsvm_data *data, const attsvm_named_array *named)
 {
-    static const char *const of_tokens[] = { "X", "tokens", "offsets", NULL };
+    static const char *const of_tokens[] = { "X", "tokens", "offsets", "lengths", "bags", NULL };
     static const char *const of_sequences[] = { "Y", "y", "Z", "ids", "O", "s", "labels", NULL };
     const attsvm_array *array = &named->array;
     const int64_t count = attsvm_array_count(array);

@@ -68,7 +68,8 @@ static attsvm_status check_labels(const model *m, attsvm_error *err)
         return ATTSVM_OK;
     if (!data->Y)
         return fail(err, ATTSVM_E_DATA,
-                    "Missing array Y: training needs one label (-1 or +1) for each sequence.");
+                    "Missing array Y: training needs one label (-1 or +1) for each sequence.%s",
+                    attsvm_data_array(data, "labels") ? " Is it the array labels? Call it Y." : "");
     if (data->labels != m->n && data->labels != m->terms)
         return fail(err, ATTSVM_E_DATA,
                     "Y has %" PRId64 " labels; this model has %" PRId64 " sequences and %" PRId64

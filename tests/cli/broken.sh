@@ -35,7 +35,7 @@ refuse 'tokens[1] = -1 is not in 0..1' E:float32:2,2=1 tokens:int64:3=0,-1,0 off
 refuse 'tokens is float32; expected integers' E:float32:2,2=1 tokens:float32:3=0 offsets:int64:3=0,1,3 $Y
 
 # ------------------------------------------------------------------------------- offsets
-refuse 'offsets (n+1) must say where sequences begin' $R $Y
+refuse 'add offsets (n+1), lengths (n) or bags (N)' $R $Y
 refuse 'offsets[0] = 1 is not 0' $R $Y offsets:int64:3=1,3,5
 refuse 'offsets[2] = 2 is below offsets[1] = 4' $R $Y offsets:int64:3=0,4,2
 refuse 'offsets[2] = 4, the last, is not the number of rows of X, 5' $R $Y offsets:int64:3=0,3,4

@@ -24,6 +24,7 @@ typedef struct bag {
 typedef struct table {
     const char *at, *end;
     char separator;
+    int64_t skip; /* columns before the bag: 1 where rows begin with their number */
     int64_t line; /* of the row that is being read, from 1 */
     int64_t lines_in_row;
     field_text *fields; /* of one row, `columns` of them */
@@ -89,7 +90,8 @@ static bool take_line_end(table *t)
     return true;
 }
 
-/* The fields of the next row that is not empty; *count = 0 at the end of the file. */
+/* The fields of the next row that is not empty, less those that are skipped; *count = 0 at the end
+   of the file. */
 static attsvm_status take_row(table *t, int64_t *count, attsvm_error *err)
 {
     *count = 0;
@@ -115,6 +117,8 @@ static attsvm_status take_row(table *t, int64_t *count, attsvm_error *err)
     if (!take_line_end(t))
         return fail(err, ATTSVM_E_FORMAT, "line %" PRId64 ": a carriage return without a newline",
                     t->line);
+    *count -= *count > t->skip ? t->skip : 0;
+    memmove(t->fields, t->fields + t->skip, (size_t)*count * sizeof *t->fields);
     return ATTSVM_OK;
 }
 
@@ -168,6 +172,15 @@ static attsvm_status bad_number(const table *t, int64_t column, attsvm_error *er
                 column + 1, show(f, text));
 }
 
+static bool is_label_title(const field_text *f)
+{
+    static const char *const labels[] = { "label", "labels", "y", "class", "target" };
+    for (size_t k = 0; k < sizeof labels / sizeof *labels; k++)
+        if (f->size == strlen(labels[k]) && strncasecmp(f->text, labels[k], f->size) == 0)
+            return true;
+    return false;
+}
+
 /*
  * Titles: the second one is called label or the like, or nothing after the first field is a number.
  * A single mistyped number in the first row is no title, nor is NaN or an infinity, so it is not
@@ -175,12 +188,9 @@ static attsvm_status bad_number(const table *t, int64_t column, attsvm_error *er
  */
 static bool is_title_row(const table *t, int64_t count)
 {
-    static const char *const labels[] = { "label", "labels", "y", "class", "target" };
     double number;
-    for (size_t k = 0; count > 1 && k < sizeof labels / sizeof *labels; k++)
-        if (t->fields[1].size == strlen(labels[k]) &&
-            strncasecmp(t->fields[1].text, labels[k], t->fields[1].size) == 0)
-            return true;
+    if (count > 1 && is_label_title(&t->fields[1]))
+        return true;
     for (int64_t k = 1; k < count; k++)
         if (t->fields[k].size == 0 || number_of(&t->fields[k], &number) ||
             is_no_number(&t->fields[k]))
@@ -275,8 +285,10 @@ static attsvm_status take_table(table *t, attsvm_error *err)
         return fail(err, ATTSVM_E_FORMAT,
                     "line %" PRId64 " has %" PRId64 " columns; expected bag, label and features",
                     t->line, count);
-    t->columns = count;
-    if (is_title_row(t, count))
+    /* a column of row numbers, as data frames write it, has no title */
+    t->skip = count > 3 && t->fields[0].size == 0 && is_label_title(&t->fields[2]);
+    t->columns = count - t->skip;
+    if (t->skip || is_title_row(t, count))
         TRY(take_row(t, &count, err));
     while (count > 0) {
         TRY(add_row(t, count, err));
@@ -345,6 +357,14 @@ static attsvm_status add_arrays(attsvm_archive *archive, table *t, attsvm_error 
     return io_archive_add(archive, "Y", &array, Y, err);
 }
 
+/* Semicolons separate where the first line has some and no comma. */
+static char separator_of(const char *text, size_t size)
+{
+    const char *end = memchr(text, '\n', size);
+    size_t line = end ? (size_t)(end - text) : size;
+    return memchr(text, ';', line) && !memchr(text, ',', line) ? ';' : ',';
+}
+
 static attsvm_status read_table(attsvm_archive *archive, const void *bytes, size_t size,
                                 char separator, attsvm_error *err)
 {
@@ -368,7 +388,7 @@ attsvm_status io_csv_read(attsvm_archive *archive, const char *name, const void 
                           const attsvm_read_settings *settings, attsvm_error *err)
 {
     (void)name, (void)settings;
-    return read_table(archive, bytes, size, ',', err);
+    return read_table(archive, bytes, size, separator_of(bytes, size), err);
 }
 
 attsvm_status io_csv_read_tabs(attsvm_archive *archive, const char *name, const void *bytes,

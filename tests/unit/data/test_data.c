@@ -67,6 +67,51 @@ static void ragged_lengths_and_mapped_labels(void **state)
     attsvm_data_free(data);
 }
 
+#define REFUSED(text, ...)                                                                         \
+    do {                                                                                           \
+        attsvm_error err_;                                                                         \
+        attsvm_data *data_ = (attsvm_data *)1;                                                     \
+        attsvm_named_array arrays_[] = { __VA_ARGS__ };                                            \
+        assert_fails(attsvm_data_create(&data_, arrays_, COUNT(arrays_), NULL, &err_), err_,       \
+                     ATTSVM_E_DATA, text);                                                         \
+        assert_null(data_);                                                                        \
+    } while (0)
+
+/* Rows of X in sequences by lengths, or by the bag of each row. */
+static void lengths_and_bags_stand_for_offsets(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    attsvm_data *data;
+    float X[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    int32_t lengths[3] = { 1, 2, 1 };
+    int64_t bags[4] = { 7, -3, -3, 5 };
+    const attsvm_named_array how[] = { VIEW("lengths", lengths, ATTSVM_I32, 3),
+                                       VIEW("bags", bags, ATTSVM_I64, 4) };
+    for (int k = 0; k < 2; k++) {
+        attsvm_named_array arrays[] = { VIEW("X", X, ATTSVM_F32, 4, 2), how[k] };
+        assert_ok(attsvm_data_create(&data, arrays, COUNT(arrays), NULL, &err), err);
+        assert_int_equal(attsvm_data_describe(data).n, 3);
+        assert_int_equal(attsvm_data_length(data, 1), 2);
+        double x[2];
+        attsvm_data_token(data, 2, 0, x);
+        assert_true(x[0] == 7 && x[1] == 8);
+        attsvm_data_free(data);
+    }
+    int64_t mixed[4] = { 1, 2, 1, 2 }, short_of[2] = { 1, 2 }, none[2] = { 0, 4 };
+    REFUSED("bag 1 appears again", VIEW("X", X, ATTSVM_F32, 4, 2),
+            VIEW("bags", mixed, ATTSVM_I64, 4));
+    REFUSED("lengths add up to 3, but X has 4 rows", VIEW("X", X, ATTSVM_F32, 4, 2),
+            VIEW("lengths", short_of, ATTSVM_I64, 2));
+    REFUSED("lengths[0] = 0 is not in 1..4", VIEW("X", X, ATTSVM_F32, 4, 2),
+            VIEW("lengths", none, ATTSVM_I64, 2));
+    REFUSED("bags has shape (3,)", VIEW("X", X, ATTSVM_F32, 4, 2),
+            VIEW("bags", mixed, ATTSVM_I64, 3));
+    REFUSED("lengths and bags are both present", VIEW("X", X, ATTSVM_F32, 4, 2),
+            VIEW("lengths", lengths, ATTSVM_I32, 3), VIEW("bags", bags, ATTSVM_I64, 4));
+    REFUSED("did you mean X for x?", VIEW("x", X, ATTSVM_F32, 1, 4, 2));
+}
+
 static void table_and_index(void **state)
 {
     (void)state;
@@ -126,16 +171,6 @@ static void unaligned_tokens(void **state)
 }
 
 /* ------------------------------------------------------------------------ refusals */
-
-#define REFUSED(text, ...)                                                                         \
-    do {                                                                                           \
-        attsvm_error err_;                                                                         \
-        attsvm_data *data_ = (attsvm_data *)1;                                                     \
-        attsvm_named_array arrays_[] = { __VA_ARGS__ };                                            \
-        assert_fails(attsvm_data_create(&data_, arrays_, COUNT(arrays_), NULL, &err_), err_,       \
-                     ATTSVM_E_DATA, text);                                                         \
-        assert_null(data_);                                                                        \
-    } while (0)
 
 static void wrong_shapes(void **state)
 {
@@ -317,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_lengths),
         cmocka_unit_test(ragged_lengths_and_mapped_labels),
+        cmocka_unit_test(lengths_and_bags_stand_for_offsets),
         cmocka_unit_test(table_and_index),
         cmocka_unit_test(integer_tokens_are_widened_exactly),
         cmocka_unit_test(unaligned_tokens),

@@ -137,6 +137,8 @@ static void tables_are_read(void **state)
         const char *name, *text;
     } cases[] = {
         { "a.csv", "one,1,0.5,2\none,1,-3e2,4\n\"t\"\"w,o\",-1,5,6\n" },
+        { "a.csv", "bag;label;x;y\none;1;0.5;2\none;1;-3e2;4\ntwo;-1;5;6" },
+        { "a.csv", ",bag,label,x,y\n0,one,1,0.5,2\n1,one,1,-3e2,4\n2,two,-1,5,6" },
         { "a.csv", "bag,label,x,y\none,1,0.5,2\none,1,-3e2,4\ntwo,-1,5,6" },
         { "a.csv", "bag,label,0,1\r\none,1,0.5,2\r\n\"one\",1,-300, 4 \r\n\r\ntwo,-1,5,6\r\n\r\n" },
         { "a.csv",
