@@ -165,6 +165,22 @@ static void print_case(const attsvm_path_info *info, const attsvm_path_settings 
     }
 }
 
+/* The case is one of the limit: what the last row of the table shows may not be there yet. */
+static void print_whether_there(const attsvm_path_info *info, const attsvm_path *path)
+{
+    const int64_t last = info->points - 1;
+    double relaxed = entry(path, "correlation_relaxed", last);
+    double unrelaxed = entry(path, "correlation_unrelaxed", last);
+    bool to_relaxed = info->joint == ATTSVM_JOINT_RELAXED;
+    if (!to_relaxed && info->joint != ATTSVM_JOINT_UNRELAXED)
+        return;
+    if (to_relaxed ? unrelaxed > relaxed : relaxed > unrelaxed)
+        printf(
+            "This is the limit of growing radii. At radius %g, p is still nearer to the %s p-SVM; "
+            "try larger radii.\n",
+            entry(path, "radius", last), to_relaxed ? "unrelaxed" : "relaxed");
+}
+
 static void print_text(const char *file, const cli_call *call, const attsvm_path_settings *s,
                        const attsvm_path *path)
 {
@@ -177,14 +193,16 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
            info.terms);
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
-    if (is_joint)
+    if (is_joint) {
         print_case(&info, s);
-    else if (info.svm == ATTSVM_OPTIMAL)
+        print_whether_there(&info, path);
+    } else if (info.svm == ATTSVM_OPTIMAL) {
         printf("The SVM of the %s tokens has norm %.8g.\n", sets ? "kept" : "target",
                info.svm_norm);
-    else
+    } else {
         printf("The SVM to compare with is %s: no direction separates the target tokens.\n",
                attsvm_outcome_name(info.svm));
+    }
     if (info.zero_weight_tokens > 0)
         printf("The head is flat for %" PRId64 " of the other tokens: they do not bind the path, "
                "which then need not agree with this SVM.\n",

@@ -32,7 +32,8 @@ static model_scaled logistic_slope(const model_loss *loss, double u)
 /* log (1 + e^-(u+delta))/(1 + e^-u) = log(1 + (e^-delta - 1)/(1 + e^u)) */
 static double logistic_change(const model_loss *loss, double u, double delta)
 {
-    (void)loss;
+    if (-delta > far) /* e^-delta would overflow; the two values are far apart */
+        return logistic_value(loss, u + delta) - logistic_value(loss, u);
     return base_log1p(base_expm1(-delta) / (1 + base_exp(u)));
 }
 
@@ -220,6 +221,25 @@ static const model_loss losses[] = {
       .change = ntp_change,
       .takes_log = true },
 };
+
+model_scaled model_loss_change(const model_loss *loss, double u, model_scaled delta)
+{
+    const double tiny = -300; /* exp(-300)^2 is still a double, and far below any rounding */
+    if (delta.value == 0)
+        return model_scaled_of(0);
+    model_scaled slope = loss->slope(loss, u);
+    if (delta.log <= tiny)
+        return (model_scaled){ -slope.value * delta.value, slope.log + delta.log };
+    double step = model_scaled_value(delta);
+    if (slope.log == 0)
+        return model_scaled_of(loss->change(loss, u, step));
+    /* l is exp(-u) here, beyond the range of doubles or near its end */
+    if (step > -1)
+        return (model_scaled){ slope.value * base_expm1(-step), slope.log };
+    model_scaled before = loss->magnitude(loss, u);
+    before.value = -before.value;
+    return model_scaled_add(loss->magnitude(loss, u + step), before);
+}
 
 attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_error *err)
 {

@@ -58,6 +58,8 @@ typedef struct model_loss {
 attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_error *err);
 /* Wraps the caller's function. */
 model_loss model_loss_user(attsvm_loss_callback callback);
+/* l(u + delta) - l(u) in relative precision; a tiny delta counts by the slope. */
+model_scaled model_loss_change(const model_loss *loss, double u, model_scaled delta);
 /* |l'| at u (count), as value and log. */
 void model_loss_slopes(const model_loss *loss, const double *u, double *value, double *log,
                        int64_t count);

@@ -123,18 +123,6 @@ static model_scaled head_change(const model_pass *c, model_worker *k, const la_r
     return (model_scaled){ head->kind->change(head, c->v, k->x, k->delta, -M, k->head), -M };
 }
 
-/* l(u0 + delta) - l(u0); where delta is far below u0's rounding, by the slope. */
-static model_scaled loss_change(const model_loss *loss, double u0, model_scaled delta)
-{
-    const double far = -300; /* exp(-300)^2 is still a double, and far below any rounding */
-    if (delta.value == 0)
-        return model_scaled_of(0);
-    model_scaled slope = loss->slope(loss, u0);
-    if (delta.log > far && slope.log == 0)
-        return model_scaled_of(loss->change(loss, u0, model_scaled_value(delta)));
-    return (model_scaled){ -slope.value * delta.value, slope.log + delta.log };
-}
-
 /* Attention of the selected token with its copies, entropy, gap to the next token. */
 static void describe_attention(model *m, const model_worker *k, int64_t term, int64_t T,
                                int64_t top, double Z, const int32_t *same, const int32_t *same_key)
@@ -182,7 +170,7 @@ static void describe_loss(const model_pass *c, model_worker *k, const la_rows *t
     double u = loss->takes_log ? base_log(score) : score;
     m->output[term] = output;
     m->loss_limit[term] = loss->value(loss, u);
-    m->loss_excess[term] = stay ? model_scaled_of(NAN) : loss_change(loss, u, delta);
+    m->loss_excess[term] = stay ? model_scaled_of(NAN) : model_loss_change(loss, u, delta);
     m->loss_best[term] = NAN;
     if (m->scores) {
         double best = score;

@@ -61,13 +61,18 @@ typedef struct optimise_surface {
     int64_t count;
     double radius; /* 0: no sphere             */
     double limit;  /* without a sphere: the search ends where |x| is larger; 0: never */
+    /* Entries from `split` on are a second vector with a sphere or limit of its own; 0: one vector.
+       The basis is empty then. */
+    int64_t split;
+    double second_radius, second_limit;
 } optimise_surface;
 
 typedef struct optimise_end {
-    double value; /* F                                                              */
-    double slope; /* |gradient along the surface| / |gradient|; without a sphere
-                     |gradient| reach                                               */
-    double pull;  /* -<gradient, y> / radius: positive where F falls outwards       */
+    double value;       /* F                                                              */
+    double slope;       /* |gradient along the surface| / |gradient|; without a sphere
+                           |gradient| reach                                               */
+    double pull;        /* -<gradient, y> / radius: positive where F falls outwards       */
+    double second_pull; /* the same of the second vector                            */
     int64_t steps, evaluations;
     bool stopped; /* by the function's stop(); x is the best point so far           */
 } optimise_end;

@@ -26,14 +26,22 @@ static const double slope_tol = 1e-11;      /* relative; rounding decides below 
 static const double difference_step = 1e-6; /* of the reach                                    */
 static const double rounding = 1e-15;       /* of F, relative to |F| and to the size of logits */
 
+/* One of the vectors that x is made of. */
+typedef struct part {
+    int64_t first, count;
+    double radius, limit;
+    double curvature; /* -<F', y> / |y|^2: what the sphere adds to the Hessian */
+} part;
+
 typedef struct search {
     const optimise_function *f;
     const optimise_surface *surface;
+    part part[2];
+    int parts;
     double *y, *g, *tangent;        /* at x: point on the sphere, F', P F'   */
     double *trial, *trial_g;        /* x + s, and F' there                   */
     double *s, *r, *along, *curved; /* conjugate gradients                   */
     double *spare;
-    double curvature; /* -<F', y> / |y|^2                      */
     int64_t evaluations;
     bool stopped;
 } search;
@@ -62,36 +70,42 @@ static void flatten(const search *c, double *s)
 /* P s at y. */
 static void project(const search *c, const double *y, double *s)
 {
-    const double radius = c->surface->radius;
     flatten(c, s);
-    if (radius > 0)
-        la_axpy(-la_dot(y, s, c->f->size) / (radius * radius), y, s, c->f->size);
+    for (const part *b = c->part; b < c->part + c->parts; b++)
+        if (b->radius > 0)
+            la_axpy(-la_dot(y + b->first, s + b->first, b->count) / (b->radius * b->radius),
+                    y + b->first, s + b->first, b->count);
 }
 
 /* The surface point next to x, into x; its y. */
 static void settle(const search *c, double *x, double *y)
 {
     const int64_t size = c->f->size;
-    const double *offset = c->surface->offset, radius = c->surface->radius;
+    const double *offset = c->surface->offset;
     memcpy(y, x, (size_t)size * sizeof *y);
     if (offset)
         la_axpy(-1, offset, y, size);
     flatten(c, y);
-    double norm = la_norm(y, size), factor = radius > 0 && norm > 0 ? radius / norm : 1;
-    for (int64_t j = 0; j < size; j++) {
-        y[j] *= factor;
-        x[j] = (offset ? offset[j] : 0) + y[j];
+    for (const part *b = c->part; b < c->part + c->parts; b++) {
+        double norm = la_norm(y + b->first, b->count);
+        double factor = b->radius > 0 && norm > 0 ? b->radius / norm : 1;
+        for (int64_t j = b->first; j < b->first + b->count; j++) {
+            y[j] *= factor;
+            x[j] = (offset ? offset[j] : 0) + y[j];
+        }
     }
 }
 
-/* F' along the surface at y, and the curvature that the sphere adds; returns |P F'|. */
+/* F' along the surface at y, and the curvature that the spheres add; returns |P F'|. */
 static double take_tangent(search *c, const double *y, const double *g, double *tangent)
 {
     const int64_t size = c->f->size;
-    const double radius = c->surface->radius;
     memcpy(tangent, g, (size_t)size * sizeof *tangent);
     project(c, y, tangent);
-    c->curvature = radius > 0 ? -la_dot(g, y, size) / (radius * radius) : 0;
+    for (part *b = c->part; b < c->part + c->parts; b++) {
+        double inwards = la_dot(g + b->first, y + b->first, b->count);
+        b->curvature = b->radius > 0 ? -inwards / (b->radius * b->radius) : 0;
+    }
     return la_norm(tangent, size);
 }
 
@@ -106,7 +120,8 @@ static void apply_hessian(search *c, const double *x)
     for (int64_t j = 0; j < size; j++)
         c->curved[j] = (c->trial_g[j] - c->g[j]) / step;
     project(c, c->y, c->curved);
-    la_axpy(c->curvature, c->along, c->curved, size);
+    for (const part *b = c->part; b < c->part + c->parts; b++)
+        la_axpy(b->curvature, c->along + b->first, c->curved + b->first, b->count);
 }
 
 /* Length of `along` at which s + length * along leaves the ball of radius `bound`. */
@@ -155,10 +170,33 @@ static double newton_step(search *c, const double *x, double bound, double slope
 
 static void lay_out(search *c, double *work)
 {
+    const optimise_surface *s = c->surface;
+    const int64_t size = c->f->size, split = s->split > 0 ? s->split : size;
+    c->part[0] = (part){ .count = split, .radius = s->radius, .limit = s->limit };
+    c->part[1] = (part){
+        .first = split, .count = size - split, .radius = s->second_radius, .limit = s->second_limit
+    };
+    c->parts = s->split > 0 ? 2 : 1;
     double **const all[] = { &c->y, &c->g, &c->tangent, &c->trial,  &c->trial_g,
                              &c->s, &c->r, &c->along,   &c->curved, &c->spare };
     for (int k = 0; k < OPTIMISE_TRUST_REGION_VECTORS; k++)
         *all[k] = work + k * c->f->size;
+}
+
+/* |F'|, of which `slope` is the part along the surface. */
+static double whole_slope(const search *c, double slope)
+{
+    return base_hypot(base_hypot(slope, c->part[0].curvature * c->part[0].radius),
+                      c->part[1].curvature * c->part[1].radius);
+}
+
+/* Whether a vector without a sphere is beyond its limit. */
+static bool is_beyond(const search *c, const double *x)
+{
+    for (const part *b = c->part; b < c->part + c->parts; b++)
+        if (b->limit > 0 && la_norm(x + b->first, b->count) > b->limit)
+            return true;
+    return false;
 }
 
 void optimise_trust_region(const optimise_function *f, const optimise_surface *surface, double *x,
@@ -167,13 +205,15 @@ void optimise_trust_region(const optimise_function *f, const optimise_surface *s
     search c = { .f = f, .surface = surface };
     const int64_t size = f->size;
     const size_t bytes = (size_t)size * sizeof(double);
-    double bound = 2 * f->reach, most = surface->radius > 0 ? surface->radius : INFINITY;
+    double bound = 2 * f->reach, most = INFINITY;
     lay_out(&c, work);
+    if (surface->radius > 0 && (c.parts == 1 || surface->second_radius > 0))
+        most = fmax(surface->radius, surface->second_radius);
     settle(&c, x, c.y);
     double value = evaluate(&c, x, c.g), slope = take_tangent(&c, c.y, c.g, c.tangent);
     for (end->steps = 0; end->steps < MOST_STEPS; end->steps++) {
-        double whole = base_hypot(slope, fabs(c.curvature) * surface->radius);
-        if (!isfinite(value) || slope <= slope_tol * whole || slope * f->reach <= 1e-300)
+        if (!isfinite(value) || slope <= slope_tol * whole_slope(&c, slope) ||
+            slope * f->reach <= 1e-300)
             break;
         bound = fmin(bound, most);
         double fall = newton_step(&c, x, bound, slope), length = la_norm(c.s, size);
@@ -183,13 +223,14 @@ void optimise_trust_region(const optimise_function *f, const optimise_surface *s
         double next = evaluate(&c, c.trial, c.trial_g);
         if (c.stopped)
             break;
-        double before = c.curvature, next_slope = take_tangent(&c, c.spare, c.trial_g, c.r);
+        const part before[2] = { c.part[0], c.part[1] };
+        double next_slope = take_tangent(&c, c.spare, c.trial_g, c.r);
         double noise = rounding * (fabs(value) + la_norm(x, size) / f->reach);
         /* where values cannot tell any more, gradients still can */
         bool blind = fall < 10 * noise;
         bool better = blind ? next_slope < 0.5 * slope : value - next > 0.05 * fall;
         if (!better && blind) {
-            c.curvature = before;
+            memcpy(c.part, before, sizeof before);
             break;
         }
         if (!blind && !(value - next > 0.25 * fall))
@@ -197,7 +238,7 @@ void optimise_trust_region(const optimise_function *f, const optimise_surface *s
         else if (length > 0.8 * bound)
             bound *= 3;
         if (!better) {
-            c.curvature = before;
+            memcpy(c.part, before, sizeof before);
             if (bound < 1e-14 * (la_norm(x, size) + f->reach))
                 break;
             continue;
@@ -208,14 +249,15 @@ void optimise_trust_region(const optimise_function *f, const optimise_surface *s
         memcpy(c.tangent, c.r, bytes);
         value = next;
         slope = next_slope;
-        if (surface->limit > 0 && la_norm(x, size) > surface->limit)
+        if (is_beyond(&c, x))
             break;
     }
-    double pull = c.curvature * surface->radius;
+    double pull = c.part[0].curvature * c.part[0].radius;
     *end = (optimise_end){ .value = value,
                            .slope = surface->radius > 0 ? slope / base_hypot(slope, pull)
                                                         : slope * f->reach,
                            .pull = pull,
+                           .second_pull = c.part[1].curvature * c.part[1].radius,
                            .steps = end->steps,
                            .evaluations = c.evaluations,
                            .stopped = c.stopped };

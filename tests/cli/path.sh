@@ -18,6 +18,14 @@ says 'below 2'
 good path slack.npz --model vp --radii 10:100:2 --select ids
 says 'relaxed p-SVM'
 
+# the words of the limit contradicted a table of small radii
+good path slack.npz --model vp --radii 0.1:0.3:2 --ratio 2
+says 'p goes to the relaxed p-SVM'
+says 'p is still nearer to the unrelaxed p-SVM'
+good path slack.npz --model vp --radii 20:20:1 --ratio 2
+says 'p goes to the relaxed p-SVM'
+never 'still nearer'
+
 # mm-single-local: global path to token 0, local path to token 1
 arrays local.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,0 Y:int8:1=1 v:float64:3=0,0,1 \
     W:float64:3,3=1,0,0,0,1,0,0,0,0 ids:int64:1=1

@@ -70,6 +70,7 @@ static void layout(attsvm_path *path, arena *a)
     path->alpha = take_int64(a, terms);
     path->candidate = take(a, (size_t)path->capacity * size);
     path->value = take(a, (size_t)path->capacity);
+    path->excess = take(a, (size_t)path->capacity);
     path->inside = base_take(a, (size_t)path->capacity, sizeof *path->inside);
     path->work = take(a, OPTIMISE_TRUST_REGION_VECTORS * room);
     path->spare = take(a, 4 * room);
@@ -138,6 +139,8 @@ static void record(attsvm_path *path, int64_t k)
     model *m = path->m;
     path_objective *o = &path->objective;
     const double *theta = path->candidate;
+    if (path->joint) /* L* is that of this head, not of the candidate that was tried last */
+        path_objective_set_head(o, theta + m->parameter[1].offset, true);
     path_objective_look(o, theta);
     memcpy(path->theta + k * m->size, theta, (size_t)m->size * sizeof *theta);
     memcpy(path->selected + k * m->terms, m->selected, (size_t)m->terms * sizeof *m->selected);

@@ -2,12 +2,7 @@
  * The loss of a model as a function to be minimised on a sphere of any radius.
  *
  * For linear heads it is log(L - L*), with L* the loss of attention that is on the tokens alpha
- * alone.  L - L* falls like exp(-|theta| margin), far below what L itself can show; it is the sum
- *
- *   (L - L*(selected)) + (L*(selected) - L*(alpha)),
- *
- * whose first part the model has without cancellation, and whose second part is exactly 0 where
- * the selected tokens are alpha.
+ * alone.  L - L* falls like exp(-|theta| margin), far below what L itself can show.
  */
 #include "theory/path/path.h"
 
@@ -17,26 +12,28 @@
 
 /* ----------------------------------------------------------------------- evaluation */
 
-/* L - L*; where several tokens share a key there is no way around the difference. */
+/*
+ * L - L*, term by term: where the selected token is alpha, the model has the difference without
+ * cancellation; where it is not, or where several tokens share a key, the output is far from the
+ * score of alpha, and the difference of the two is exact enough.
+ */
 static model_scaled above_limit(const path_objective *o)
 {
     const model *m = o->m;
-    const model_loss *loss = &m->loss;
-    double change = 0, limit = 0;
+    model_scaled sum = { 0 };
     for (int64_t i = 0, term = 0; i < m->n; i++) {
         const double *score = o->score + data_first(m->data, i);
         for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++, term++) {
             double Y = data_terms_label(&m->query, i, q), target = Y * score[o->alpha[term]];
-            double selected = Y * score[m->selected[term]];
-            limit += loss->value(loss, target);
-            if (selected != target)
-                change += loss->change(loss, target, selected - target);
+            bool exact =
+                Y * score[m->selected[term]] == target && !isnan(m->loss_excess[term].value);
+            model_scaled rise = model_scaled_of(m->output[term] - target);
+            sum = model_scaled_add(sum, exact ? m->loss_excess[term]
+                                              : model_loss_change(&m->loss, target, rise));
         }
     }
-    const double terms = (double)m->terms;
-    if (isnan(o->value.excess.value))
-        return model_scaled_of(o->value.loss - limit / terms);
-    return model_scaled_add(o->value.excess, model_scaled_of(change / terms));
+    sum.value /= (double)m->terms;
+    return sum;
 }
 
 static model_scaled objective_value(path_objective *o)
@@ -78,6 +75,9 @@ static double evaluate(void *context, const double *x, double *gradient)
     path_objective *o = context;
     model_gradient whole = { .x = o->slope };
     memcpy(o->theta + o->first, x, (size_t)o->count * sizeof *x);
+    const model_parameter *v = &o->m->parameter[o->m->parameters - 1];
+    for (int64_t j = 0; o->head_scale > 0 && j < v->count; j++)
+        o->theta[v->offset + j] /= o->head_scale;
     model_evaluate(o->m, o->theta, NULL, 0, &whole, &o->value);
     if (o->score)
         o->above = above_limit(o);
@@ -94,6 +94,8 @@ static double evaluate(void *context, const double *x, double *gradient)
         return isnan(value.value) ? NAN : -INFINITY; /* at or below L* */
     }
     collect(o, &whole, x, unit, gradient);
+    for (int64_t j = 0; o->head_scale > 0 && j < v->count; j++)
+        gradient[v->offset + j] /= o->head_scale;
     return is_logarithm(o) ? unit : model_scaled_value(value);
 }
 

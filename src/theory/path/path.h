@@ -22,6 +22,7 @@ typedef struct path_objective {
     path_objective_kind kind;
     int64_t first, count;
     double ridge;
+    double head_scale;  /* where p and v vary together, x has v times this; else 0    */
     double *theta;      /* (m->size)                                                  */
     double *score;      /* (tokens) v'x; linear heads                                 */
     int64_t *alpha;     /* (terms) tokens of L*                                       */
@@ -76,10 +77,12 @@ struct attsvm_path {
     int64_t capacity, count;
     double *candidate; /* (capacity,size)                                             */
     double *value;     /* (capacity)                                                  */
+    double *excess;    /* (capacity) log (L - L*) where value is log L: joint paths   */
     bool *inside;      /* (capacity) the ball does not bind                           */
     uint64_t drawn;    /* random directions so far                                    */
     dist_watch watch;  /* counts points                                               */
     dist_stop stop;
+    int turns;     /* of both blocks of a joint path, at most                         */
     double *work;  /* of optimise_trust_region                                          */
     double *spare; /* (4,size), of the parameters or the map if that has more     */
     /* Results, (points) each. */
@@ -101,6 +104,9 @@ attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, atts
 /* Their local minima, sorted, each once; or those from number `first` on, as they are. */
 void path_solve(attsvm_path *path, double point);
 void path_solve_some(attsvm_path *path, int64_t first, double point);
+/* A local minimum from x on; counts solves and evaluations. */
+optimise_end path_minimise(attsvm_path *path, const optimise_function *f,
+                           const optimise_surface *surface, double *x);
 /* Minimises over the varied part of the objective in the ball of that radius, from x on; with
  *inside first without its sphere. */
 optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *inside);

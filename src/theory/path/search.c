@@ -2,7 +2,7 @@
  * The search for the global minimum at one point of a path.  L is not convex, so this is a search,
  * not a proof: local minima are followed from
  *
- *   - random directions, as many as `starts` at the first point and half as many at every other;
+ *   - random starts, half of them on the sphere and half inside, as many as `starts`;
  *   - the direction of steepest descent at 0, which the path of small balls leaves 0 along;
  *   - the local minima of the point before, the distinct ones, best first;
  *   - the SVM direction of the tokens that the path must end on.
@@ -26,13 +26,22 @@ static double *next_candidate(attsvm_path *path)
     return path->candidate + path->count++ * path->m->size;
 }
 
-static void add_random(attsvm_path *path)
+/* A random direction; `inside` with a random length, from that of logits of size 1 to the radius.
+ */
+static void add_random(attsvm_path *path, double radius, bool inside)
 {
     const model *m = path->m;
     double *theta = next_candidate(path);
     base_random r = base_random_stream((uint64_t)path->settings.seed, path->drawn++);
     for (int b = 0; b < m->parameters; b++)
         base_random_sphere(&r, theta + m->parameter[b].offset, m->parameter[b].count);
+    double first = fmin(1 / path->objective.key_spread, radius);
+    if (!inside || !path->linear || m->factored || path->by_ridge || !(first > 0))
+        return;
+    double length = first * base_pow(radius / first, base_random_uniform(&r));
+    for (int64_t j = 0; j < m->map_size; j++)
+        theta[j] *= length;
+    path->inside[path->count - 1] = true;
 }
 
 /* Steepest descent at 0; K Q' takes the direction of W.  The joint path has gradient 0 there. */
@@ -82,20 +91,22 @@ attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, atts
     }
     path->count = path->count < starts ? path->count : starts;
     *known = path->count;
+    for (int64_t c = 0; c < path->count && path->linear && !path->by_ridge; c++)
+        path->inside[c] = true; /* so that a larger ball has no larger loss */
     add_svm(path, false);
     if (path->joint)
         add_svm(path, true);
     if (k == 0)
         TRY(add_descent(path, err));
-    for (int64_t s = 0; s < (k == 0 ? starts : (starts + 1) / 2); s++)
-        add_random(path);
+    for (int64_t s = 0; s < starts; s++)
+        add_random(path, path->point[k], s % 2 == 1);
     return ATTSVM_OK;
 }
 
 /* -------------------------------------------------------------------- local minima */
 
-static optimise_end minimise(attsvm_path *path, const optimise_function *f,
-                             const optimise_surface *surface, double *x)
+optimise_end path_minimise(attsvm_path *path, const optimise_function *f,
+                           const optimise_surface *surface, double *x)
 {
     optimise_end end;
     optimise_trust_region(f, surface, x, path->work, &end);
@@ -105,32 +116,37 @@ static optimise_end minimise(attsvm_path *path, const optimise_function *f,
 }
 
 /*
- * A candidate that was inside its ball may still be.  All others are tried on the sphere; where the
- * loss rises outwards there, the minimum is inside, and the search goes on without the sphere;
- * should that lead out of the ball, the minimum on the sphere stays.
+ * A local minimum in the ball, from x on.  Steps on the sphere and free steps take turns: where the
+ * loss rises outwards at a minimum of the sphere, free steps lead inwards; where free steps leave
+ * the ball, the search goes on on the sphere.  Every turn must lower the loss, also below that of a
+ * start inside.
  */
 optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *inside)
 {
+    enum { MOST_TURNS = 8 };
     optimise_function f = path_objective_function(&path->objective, radius);
     optimise_surface sphere = { .radius = radius }, plane = { .limit = radius };
-    optimise_end end;
-    if (*inside) {
-        end = minimise(path, &f, &plane, x);
-        if (la_norm(x, f.size) <= radius)
-            return end;
+    optimise_end best = { .value = NAN };
+    const size_t bytes = (size_t)f.size * sizeof *x;
+    double *y = path->spare, norm = la_norm(x, f.size);
+    bool freely = *inside = *inside && norm <= radius;
+    memcpy(y, x, bytes);
+    if (freely)
+        best.value = f.evaluate(f.context, x, path->work);
+    for (int turn = 0; turn < MOST_TURNS; turn++) {
+        optimise_end end = path_minimise(path, &f, freely ? &plane : &sphere, y);
+        if (!freely || la_norm(y, f.size) <= radius) {
+            if (!(end.value < best.value || isnan(best.value)))
+                break;
+            memcpy(x, y, bytes);
+            best = end;
+            *inside = freely;
+            if (freely || !(end.pull < 0))
+                break;
+        }
+        freely = !freely;
     }
-    *inside = false;
-    end = minimise(path, &f, &sphere, x);
-    if (!(end.pull < 0) || !isfinite(end.value))
-        return end;
-    double *y = path->spare;
-    memcpy(y, x, (size_t)f.size * sizeof *y);
-    optimise_end free_end = minimise(path, &f, &plane, y);
-    if (!(free_end.value < end.value) || la_norm(y, f.size) > radius)
-        return end;
-    memcpy(x, y, (size_t)f.size * sizeof *y);
-    *inside = true;
-    return free_end;
+    return best;
 }
 
 /* L + rho |theta|^2, from theta on, scaled to where the SVM direction would have its minimum. */
@@ -157,7 +173,7 @@ static optimise_end solve_ridge(attsvm_path *path, double ridge, double *x)
     for (int64_t j = 0; j < size; j++)
         x[j] *= scale;
     f = path_objective_function(o, scale * norm);
-    optimise_end end = minimise(path, &f, &plane, x);
+    optimise_end end = path_minimise(path, &f, &plane, x);
     o->ridge = 0;
     return end;
 }
@@ -182,8 +198,10 @@ static optimise_end solve_cone(attsvm_path *path, double radius, double *x, bool
         end = path_solve_ball(path, radius, x, inside);
         if (la_dot(x, axis, size) < c * la_norm(x, size)) {
             optimise_function f = path_objective_function(o, radius);
-            optimise_surface edge = { centre, axis, 1, radius * sqrt(1 - c * c), 0 };
-            end = minimise(path, &f, &edge, x);
+            optimise_surface edge = {
+                .offset = centre, .basis = axis, .count = 1, .radius = radius * sqrt(1 - c * c)
+            };
+            end = path_minimise(path, &f, &edge, x);
             *inside = false;
         }
         if (end.value != -INFINITY || below)
@@ -226,6 +244,9 @@ static void swap(attsvm_path *path, int64_t a, int64_t b)
     }
     path->value[a] = path->value[b];
     path->value[b] = value;
+    double excess = path->excess[a];
+    path->excess[a] = path->excess[b];
+    path->excess[b] = excess;
     path->inside[a] = path->inside[b];
     path->inside[b] = inside;
 }
@@ -241,24 +262,54 @@ static bool is_known(const attsvm_path *path, int64_t a, int64_t count)
     return false;
 }
 
-void path_solve_some(attsvm_path *path, int64_t first, double point)
+/* Where L cannot tell candidates of a joint path apart, L - L* can. */
+static bool is_better(const attsvm_path *path, int64_t a, int64_t b)
 {
-    for (int64_t a = first; a < path->count && !dist_stop_now(&path->stop); a++)
-        path->value[a] =
-            solve_one(path, point, path->candidate + a * path->m->size, &path->inside[a]);
+    const double tie = 1e-13, *value = path->value;
+    if (isnan(value[a]) || isnan(value[b]))
+        return !isnan(value[a]);
+    if (path->joint && fabs(value[a] - value[b]) <= tie * fmax(1, fabs(value[b])))
+        return path->excess[a] < path->excess[b];
+    return value[a] < value[b];
 }
 
-void path_solve(attsvm_path *path, double point)
+void path_solve_some(attsvm_path *path, int64_t first, double point)
 {
-    path_solve_some(path, 0, point);
+    for (int64_t a = first; a < path->count && !dist_stop_now(&path->stop); a++) {
+        path->value[a] =
+            solve_one(path, point, path->candidate + a * path->m->size, &path->inside[a]);
+        path->excess[a] = path->joint ? model_scaled_log(path->objective.above) : path->value[a];
+    }
+}
+
+/* Best first, each minimum once. */
+static void sort_minima(attsvm_path *path)
+{
     int64_t kept = 0;
     for (int64_t a = 0; a < path->count; a++) {
         int64_t best = a;
         for (int64_t b = a + 1; b < path->count; b++)
-            best = path->value[b] < path->value[best] || isnan(path->value[best]) ? b : best;
+            best = is_better(path, b, best) ? b : best;
         swap(path, a, best);
         if (!is_known(path, a, kept))
             swap(path, kept++, a);
     }
     path->count = kept;
+}
+
+/* Joint paths: all candidates roughly, then the best ones to the end. */
+void path_solve(attsvm_path *path, double point)
+{
+    enum { ROUGH_TURNS = 4, MOST_TURNS = 50, POLISHED = 2 };
+    path->turns = ROUGH_TURNS;
+    path_solve_some(path, 0, point);
+    sort_minima(path);
+    if (!path->joint)
+        return;
+    path->turns = MOST_TURNS;
+    int64_t count = path->count;
+    path->count = count < POLISHED ? count : POLISHED;
+    path_solve_some(path, 0, point);
+    path->count = count;
+    sort_minima(path);
 }

@@ -317,7 +317,10 @@ static bool grow_map(split *s, double R, const double *direction, double *W)
                             .evaluate = evaluate_growing,
                             .context = s,
                             .reach = 1 / s->path->objective.key_spread };
-    optimise_surface sphere = { s->finite, s->basis, s->rank, rest > 0 ? sqrt(rest) : 0, 0 };
+    optimise_surface sphere = { .offset = s->finite,
+                                .basis = s->basis,
+                                .count = s->rank,
+                                .radius = rest > 0 ? sqrt(rest) : 0 };
     if (!(rest > 0))
         return false;
     for (int64_t j = 0; j < size; j++)
