@@ -56,7 +56,7 @@ attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error
 cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_verify,
     cli_graph, cli_demo_run, cli_reproduce, cli_help, cli_completion, cli_version;
 extern const settings_table cli_generate_table, cli_svm_table, cli_path_table, cli_tokens_table,
-    cli_check_table, cli_graph_table, cli_help_table;
+    cli_verify_table, cli_check_table, cli_graph_table, cli_help_table;
 
 /* The struct that the flags of `table` filled in. */
 const void *cli_settings(const cli_call *call, const settings_table *table);
@@ -205,7 +205,8 @@ typedef struct cli_verified {
     attsvm_solution *solution;
     attsvm_exchangeable exchangeable; /* of the start */
     attsvm_conditions conditions;
-    bool joint; /* the next two are there */
+    attsvm_landscape landscape; /* samples 0: not asked for */
+    bool joint;                 /* the next two are there */
     attsvm_joint found;
     attsvm_solution *joint_solution;
     bool several; /* a W under a nonlinear head: the next is there */

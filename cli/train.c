@@ -85,6 +85,11 @@ static attsvm_status print_json(const cli_call *call, const char *path,
     io_json_set(json, "nuclear", io_json_number(info.nuclear));
     io_json_set(json, "effective_rank", io_json_number(info.effective_rank));
     io_json_set(json, "direction_change", io_json_number(info.direction_change));
+    if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT) {
+        io_json_set(json, "textbook_angle", io_json_number(info.textbook_angle));
+        io_json_set(json, "wrong_step", cli_count_json(info.wrong_step));
+        io_json_set(json, "wrong_norm", io_json_number(info.wrong_norm));
+    }
     io_json_set(json, "exchangeable", cli_exchangeable_json(exchangeable));
     cli_ranks_json(call, json);
     attsvm_status status = io_json_print(json, stdout, false, err);
@@ -115,6 +120,22 @@ static void print_end(const attsvm_train_info *info)
     if (!isnan(info->nuclear))
         printf("  matrix      nuclear norm %.6g, effective rank %.3g\n", info->nuclear,
                info->effective_rank);
+}
+
+/* How the textbook's gradient compares with the exact one. */
+static void print_textbook(const attsvm_train_settings *s, const attsvm_train_info *info)
+{
+    char name[16];
+    base_settings_print(attsvm_settings_find(&attsvm_train_table, "arithmetic"), s, name,
+                        sizeof name);
+    printf(
+        "  arithmetic  %s; at the end the textbook gradient is %.3g degrees from the exact one\n",
+        name, info->textbook_angle);
+    if (info->wrong_step >= 0)
+        printf("              more than 1 degree off from step %" PRId64 " on (norm %.4g)\n",
+               info->wrong_step, info->wrong_norm);
+    else
+        printf("              never more than 1 degree off\n");
 }
 
 static void print_selected(const attsvm_train *train)
@@ -155,6 +176,8 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     printf("%s: model %s, step %s, %s loss, %" PRId64 " terms\n\n", path, name, s->step, s->loss,
            info.terms);
     print_end(&info);
+    if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
+        print_textbook(s, &info);
     print_selected(train);
     if (cli_gradient_print(data, s, &info))
         norm = "";

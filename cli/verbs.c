@@ -40,7 +40,8 @@ const cli_verb cli_verbs[] = {
       "operations per record. JSON keys: iters, seconds, loss, loss_excess, norm, "
       "grad_log_scale, selected, softmax_min, entropy, accuracy; also file, model, step, "
       "predicted_norm, outcome, loss_limit, log_excess, softmax_mean, effective_tokens, margin, "
-      "nuclear, effective_rank, direction_change, zero_gradient, exchangeable (groups and words "
+      "nuclear, effective_rank, direction_change, zero_gradient; with --arithmetic "
+      "textbook_angle, wrong_step, wrong_norm; exchangeable (groups and words "
       "that exact descent from this start never separates; null where tokens are not unit "
       "vectors); over several ranks ranks and bytes_sent." },
     { "svm", "solve a max-margin problem and prove the answer", "FILE",
@@ -78,7 +79,7 @@ const cli_verb cli_verbs[] = {
       "missed, advantage, tie, tied_optimal, tied_support, unique; with --enumerate selections, "
       "exhaustive, selections_norm, selections_global, product, judged, pruned, stalled." },
     { "verify", "train, then compare the result with the theory", "FILE",
-      TABLES(&attsvm_train_table, &attsvm_joint_table, NULL),
+      TABLES(&attsvm_train_table, &attsvm_joint_table, &cli_verify_table, NULL),
       "attsvm verify planted.npz --model p --iters 5000", cli_verify,
       "Trains as attsvm train does, solves the max-margin problem of the tokens that the model "
       "selected, in the norm that the step rule leads to, and gives a verdict: global, local, "
@@ -88,11 +89,13 @@ const cli_verb cli_verbs[] = {
       "global nor local.",
       "Arrays: what train writes, svm_theta, and for joint models svm_joint and svm_v. JSON "
       "keys: kind, correlation, angle, efficiency, margin, gap, selected, conditions "
-      "(equal_scores, unique_optimal, wide, feasible, queries, rivals, choices, tokens, "
+      "(equal_scores, unique_optimal, wide, feasible, all_support, rows, support, queries, rivals, "
+      "choices, tokens, "
       "optimal_norm, nu, must, statement), status, geometry, claimed, norm, softmax_min, "
       "undecided, unpulled, "
       "locally_optimal, globally_optimal, support, against, missed, tie, unique, seconds, "
-      "exchangeable, joint, several (W under a nonlinear head: status, kept, several, "
+      "exchangeable, joint, landscape (status, samples, negative, share, largest), several (W "
+      "under a nonlinear head: status, kept, several, "
       "least_kept, most_masked, R, predictivity, correlation, correlation_svm, "
       "correlation_single)." },
     { "reproduce", "run the published experiments by name", "[ID...]",

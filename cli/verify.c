@@ -4,6 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SETTINGS verify_options
+typedef struct verify_options {
+    int64_t landscape;
+} verify_options;
+static const field verify_option_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(landscape), FIELD_INT, 0, 1e12, 0,
+      "random points at which to look whether the loss falls along the max-margin direction of the "
+      "best tokens; models p and W; 0 = none",
+      0, 0 },
+};
+const settings_table cli_verify_table = { "verify options", verify_option_fields,
+                                          sizeof verify_option_fields /
+                                              sizeof *verify_option_fields,
+                                          sizeof(verify_options), NULL };
+#undef SETTINGS
+
 static bool observe(void *context, const attsvm_train *train, const attsvm_train_info *info)
 {
     char text[128];
@@ -42,6 +59,10 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
     TRY(attsvm_conditions_compute(&v->conditions, v->run, NULL, NULL, err));
     if (!cli_verified_prompt(v) && !cli_verified_linear(v))
         TRY(compare_kept(v, data, err));
+    const verify_options *options = cli_settings(call, &cli_verify_table);
+    if (options->landscape > 0)
+        TRY(attsvm_landscape_compute(&v->landscape, v->run, options->landscape, v->settings.seed,
+                                     err));
     v->joint = cli_verified_prompt(v) && cli_verified_trains_head(v) && cli_verified_linear(v);
     if (!v->joint)
         return ATTSVM_OK;
@@ -61,6 +82,9 @@ static io_json *conditions_json(const cli_verified *v)
     io_json_set(json, "unique_optimal", io_json_bool(c->unique_optimal));
     io_json_set(json, "wide", io_json_bool(c->wide));
     io_json_set(json, "feasible", io_json_bool(c->feasible));
+    io_json_set(json, "all_support", io_json_bool(c->all_support));
+    io_json_set(json, "rows", io_json_integer(c->rows));
+    io_json_set(json, "support", cli_count_json(c->support));
     io_json_set(json, "queries", io_json_integer(c->queries));
     io_json_set(json, "rivals", io_json_integer(c->rivals));
     io_json_set(json, "choices", io_json_integer(c->choices));
@@ -109,6 +133,17 @@ static io_json *kept_json(const attsvm_multi_token *k)
     return json;
 }
 
+static io_json *landscape_json(const attsvm_landscape *l)
+{
+    io_json *json = io_json_object();
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(l->svm)));
+    io_json_set(json, "samples", io_json_integer(l->samples));
+    io_json_set(json, "negative", io_json_integer(l->negative));
+    io_json_set(json, "share", io_json_number(l->share));
+    io_json_set(json, "largest", io_json_number(l->largest));
+    return json;
+}
+
 static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
 {
     const attsvm_verdict *d = &v->verdict;
@@ -140,6 +175,8 @@ static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
     io_json_set(json, "seconds", io_json_number(attsvm_train_describe(v->run).seconds));
     if (v->joint)
         io_json_set(json, "joint", joint_json(&v->found));
+    if (v->landscape.samples > 0)
+        io_json_set(json, "landscape", landscape_json(&v->landscape));
     if (v->several)
         io_json_set(json, "several", kept_json(&v->kept));
     attsvm_status status = io_json_print(json, stdout, false, err);

@@ -50,7 +50,8 @@ static bool is_proved_rule(const cli_verified *v)
  */
 static bool is_benign(const attsvm_conditions *c)
 {
-    return c->choices > 0 && c->equal_scores && c->unique_optimal && c->feasible;
+    return c->choices > 0 && (c->equal_scores || c->all_support) && c->unique_optimal &&
+           c->feasible;
 }
 
 const char *cli_verified_must(const cli_verified *v)
@@ -59,7 +60,7 @@ const char *cli_verified_must(const cli_verified *v)
     if (cli_verified_trains_head(v) || !cli_verified_linear(v) || !v->verdict.claimed ||
         c->choices == 0)
         return "none";
-    return is_benign(c) && v->verdict.terms == 1 ? "global" : "local";
+    return is_benign(c) && c->equal_scores && v->verdict.terms == 1 ? "global" : "local";
 }
 
 /* nu is (Gamma - Gamma(p)) / miss with miss > 1e-6 and margins to 1e-12: this much is rounding. */
@@ -149,11 +150,16 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
                                    : "proved for plain gradient descent with small steps, observed "
                                      "for this rule");
     else if (is_benign(c))
-        snprintf(out, size,
-                 "In every sequence one token is best and all others share one score, and the best "
-                 "tokens can be separated: at every point the loss falls along their max-margin "
-                 "direction, so that no point is stationary. With several sequences descent may "
-                 "still end in another locally optimal selection, even from 0.");
+        snprintf(
+            out, size,
+            "In every sequence one token is best%s: at every point the loss falls along their "
+            "max-margin direction, so that no point is stationary. %s may still end in another "
+            "locally optimal selection, even from 0.",
+            c->equal_scores
+                ? " and all others share one score, and the best tokens can be separated"
+                : ", and all rivals are support tokens of the max-margin problem of the best "
+                  "tokens",
+            v->verdict.terms > 1 ? "With several sequences descent" : "Descent");
     else
         state_local(v, out, size);
 }
@@ -251,6 +257,21 @@ static void print_line(const char *name, const char *format, double value, const
         printf("  %-12s %-14s %s\n", name, text, meaning);
 }
 
+static void print_landscape(const attsvm_landscape *l)
+{
+    printf("\nLandscape:\n\n");
+    if (l->svm != ATTSVM_OPTIMAL) {
+        say("  Nothing separates the best tokens: there is no direction to look along.");
+        return;
+    }
+    print_line("samples", "%.0f", (double)l->samples, "random points, norms 0.01 to 1000");
+    print_line("falling", "%.2f %%", 100 * l->share,
+               "of them, where the loss falls along the max-margin direction of the best tokens");
+    print_line(
+        "cosine", "%.3g", l->largest,
+        "of gradient and that direction, the largest; below 0 no sampled point is stationary");
+}
+
 static void print_joint(const cli_verified *v)
 {
     const attsvm_joint *j = &v->found;
@@ -290,8 +311,14 @@ void cli_verified_print(const cli_verified *v)
     for (int64_t g = 0; g < d->terms && g < MOST_SHOWN; g++)
         printf(" %" PRId64, selected[g]);
     printf("%s\n", d->terms > MOST_SHOWN ? " ..." : "");
+    if (v->conditions.feasible && cli_verified_linear(v) && !cli_verified_trains_head(v))
+        printf("  %-12s %" PRId64 " of %-8" PRId64
+               " rivals are support tokens of the SVM of the best tokens\n",
+               "support", v->conditions.support, v->conditions.rows);
     if (v->joint)
         print_joint(v);
+    if (v->landscape.samples > 0)
+        print_landscape(&v->landscape);
     if (v->several) {
         printf("  %-12s %-14" PRId64 " tokens, several in %" PRId64 " of %" PRId64 " terms\n",
                "kept", v->kept.kept, v->kept.several, d->terms);

@@ -670,6 +670,16 @@ typedef struct attsvm_head_callback {
 } attsvm_head_callback;
 
 /*
+ * How gradients are computed: exactly (theory 2.1), or as textbooks write them, in a type that they
+ * are rounded to at every operation; parameters are then stored in that type, too.
+ */
+typedef enum attsvm_arithmetic {
+    ATTSVM_ARITHMETIC_EXACT = 1,
+    ATTSVM_ARITHMETIC_FLOAT64,
+    ATTSVM_ARITHMETIC_FLOAT32
+} attsvm_arithmetic;
+
+/*
  * What to train and how.  Texts are borrowed and are what the flags take: step "ngd", "nmd:3";
  * loss "logistic"; init "auto", "zero", "uniform:0.3", "gauss:1", "file", or the name of a result;
  * record "100", "log" (empty: nothing); eps "1e-9" or "1e-19,1e-9" (attention, head); lstar a
@@ -699,8 +709,9 @@ typedef struct attsvm_train_settings {
     int32_t query;          /* attsvm_query; with loss "ntp" GIVEN without Z is LAST       */
     int32_t head;           /* attsvm_head                                                 */
     int32_t model;          /* attsvm_model_kind                                           */
+    int32_t arithmetic;     /* attsvm_arithmetic of the gradient                           */
     bool resume;            /* go on from `checkpoint` where it exists                     */
-    char padding[3];
+    char padding[7];
     int64_t reserved[8];
 } attsvm_train_settings;
 
@@ -839,6 +850,9 @@ typedef struct attsvm_train_info {
     double nuclear;          /* nuclear norm of W (models with a matrix), at records, the end  */
     double effective_rank;   /* exp of the entropy of its singular values                      */
     double direction_change; /* of theta/|theta| over the last 100 steps                       */
+    double textbook_angle;   /* degrees between the textbook's gradient and the exact one      */
+    double wrong_norm;       /* `norm` where that first was more than 1; NAN: nowhere          */
+    int64_t wrong_step;      /* and the step; -1: none                                         */
     int64_t reserved[8];
 } attsvm_train_info;
 
@@ -1066,11 +1080,15 @@ typedef struct attsvm_conditions {
                             tokens in general position; p: the key differences are linearly
                             independent, which separates every selection                        */
     bool feasible;       /* something separates the optimal tokens: outcome is ATTSVM_OPTIMAL   */
+    bool all_support;    /* every rival is tight there (theory 10.1): at every point the loss falls
+                            along the SVM direction                                             */
     attsvm_outcome outcome; /* of the SVM of the optimal tokens                              */
     int64_t choices; /* terms whose tokens differ in score: without one attention changes nothing */
     int64_t queries; /* different ones; 1 for the prompt problems                           */
     int64_t rivals;  /* W: most tokens, less one a term, over the terms that share a query  */
     int64_t tokens;  /* of the longest sequence                                             */
+    int64_t rows;    /* of the SVM of the optimal tokens: their rivals in all terms         */
+    int64_t support; /* of them tight; -1: it is not optimal                                */
     double norm;     /* of the SVM of the optimal tokens, NAN where it is not optimal       */
     int64_t reserved[8];
 } attsvm_conditions;
@@ -1082,6 +1100,24 @@ typedef struct attsvm_conditions {
 ATTSVM_API attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_train *run,
                                                    attsvm_observer *observer, void *context,
                                                    attsvm_error *err);
+
+/*
+ * The landscape at random points (theory 6.13, 10.1): directions uniform on the sphere, norms
+ * log-uniform in 1e-2..1e3.
+ */
+typedef struct attsvm_landscape {
+    int64_t samples;
+    int64_t negative;   /* of them with <grad L, theta_svm> < 0                              */
+    double share;       /* negative / samples; NAN where there is no SVM solution            */
+    double largest;     /* cosine of grad L and theta_svm over the samples                   */
+    attsvm_outcome svm; /* of the SVM of the optimal tokens                                  */
+    int32_t padding;
+    int64_t reserved[4];
+} attsvm_landscape;
+
+/* Models p and W with a fixed linear head, one process. */
+ATTSVM_API attsvm_status attsvm_landscape_compute(attsvm_landscape *out, const attsvm_train *run,
+                                                  int64_t samples, int64_t seed, attsvm_error *err);
 
 /*
  * Words that exact descent never separates (theory 6.3): tokens are unit vectors, and two words

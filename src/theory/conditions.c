@@ -120,6 +120,14 @@ static attsvm_status solve_optimal(attsvm_conditions *out, const attsvm_scores *
     out->outcome = info.outcome;
     out->feasible = info.outcome == ATTSVM_OPTIMAL;
     out->norm = out->feasible ? info.norm : NAN;
+    out->support = out->feasible ? info.tight : -1;
+    for (int64_t g = 0; g < scores->terms.count; g++) {
+        int64_t i, q;
+        data_terms_find(&scores->terms, g, &i, &q);
+        out->rows += data_terms_visible(&scores->terms, i, q) - 1;
+    }
+    out->rows -= info.merged > 0 ? info.merged : 0;
+    out->all_support = out->feasible && out->rows > 0 && info.tight == out->rows;
     attsvm_solution_free(solution);
     return ATTSVM_OK;
 }

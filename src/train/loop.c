@@ -100,6 +100,8 @@ static attsvm_status step_blocks(attsvm_train *t, const model_gradient *g, const
         b.min_margin = v->gap;
         TRY(t->rule->step(&b, err));
     }
+    if (t->textbook)
+        train_textbook_round(t);
     return ATTSVM_OK;
 }
 
@@ -134,6 +136,8 @@ static void evaluate(loop *l)
     const int64_t *sequences = next_batch(t, &count);
     bool values = t->rule->value_every > 0 && t->iter % t->rule->value_every == 0;
     model_evaluate(t->m, t->theta, sequences, count, &l->g, values ? &l->v : NULL);
+    if (t->textbook)
+        train_textbook_gradient(t, sequences, count, &l->g);
     add_ridge(t, &l->g);
     l->whole = !sequences;
 }

@@ -71,6 +71,9 @@ attsvm_status train_measure(attsvm_train *t, attsvm_error *err)
     info->margin = v.gap;
     info->nuclear = info->effective_rank = NAN;
     info->direction_change = t->direction_change;
+    info->textbook_angle = t->textbook ? t->textbook_angle : NAN;
+    info->wrong_norm = t->textbook_wrong >= 0 ? t->textbook_wrong_norm : NAN;
+    info->wrong_step = t->textbook_wrong;
     if (v.beyond < 0)
         return ATTSVM_OK;
     TRY(train_check_range(t, err));

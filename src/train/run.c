@@ -71,6 +71,9 @@ static void layout(attsvm_train *t, arena *a)
     t->order = take_int64(a, t->settings.batch > 0 ? (size_t)m->n : 0);
     t->softmax =
         take(a, (size_t)(model_softmax_first(m, m->own_hi) - model_softmax_first(m, m->own_lo)));
+    t->textbook = t->settings.arithmetic == ATTSVM_ARITHMETIC_EXACT
+                      ? NULL
+                      : take(a, (size_t)train_textbook_room(m));
     t->matrix = model_has_matrix(m) ? take(a, (size_t)(m->d * m->d + m->d)) : NULL;
 }
 
@@ -118,6 +121,8 @@ static attsvm_status build(attsvm_train *t, const attsvm_loss_callback *loss,
     if (s->batch > t->m->n)
         return fail(err, ATTSVM_E_ARG, "batch = %" PRId64 " is more than the %" PRId64 " sequences",
                     s->batch, t->m->n);
+    if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
+        TRY(train_textbook_check(t, err));
     if (s->resume && !*s->checkpoint)
         return fail(err, ATTSVM_E_ARG, "resume needs the checkpoint to go on from");
     arena a = { 0 };
@@ -146,6 +151,7 @@ attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
     t->settings = *settings;
     t->epoch = -1;
     t->direction_change = NAN;
+    t->textbook_wrong = -1;
     attsvm_status status =
         base_settings_own_texts(&attsvm_train_table, &t->settings, &t->texts, err);
     if (status == ATTSVM_OK)

@@ -4,6 +4,8 @@
 
 static const char *const model_names[] = { "p", "pW", "W", "KQ", "vp", "vpW", "vW", "vKQ", NULL };
 
+static const char *const arithmetic_names[] = { "exact", "float64", "float32", NULL };
+
 #define SETTINGS attsvm_train_settings
 static const field train_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
@@ -23,7 +25,10 @@ static const field train_fields[] = {
     { F(decay), FIELD_DOUBLE, 0, 10, 0, "step t has the size lr/(t+1)^decay", 0, 0 },
     { F(iters), FIELD_INT, 0, 1e15, 1000, "steps", 0, 0 },
     { F(init), FIELD_TEXT, 0, 0, 0,
-      "start values: zero, uniform:B, gauss:S, file (init_p, ... of the data set), or a result; "
+      "start values: zero, uniform:B, gauss:S, file (init_p, ... of the data set), a result, or "
+      "svm:S,R[,ANGLE] (R times the unit solution of the SVM result S, turned by ANGLE degrees in "
+      "a "
+      "random direction); "
       "auto: zero, but uniform:1/sqrt(d) where zero would never move",
       0, "auto" },
     { F(disturb), FIELD_DOUBLE, 0, 1, 0,
@@ -46,6 +51,11 @@ static const field train_fields[] = {
       "with a causal mask; without Z given is token 0, with --loss ntp the last token",
       data_query_names, 0 },
     { F(query_token), FIELD_INT, 0, 1e15, 0, "the token that is the query, without Z", 0, 0 },
+    { F(arithmetic), FIELD_CHOICE, ATTSVM_ARITHMETIC_EXACT, ATTSVM_ARITHMETIC_FLOAT32,
+      ATTSVM_ARITHMETIC_EXACT,
+      "gradient: exact at any norm, or the textbook formula in float64 or float32, to see where it "
+      "goes wrong",
+      arithmetic_names, 0 },
     { F(batch), FIELD_INT, 0, 1e15, 0, "sequences a step; 0: all", 0, 0 },
     { F(max_step), FIELD_DOUBLE, 0, 1e300, 1, "longest step", 0, 0 },
     { F(lstar), FIELD_TEXT, 0, 0, 0, "the lowest loss, where it is not known", 0, "" },

@@ -90,6 +90,152 @@ static attsvm_status from_result(const attsvm_train *t, const char *path, attsvm
     return status == ATTSVM_OK ? status : base_fail_in(err, status, path);
 }
 
+/* ------------------------------------------------------------- from an SVM solution */
+
+/*
+ * Cosine and sine of an angle in degrees, by their series on -45..45: libm's differ in the last bit
+ * between processors.
+ */
+static void turn_by(double degrees, double *cosine, double *sine)
+{
+    const double quarter = round(degrees / 90),
+                 x = (degrees - 90 * quarter) * (3.14159265358979323846 / 180);
+    double term = 1, c = 0, s = 0;
+    for (int k = 0; k < 24; k++) { /* x^k/k!, with signs + + - - */
+        double *sum = k % 2 ? &s : &c;
+        *sum += k % 4 < 2 ? term : -term;
+        term *= x / (k + 1);
+    }
+    switch ((int)(quarter - 4 * floor(quarter / 4))) {
+    case 0:
+        *cosine = c;
+        *sine = s;
+        break;
+    case 1:
+        *cosine = -s;
+        *sine = c;
+        break;
+    case 2:
+        *cosine = -c;
+        *sine = -s;
+        break;
+    default: *cosine = s; *sine = -c;
+    }
+}
+
+/* theta (map_size) of an SVM result, R times its unit vector, turned by `angle` degrees towards a
+   random direction that is orthogonal to it. */
+static attsvm_status svm_map(const attsvm_train *t, const attsvm_archive *archive, double R,
+                             double angle, double *out, attsvm_error *err)
+{
+    const model *m = t->m;
+    const int64_t size = m->map_size;
+    const attsvm_array *theta = attsvm_archive_find(archive, "theta");
+    if (!theta)
+        return fail(err, ATTSVM_E_DATA, "theta is missing: this is not a result of attsvm svm");
+    if (attsvm_array_count(theta) != size)
+        return fail(err, ATTSVM_E_DATA,
+                    "theta has %" PRId64 " entries; the map of this model has %" PRId64,
+                    attsvm_array_count(theta), size);
+    TRY(data_check_finite(theta, "theta", "start values", 1, err));
+    for (int64_t j = 0; j < size; j++)
+        out[j] = attsvm_array_get(theta, j);
+    double norm = la_norm(out, size), *w = out + size, cosine, sine;
+    turn_by(angle, &cosine, &sine);
+    if (!(norm > 0))
+        return fail(err, ATTSVM_E_DATA, "theta is 0: it has no direction");
+    base_random r = base_random_stream((uint64_t)t->settings.seed, (uint64_t)15 << 56);
+    base_random_sphere(&r, w, size);
+    for (int64_t j = 0; j < size; j++)
+        out[j] /= norm;
+    la_axpy(-la_dot(out, w, size), out, w, size);
+    double rest = la_norm(w, size);
+    for (int64_t j = 0; j < size; j++)
+        out[j] = R * (cosine * out[j] + (rest > 0 ? sine * (w[j] / rest) : 0));
+    return ATTSVM_OK;
+}
+
+/* Balanced factors K = U S^1/2, Q = V S^1/2 of W = U S V'. */
+static attsvm_status factor(const attsvm_train *t, double *W, attsvm_error *err)
+{
+    const model *m = t->m;
+    const int64_t d = m->d, rank = m->rank;
+    double *K = t->theta + m->parameter[0].offset, *Q = t->theta + m->parameter[1].offset, *U;
+    TRY(base_allocate(&U, (size_t)d * (2 * (size_t)d + 1), sizeof *U, "singular vectors", err));
+    double *Vt = U + d * d, *sigma = Vt + d * d;
+    attsvm_status status = la_svd(d, d, W, d, sigma, U, d, Vt, d, err);
+    for (int64_t j = 0; j < d && status == ATTSVM_OK; j++)
+        for (int64_t k = 0; k < rank; k++) {
+            double root = k < d ? sqrt(sigma[k]) : 0;
+            K[j * rank + k] = k < d ? root * U[j * d + k] : 0;
+            Q[j * rank + k] = k < d ? root * Vt[k * d + j] : 0;
+        }
+    free(U);
+    return status;
+}
+
+/* "FILE,R" or "FILE,R,ANGLE": file name (allocated), R > 0, angle in degrees. */
+static attsvm_status read_svm_text(const char *text, char **file, double *R, double *angle,
+                                   attsvm_error *err)
+{
+    double number[2] = { 0, 0 };
+    size_t length = strlen(text);
+    int count = 0;
+    *file = malloc(length + 1);
+    if (!*file)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for a name");
+    memcpy(*file, text, length + 1);
+    for (char *comma; count < 2 && (comma = strrchr(*file, ',')); count++) {
+        char *end;
+        double value = strtod(comma + 1, &end);
+        if (end == comma + 1 || *end || !isfinite(value))
+            break;
+        number[1] = number[0];
+        number[0] = value;
+        *comma = '\0';
+    }
+    *R = number[0];
+    *angle = number[1];
+    if (count == 0 || !**file || !(*R > 0))
+        return fail(err, ATTSVM_E_ARG,
+                    "init = svm:%s: expected svm:RESULT,R or svm:RESULT,R,ANGLE, R above 0, ANGLE "
+                    "in degrees",
+                    text);
+    return ATTSVM_OK;
+}
+
+/* The attention parameters from an SVM result; a head starts as it does by default. */
+static attsvm_status from_svm(const attsvm_train *t, const char *text, attsvm_error *err)
+{
+    const model *m = t->m;
+    attsvm_archive *archive = NULL;
+    double R, angle, *map = NULL;
+    char *file = NULL;
+    attsvm_status status = read_svm_text(text, &file, &R, &angle, err);
+    if (status == ATTSVM_OK && m->prompt && m->trains_W)
+        status = fail(err, ATTSVM_E_ARG, "init = svm:%s: start values of p, W, K and Q only", text);
+    if (status == ATTSVM_OK)
+        status = base_allocate(&map, 2 * (size_t)m->map_size, sizeof *map, "a direction", err);
+    if (status == ATTSVM_OK)
+        status = attsvm_archive_open(&archive, file, NULL, err);
+    if (status == ATTSVM_OK) {
+        status = svm_map(t, archive, R, angle, map, err);
+        if (status != ATTSVM_OK)
+            base_fail_in(err, status, file);
+    }
+    if (status == ATTSVM_OK && m->factored)
+        status = factor(t, map, err);
+    else if (status == ATTSVM_OK)
+        memcpy(t->theta + m->parameter[0].offset, map, (size_t)m->map_size * sizeof *map);
+    const model_parameter *last = &m->parameter[m->parameters - 1];
+    for (int64_t j = 0; j < last->count && last->head && status == ATTSVM_OK; j++)
+        t->theta[last->offset + j] = m->v ? m->v[j] : 0;
+    attsvm_archive_free(archive);
+    free(map);
+    free(file);
+    return status;
+}
+
 /* Zero is stationary where logits are a product of two trained things. */
 static bool zero_never_moves(const model *m)
 {
@@ -135,6 +281,8 @@ static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
     double size = 0;
     if (strcmp(text, "file") == 0)
         return from_data(t, err);
+    if (strncmp(text, "svm:", 4) == 0)
+        return from_svm(t, text + 4, err);
     if (strncmp(text, "uniform:", 8) == 0) {
         kind = UNIFORM;
         TRY(number_after(text, "uniform:", &size, err));

@@ -49,10 +49,13 @@ struct attsvm_train {
     bool zero_gradient_reported;
     double earlier_seconds; /* of the runs that this one goes on from           */
     double start;
-    int64_t *order;  /* mini-batches: permutation of this epoch          */
-    int64_t epoch;   /* of `order`; -1: none                             */
-    double *softmax; /* of all terms of this rank, at the end            */
-    double *matrix;  /* d x d and d, for singular values; models with W  */
+    int64_t *order;   /* mini-batches: permutation of this epoch          */
+    int64_t epoch;    /* of `order`; -1: none                             */
+    double *softmax;  /* of all terms of this rank, at the end            */
+    double *matrix;   /* d x d and d, for singular values; models with W  */
+    double *textbook; /* arithmetic other than exact: its work space             */
+    double textbook_angle, textbook_wrong_norm;
+    int64_t textbook_wrong; /* first step whose textbook gradient is wrong; -1: none */
     train_trace trace;
     attsvm_train_info info;
     attsvm_named_array arrays[TRAIN_MOST_ARRAYS];
@@ -79,6 +82,17 @@ attsvm_status train_measure(attsvm_train *t, attsvm_error *err);
 attsvm_status train_measure_rank(attsvm_train *t, attsvm_error *err);
 /* Every 100 steps: how far the direction of the logit map moved. */
 void train_follow_direction(attsvm_train *t);
+
+/* Degrees from which on the textbook's gradient is called wrong. */
+#define TRAIN_TEXTBOOK_WRONG 1.0
+/* Doubles of its work space; what it cannot do is refused. */
+int64_t train_textbook_room(const model *m);
+attsvm_status train_textbook_check(const attsvm_train *t, attsvm_error *err);
+/* Replaces the exact gradient g of these sequences (NULL: all) by that of the textbook. */
+void train_textbook_gradient(attsvm_train *t, const int64_t *sequences, int64_t count,
+                             model_gradient *g);
+/* theta as the type of the arithmetic stores it. */
+void train_textbook_round(attsvm_train *t);
 
 /* Whether a batch steps two runs side by side; a run that fits itself may be one of them. */
 bool train_batch_fits(const attsvm_train *a, const attsvm_train *b);

@@ -280,4 +280,38 @@ says 'The head has outgrown the'
 run verify local.npz --model vp --iters 3
 says 'has not decided'
 never 'The head has outgrown the'
+
+# the landscape
+good generate --kind sphere --n 4 --T 4 --d 40 --queries 1 --seed 1 -o wide.npz -q
+good verify wide.npz --model W --landscape 1000 --json
+json conditions.all_support true
+json landscape.negative 1000
+good verify wide.npz --model W --landscape 100
+says 'rivals are support tokens'
+bad 2 'models p and W' verify wide.npz --model KQ --iters 10 --landscape 10
+
+# from an SVM solution: R times its direction, turned by an angle
+good generate --kind sphere --n 4 --T 4 --d 8 --queries 1 --seed 6 -o around.npz -q
+good svm around.npz --problem W -o direction.npz -q
+good train around.npz --model W --init svm:direction.npz,20 --iters 0 --json
+near norm 20 1e-12
+good verify around.npz --model W --init svm:direction.npz,100 --iters 10 --json
+near correlation 1 1e-3
+good train around.npz --model W --init svm:direction.npz,20,60 --iters 0 --json
+near norm 20 1e-12
+good train around.npz --model KQ --init svm:direction.npz,20 --iters 0 --json
+near norm 20 1e-10
+bad 2 'expected svm:RESULT,R' train around.npz --model W --init svm:direction.npz
+bad 2 'R above 0' train around.npz --model W --init svm:direction.npz,0
+bad 2 'no-such' train around.npz --model W --init svm:no-such.npz,1
+bad 2 'theta has 64 entries' train around.npz --model p --init svm:direction.npz,1
+bad 2 'not a result of attsvm svm' train around.npz --model W --init svm:around.npz,1
+
+# the textbook gradient
+good train around.npz --model W --arithmetic float32 --iters 4000
+says 'degree off from step'
+good train around.npz --model W --arithmetic float64 --iters 5
+says 'never more than 1 degree off'
+bad 2 'arithmetic' train around.npz --arithmetic half
+
 finish
