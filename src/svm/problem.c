@@ -1,4 +1,4 @@
-/* Problems: creating them, solving one or many, and the joint problem that needs two solves. */
+/* Problems: creating them, the phases of a solve, and solving one or many. */
 #include "dist/stop.h"
 #include "svm/svm.h"
 
@@ -37,103 +37,65 @@ void attsvm_problem_free(attsvm_problem *problem)
     free(problem);
 }
 
-/* slack[i] = 1 where the v-SVM is not tight at sequence i. */
-static attsvm_status mark_slack(const attsvm_problem *problem, const attsvm_solution *head,
-                                uint8_t *slack, attsvm_error *err)
+/* ----------------------------------------------------------------------- solving */
+
+static const double CORE_TOL = 0.05; /* of the tolerance: the gap that a core is asked for */
+static const double WORTH = 1e-12;   /* ... or less, where it costs little                 */
+
+static double tolerance(const attsvm_svm_settings *settings, const svm_norm *norm)
 {
-    const attsvm_data *data = problem->data;
-    const double *v = head->theta;
-    double *x;
-    TRY(base_allocate(&x, (size_t)data->d, sizeof *x, "token", err));
-    int64_t lo, hi;
-    data_own(data, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++) {
-        attsvm_data_token(data, i, problem->rows.base[i], x);
-        double margin = attsvm_data_label(data, i) * base_dd_value(base_dd_dot(x, v, data->d));
-        slack[i] = margin > 1 + 1e-7;
-    }
-    free(x);
-    if (data->comm)
-        dist_gather(data->comm, slack, 1, data->share);
-    return ATTSVM_OK;
+    return settings->tol > 0 ? settings->tol : norm->tol;
 }
 
-/* What the head has left of the limits, which hold for both solves together. */
-static void take_off(attsvm_svm_settings *settings, double seconds, int64_t iterations)
-{
-    const double least = 1e-9; /* 0 would be no limit */
-    if (settings->time_limit > 0)
-        settings->time_limit = fmax(settings->time_limit - seconds, least);
-    settings->max_iter = settings->max_iter > iterations ? settings->max_iter - iterations : 1;
-}
-
-/* The p-SVM whose right-hand sides the head decides. */
-static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_solution *head,
-                                  double seconds, const attsvm_claim *warm,
-                                  attsvm_svm_observer *observer, void *context,
-                                  attsvm_solution **out, attsvm_error *err)
-{
-    attsvm_problem own = *problem; /* the caller's may be solved by others at the same time */
-    TRY(base_allocate(&own.rows.b_is_zero, (size_t)problem->data->n, 1, "b", err));
-    take_off(&own.settings, seconds, head->info.iterations);
-    attsvm_status status = mark_slack(problem, head, own.rows.b_is_zero, err);
-    if (status == ATTSVM_OK)
-        status = svm_norm_solve(&own, warm, observer, context, out, err);
-    if (status == ATTSVM_OK)
-        (*out)->claim.settings = problem->settings;
-    free(own.rows.b_is_zero);
-    return status;
-}
-
-/* Without a head there is no joint problem; its outcome, and the figures of its proof, are shown.
+/*
+ * Feasibility is the same question in every norm, so l2 answers it first, with its proof; its
+ * solution is the feasible point where the problem's own norm starts.  A rank limit comes last: the
+ * multipliers of the convex solution are its lower bound.
  */
-static attsvm_status take_over(const attsvm_problem *problem, const attsvm_solution *head,
-                               attsvm_solution **out, attsvm_error *err)
+static svm_plan make_plan(const attsvm_problem *problem)
 {
-    TRY(svm_solution_without(problem, head->info.outcome, out, err));
-    attsvm_svm_info *info = &(*out)->info;
-    info->residual = head->info.residual;
-    info->active = head->info.active;
-    info->conflict = head->info.conflict;
-    info->pair = head->info.pair;
-    info->pair_selected = head->info.pair_selected;
-    return ATTSVM_OK;
+    const attsvm_svm_settings *settings = &problem->settings;
+    const svm_norm *norm = svm_norm_solved(settings, problem->rows.matrix);
+    svm_plan plan = { 0 };
+    svm_phase own = { .norm = norm,
+                      .q = settings->q,
+                      .seed = (uint64_t)settings->seed,
+                      .tol = tolerance(settings, norm),
+                      .max_iterations = settings->max_iter };
+    own.goal = fmin(WORTH, CORE_TOL * own.tol);
+    if (norm != &svm_norm_l2)
+        plan.phases[plan.count++] = (svm_phase){ .norm = &svm_norm_l2,
+                                                 .tol = svm_norm_l2.tol,
+                                                 .feasibility = true,
+                                                 .max_iterations = INT64_MAX };
+    plan.phases[plan.count++] = own;
+    if (settings->rank > 0) {
+        own.norm = norm->limited;
+        own.rank = settings->rank;
+        plan.phases[plan.count++] = own;
+    }
+    return plan;
 }
 
-/* The v-SVM first; its tight rows decide the right-hand sides of the p-SVM. */
-static attsvm_status solve_joint(const attsvm_problem *problem, const attsvm_claim *warm,
-                                 attsvm_svm_observer *observer, void *context,
-                                 attsvm_solution **out, attsvm_error *err)
+attsvm_status svm_problem_solve(const attsvm_problem *problem, const attsvm_claim *warm,
+                                attsvm_svm_observer *observer, void *context, attsvm_solution **out,
+                                attsvm_error *err)
 {
-    attsvm_problem *head_problem = NULL;
-    attsvm_solution *head = NULL;
-    attsvm_svm_settings settings = problem->settings;
-    attsvm_selection selection = { .alpha = problem->rows.base,
-                                   .terms = problem->rows.terms.count };
-    double start = base_seconds();
-    settings.problem = ATTSVM_PROBLEM_V;
-    settings.soft = 0;
-    attsvm_status status =
-        attsvm_problem_create(&head_problem, problem->data, &selection, &settings, err);
-    if (status == ATTSVM_OK)
-        status = svm_norm_solve(head_problem, NULL, observer, context, &head, err);
-    if (status == ATTSVM_OK && head->info.outcome == ATTSVM_OPTIMAL)
-        status =
-            solve_prompt(problem, head, base_seconds() - start, warm, observer, context, out, err);
-    else if (status == ATTSVM_OK)
-        status = take_over(problem, head, out, err);
-    attsvm_problem_free(head_problem);
+    svm_plan plan = make_plan(problem);
+    *out = NULL;
+    TRY(svm_drive(problem, &plan, warm, observer, context, out, err));
+    attsvm_svm_info *info = &(*out)->info;
+    if (plan.count == 1)
+        return ATTSVM_OK;
+    attsvm_status status = attsvm_solution_rank(*out, err);
     if (status != ATTSVM_OK) {
-        attsvm_solution_free(head);
+        attsvm_solution_free(*out);
+        *out = NULL;
         return status;
     }
-    (*out)->info.passes += head->info.passes;
-    (*out)->info.pass_seconds += head->info.pass_seconds;
-    (*out)->info.iterations += head->info.iterations;
-    (*out)->info.undecided |= head->info.undecided; /* its tight rows decide those of p */
-    (*out)->info.seconds = base_seconds() - start;
-    (*out)->head = head;
-    (*out)->claim.head = &head->claim;
+    if (problem->settings.rank > 0 && info->outcome == ATTSVM_STALLED &&
+        info->rank > problem->settings.rank)
+        info->gap = NAN; /* stopped before there was a point of that rank */
     return ATTSVM_OK;
 }
 
@@ -143,8 +105,8 @@ attsvm_status attsvm_problem_solve(const attsvm_problem *problem, const attsvm_c
 {
     *out = NULL;
     if (problem->settings.problem == ATTSVM_PROBLEM_JOINT)
-        return solve_joint(problem, warm, observer, context, out, err);
-    return svm_norm_solve(problem, warm, observer, context, out, err);
+        return svm_joint_solve(problem, warm, observer, context, out, err);
+    return svm_problem_solve(problem, warm, observer, context, out, err);
 }
 
 /* ----------------------------------------------------------------------- batches */
@@ -219,30 +181,5 @@ attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_
         attsvm_solution_free(out[k]);
         out[k] = NULL;
     }
-    return status;
-}
-
-/* --------------------------------------------------------------------------- rank */
-
-attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err)
-{
-    int64_t size = solution->claim.theta_count, d = (int64_t)(sqrt((double)size) + 0.5);
-    int32_t problem = solution->claim.settings.problem;
-    double *memory;
-    if (problem != ATTSVM_PROBLEM_W && problem != ATTSVM_PROBLEM_MULTI &&
-        problem != ATTSVM_PROBLEM_FINITE)
-        return ATTSVM_OK;
-    if (solution->info.outcome == ATTSVM_INFEASIBLE)
-        return ATTSVM_OK;
-    TRY(base_allocate(&memory, (size_t)(size + d), sizeof *memory, "singular values", err));
-    memcpy(memory, solution->theta, (size_t)size * sizeof *memory);
-    double *s = memory + size;
-    attsvm_status status = la_singular_values(d, d, memory, d, s, err);
-    int64_t rank = 0;
-    while (status == ATTSVM_OK && rank < d && s[rank] > 1e-6 * s[0])
-        rank++;
-    if (status == ATTSVM_OK)
-        solution->info.rank = rank;
-    free(memory);
     return status;
 }

@@ -128,7 +128,7 @@ static int64_t count_merged(const svm_run *run)
         whole = !dist_any(rows->data->comm, !whole);
     if (whole)
         return find->merged;
-    if (!svm_seed_is_small(rows))
+    if (!svm_first_is_small(rows))
         return -1;
     int64_t merged = 0;
     for (int64_t g = 0; g < rows->terms.count; g++) {
@@ -144,10 +144,9 @@ void svm_solution_close(attsvm_solution *s, const svm_run *run)
 {
     s->info.merged = s->info.outcome == ATTSVM_INFEASIBLE ? count_merged(run) : run->find.merged;
     s->info.rounds = run->rounds;
-    s->info.iterations = run->engine.iterations;
-    s->info.passes = run->passes;
+    s->info.iterations = run->phase ? run->phase->iterations : 0;
+    s->info.passes = run->find.passes;
     s->info.pass_seconds = run->find.seconds;
-    s->info.seconds = base_seconds() - run->start;
     make_claim(s, run->problem);
 }
 
@@ -254,4 +253,15 @@ attsvm_status svm_solution_of_claim(attsvm_solution **out, const attsvm_data *da
         s->claim.head = &s->head->claim;
     *out = s;
     return ATTSVM_OK;
+}
+
+attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err)
+{
+    int64_t d = (int64_t)(sqrt((double)solution->claim.theta_count) + 0.5);
+    int32_t problem = solution->claim.settings.problem;
+    bool matrix = problem == ATTSVM_PROBLEM_W || problem == ATTSVM_PROBLEM_MULTI ||
+                  problem == ATTSVM_PROBLEM_FINITE;
+    if (!matrix || solution->info.outcome == ATTSVM_INFEASIBLE)
+        return ATTSVM_OK;
+    return svm_norm_rank(solution->theta, d, &solution->info.rank, err);
 }

@@ -1,42 +1,109 @@
-/*
- * Stopping a solve in another norm: between its rounds, between the steps of a core and, of one
- * process, inside a pass over the data.
- */
+/* The end of a solve that is stopped: what the observer hears, and the best that there was. */
 #include "svm/svm.h"
 
 #include <math.h>
+#include <string.h>
 
-/* How far the observer may be behind inside a core or a pass. */
-static const double SECONDS_BETWEEN = 0.1;
+enum {
+    MOST_ROUNDS = 10000,
+    MOST_CORE_ROUNDS = 200 /* of a norm that is no active set */
+};
 
-bool svm_norm_should_stop(svm_norm_run *run)
+bool svm_stop_tell(void *context)
 {
-    const attsvm_svm_settings *settings = &run->problem->settings;
-    run->asked = base_seconds();
+    const svm_run *run = context;
+    const svm_phase *phase = run->phase;
     attsvm_svm_progress progress = { .rounds = run->rounds,
-                                     .iterations = run->iterations,
-                                     .active = run->count,
-                                     .passes = run->passes,
-                                     .seconds = run->asked - run->start,
+                                     .passes = run->find.passes,
+                                     .seconds = base_seconds() - run->stop.start,
                                      .dual = NAN,
                                      .gap = NAN };
-    if (run->observer && !run->observer(run->context, &progress))
-        run->stopped = true;
-    if (settings->time_limit > 0 && progress.seconds > settings->time_limit)
-        run->stopped = true;
-    if (run->rows->data->comm) /* one that wants to stop stops all */
-        run->stopped = dist_vote(run->rows->data->comm, run->stopped) != 0;
+    if (phase) {
+        progress.iterations = phase->iterations;
+        progress.active = phase->active;
+    }
+    if (phase && phase->norm->exact) {
+        progress.dual = la_norm(run->set.theta, run->set.size);
+        if (run->has_best && run->set.soft == 0 && progress.dual > 0)
+            progress.gap = 1 - progress.dual * run->best_value;
+    }
+    return run->observer(run->context, &progress);
+}
+
+bool svm_stop_now(svm_run *run)
+{
+    int64_t most = run->phase->norm->exact ? MOST_ROUNDS : MOST_CORE_ROUNDS;
+    run->stopped = run->stopped || dist_stop_now(&run->stop) || run->rounds > most;
     return run->stopped;
 }
 
-/* Ranks solve the same part, so the k-th poll of one is the k-th of all: they vote at each. */
-bool svm_norm_poll(void *context)
+attsvm_status svm_stop_keep_best(svm_run *run, attsvm_error *err)
 {
-    svm_norm_run *run = context;
-    double now = base_seconds(), limit = run->problem->settings.time_limit;
-    bool due = run->rows->data->comm || now - run->asked > SECONDS_BETWEEN ||
-               (limit > 0 && now - run->start > limit);
-    if (!run->stopped && due)
-        svm_norm_should_stop(run);
-    return run->stopped;
+    double norm, least = run->pass.min_margin;
+    if (run->pass.interrupted || !svm_sample_is_whole(&run->pass_settings))
+        return ATTSVM_OK;
+    TRY(svm_certify_size(run, run->set.theta, &norm, err));
+    double value = run->set.soft > 0 ? -(norm * norm / 2 + run->set.soft * run->pass.slacks)
+                   : norm > 0        ? least / norm
+                                     : 0;
+    bool feasible =
+        run->set.soft > 0 || (value > 0 && isfinite(value) && run->pass.violated_zero_rows == 0);
+    if (!feasible || (run->has_best && value <= run->best_value))
+        return ATTSVM_OK;
+    run->has_best = true;
+    run->best_value = value;
+    run->best_pass = run->pass;
+    memcpy(run->best, run->set.theta, (size_t)run->set.size * sizeof(double));
+    return ATTSVM_OK;
+}
+
+/*
+ * After a stop inside a pass, what is known of theta without reading the tokens again: the report
+ * of the pass that found it the best, with room for rounding; or nothing.
+ */
+static attsvm_status finish_cut(svm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    attsvm_svm_info *info = &solution->info;
+    bool proved;
+    run->pass = run->best_pass;
+    run->pass.min_margin -= 2 * run->pass.noise;
+    run->pass.scale = (1 + 0x1p-51) / run->pass.min_margin;
+    run->pass.slacks += run->pass.noise * (double)svm_rows_count(run->rows);
+    TRY(svm_certify(run, solution, &proved, err));
+    info->outcome = ATTSVM_STALLED;
+    if (!run->has_best) {
+        info->gap = info->violation = info->objective = NAN;
+        info->tight = -1;
+    }
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_stop_finish(svm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    svm_set *set = &run->set;
+    svm_pass_settings settings = run->pass_settings;
+    const double long_pass = 1; /* second */
+    bool alone = !run->rows->data->comm, proved;
+    bool slow = run->find.seconds > long_pass * fmax(run->find.passes, 0.01);
+    run->interrupted |= dist_stop_why(&run->stop) != DIST_GO_ON && slow && alone;
+    run->stopped = true;
+    svm_certify_in(run, &run->plan->phases[run->plan->count - 1]);
+    TRY(svm_certify_reserve(run, err));
+    TRY(svm_certify_choose(run, err));
+    if (run->has_best) {
+        memcpy(set->theta, run->best, (size_t)set->size * sizeof(double));
+        memset(set->theta_lo, 0, (size_t)set->size * sizeof(double));
+    }
+    if (run->interrupted)
+        return finish_cut(run, solution, err);
+    run->find.stop = NULL;
+    svm_sample_all(&settings);
+    settings.read_everything = settings.exact = true;
+    settings.most = 0;
+    settings.soft = set->soft > 0 ? set : NULL;
+    TRY(svm_find_pass(&run->find, set->theta, set->theta_lo, &settings, &run->pass, err));
+    TRY(svm_certify(run, solution, &proved, err));
+    if (run->norm->local && !run->phase->norm->local) /* of another rank */
+        solution->info.outcome = ATTSVM_STALLED;
+    return ATTSVM_OK;
 }

@@ -368,13 +368,15 @@ static attsvm_status solve_program(columns *c, bool warm, double *W, bool *solve
     return status;
 }
 
-attsvm_status svm_linear_program(const svm_small *part, bool l1, const double *W0, double *W,
-                                 double *lambda, bool *solved, int64_t *iterations,
-                                 attsvm_error *err)
+/*
+ * min |W|_1 or |W|_inf over the part.  If Clp finds no optimum, W is the best point so far (or
+ * unchanged) and lambda its multipliers (or 0), and the phase ends.
+ */
+static attsvm_status solve(const svm_small *part, bool l1, const double *W0, double *W,
+                           double *lambda, int64_t *iterations, attsvm_error *err)
 {
     int64_t size = part->p * part->q;
     columns c = { .part = part, .l1 = l1, .size = size, .total = l1 ? 2 * size : size };
-    *solved = false;
     for (int64_t k = 0; k < size; k++) /* of W: the largest entry of W0 */
         c.unit = fmax(c.unit, fabs(W0[k]));
     c.unit = c.unit > 0 ? c.unit : 1;
@@ -385,18 +387,19 @@ attsvm_status svm_linear_program(const svm_small *part, bool l1, const double *W
     columns_layout(&c, &a);
     scale_rows(&c);
     attsvm_status status = guess(&c, W0, W, iterations, err);
-    bool warm = false;
+    bool warm = false, solved = false;
     for (int64_t round = 0; status == ATTSVM_OK && round < LP_ROUNDS && !svm_small_stopped(part);
          round++) {
-        status = solve_program(&c, warm, W, solved, iterations, err);
+        status = solve_program(&c, warm, W, &solved, iterations, err);
         bool whole = count_in(&c) == c.total;
-        if (status != ATTSVM_OK || whole || (*solved && join(&c) == 0))
+        if (status != ATTSVM_OK || whole || (solved && join(&c) == 0))
             break;
-        warm = *solved;
-        if (!*solved) /* too few columns to meet the rows: all of them */
+        warm = solved;
+        if (!solved) /* too few columns to meet the rows: all of them */
             memset(c.in, 1, (size_t)c.total);
     }
     memcpy(lambda, c.lambda, (size_t)part->rows * sizeof *lambda);
+    *part->spent = *part->spent || !solved;
     free(c.memory);
     return status;
 }
@@ -445,9 +448,31 @@ static double linf_row_size(double q, const double *delta, const double *z, int6
     return l1_of(delta, d) * (z ? l1_of(z, d) : 1);
 }
 
-const svm_norm svm_norm_l1 = {
-    .flag = "l1", .tol = 1e-9, .size = l1_size, .row_size = l1_row_size
-};
-const svm_norm svm_norm_linf = {
-    .flag = "linf", .tol = 1e-9, .size = linf_size, .row_size = linf_row_size
-};
+static attsvm_status l1_core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
+                             double *lambda, attsvm_error *err)
+{
+    return solve(part, true, W0, W, lambda, &phase->iterations, err);
+}
+
+static attsvm_status linf_core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
+                               double *lambda, attsvm_error *err)
+{
+    return solve(part, false, W0, W, lambda, &phase->iterations, err);
+}
+
+const svm_norm svm_norm_l1 = { .flag = "l1",
+                               .rows_off = true, /* as far as Clp tolerates */
+                               .trace = 1e-11,
+                               .tol = 1e-9,
+                               .size = l1_size,
+                               .row_size = l1_row_size,
+                               .solve = svm_small_solve,
+                               .core = l1_core };
+const svm_norm svm_norm_linf = { .flag = "linf",
+                                 .rows_off = true,
+                                 .trace = 1e-11,
+                                 .tol = 1e-9,
+                                 .size = linf_size,
+                                 .row_size = linf_row_size,
+                                 .solve = svm_small_solve,
+                                 .core = linf_core };

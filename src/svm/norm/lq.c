@@ -10,9 +10,8 @@
  *   by theta:  S = f_q(theta),   E = 1/f'_q(theta)        smooth enough for q > 2
  *
  * (prime on q: the dual exponent; on f: its derivative), and eps shrinks with the barrier until it
- * changes the norm by less than rounding does.
- * The smooth way is taken first, the other where it stalls.  With d = theta(S) - theta or
- * d = E (S - S(theta)), rp = b - A theta + w,
+ * changes the norm by less than rounding does.  The smooth way is taken first, the other where it
+ * stalls.  With d = theta(S) - theta or d = E (S - S(theta)), rp = b - A theta + w,
  *
  *   (A E A' + diag(w/lambda)) dlambda = rp - A d + (sigma mu - dw dlambda)/lambda - w
  *   dtheta = d + E A'dlambda
@@ -481,6 +480,21 @@ static double row_size(double q, const double *delta, const double *z, int64_t d
     return svm_lq_norm(delta, d, q) * (z ? svm_lq_norm(z, d, q) : 1);
 }
 
-const svm_norm svm_norm_lq = {
-    .flag = "lq", .unique = true, .tol = 1e-9, .size = size, .row_size = row_size
-};
+static attsvm_status core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
+                          double *lambda, attsvm_error *err)
+{
+    bool decided;
+    TRY(svm_lq_core(part, phase->q, W0, phase->goal, W, lambda, &phase->iterations, err));
+    TRY(svm_lq_newton(part, phase->q, W, lambda, &decided, err));
+    phase->undecided = !decided;
+    return ATTSVM_OK;
+}
+
+const svm_norm svm_norm_lq = { .flag = "lq",
+                               .unique = true,
+                               .trace = 1e-11,
+                               .tol = 1e-9,
+                               .size = size,
+                               .row_size = row_size,
+                               .solve = svm_small_solve,
+                               .core = core };

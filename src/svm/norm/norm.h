@@ -5,50 +5,127 @@
 #ifndef ATTSVM_SVM_NORM_H
 #define ATTSVM_SVM_NORM_H
 
+#include "dist/stop.h"
 #include "svm/norm/small.h"
 #include "svm/set/set.h"
 
 /* How a solve of the working set ended. */
 typedef enum svm_end {
-    SVM_SOLVED,        /* no row of the set is violated            */
-    SVM_INFEASIBLE,    /* `entering` and `combination` prove it     */
-    SVM_LIMIT,         /* too many changes                          */
-    SVM_STOP,          /* `poll` said so                            */
-    SVM_NEEDS_EXTENDED /* rounding decides: go on in double-double  */
+    SVM_SOLVED,        /* no row of the set is violated                                   */
+    SVM_INFEASIBLE,    /* `proof` shows it                                                */
+    SVM_LIMIT,         /* too many iterations, or no way on                               */
+    SVM_STOP,          /* `stop` said so                                                  */
+    SVM_NEEDS_EXTENDED /* within l2: rounding decides, go on in double-double             */
 } svm_end;
 
-/* A norm.  Each is defined in the file of its solver, and has a line in the table of norms.c. */
+typedef enum svm_precision {
+    SVM_ROUGH, /* near enough to see which rows are missing                               */
+    SVM_PLAIN, /* as doubles come out                                                     */
+    SVM_EXACT  /* for a certificate: theta and multipliers corrected by exact sums        */
+} svm_precision;
+
+/*
+ * One phase of a solve: a norm at work on the working set.  A phase starts from the set, theta and
+ * multipliers of the one before, and leaves its own in the set.
+ */
+typedef struct svm_phase {
+    const struct svm_norm *norm;
+    double q;               /* of l_q                                                      */
+    int64_t rank;           /* largest rank of theta; 0: any                               */
+    uint64_t seed;          /* of what is drawn                                            */
+    double tol, goal;       /* relative gap of a proof, and what the solver aims at        */
+    bool feasibility;       /* only a first step: its iterations do not count              */
+    int64_t max_iterations; /* of all rounds of the phase                                  */
+
+    svm_set *set;
+    dist_stop *stop;
+    const double *start; /* (size) a theta that meets all rows; NULL in the first phase    */
+    int64_t round;       /* how many solves came before                                    */
+    svm_precision precision;
+    bool extended;  /* once more in higher precision, after a certificate that failed: the driver
+                       sets it, or the norm where it sees the need itself                   */
+    int64_t forced; /* row of the set that a pass found violated, though no other is; -1 */
+    double forced_slack; /* its <A, theta> - b                                             */
+
+    int64_t iterations, active; /* so far; rows with a multiplier                          */
+    double *proof;   /* by slot: sum proof sigma A = 0, of an infeasible set; by the norm   */
+    double *earlier; /* by slot: other multipliers that may give the better bound, or NULL */
+    int64_t earlier_count;
+    bool undecided;    /* which rows are tight hangs on digits that the gap does not fix   */
+    bool stationary;   /* a local minimum                                                  */
+    bool solved;       /* theta and multipliers are those of an earlier round              */
+    int64_t solved_at; /* set->changes then                                                */
+    void *state;       /* between rounds, of `open`                                        */
+} svm_phase;
+
+/*
+ * A norm.  Each is defined in the file of its solver, and has a line in the table of norms.c.  It
+ * sees the rows of the set.  Solvers of a small dense problem have solve = svm_small_solve, which
+ * builds the problem and calls `core`.
+ */
 typedef struct svm_norm {
     const char *flag; /* "nuc", as --norm takes it                                             */
     bool unique;      /* one minimiser: the support does not depend on the solver              */
     bool singular;    /* of the singular values: for vectors it is l2                          */
+    bool exact;       /* an active set: meets its rows to the last digit, in any precision, and
+                         takes a row back that a pass finds violated                           */
+    bool local;       /* finds a local minimum; the bound is that of the phase before          */
+    bool rough;       /* of many rows a rough solution comes first                             */
+    bool rows_off;    /* `core` leaves rows off by more than rounding                          */
+    double trace;     /* |lambda A| over the largest that `core` leaves in rows without a part */
     double tol;       /* default relative gap                                                  */
+    const struct svm_norm *limited; /* the same with a rank limit, or NULL                     */
     /* |x| (dual: its dual norm), x rows x columns; q is that of l_q */
     attsvm_status (*size)(double q, bool dual, const double *x, int64_t rows, int64_t columns,
                           double *out, attsvm_error *err);
+    /* |hi + lo| in double-double; NULL: `size` of hi is near enough */
+    dd (*size_exact)(const double *hi, const double *lo, int64_t count);
     /* |delta z'|_dual (z NULL: of the vector delta): the product of the vectors' dual norms */
     double (*row_size)(double q, const double *delta, const double *z, int64_t d);
+    /* Whether all `rows` rows of a problem should be stored at once; NULL: no. */
+    bool (*stores_all)(const svm_set *set, int64_t rows);
+    /* Whether the theta of the phase before is the solution; NULL: never. */
+    attsvm_status (*is_solved)(const svm_phase *phase, bool *solved, attsvm_error *err);
+    attsvm_status (*open)(svm_phase *phase, attsvm_error *err); /* NULL: no state between rounds */
+    void (*close)(svm_phase *phase);
+    /* Theta and multipliers of the set; after a stop, the best that there is. */
+    attsvm_status (*solve)(svm_phase *phase, svm_end *end, attsvm_error *err);
+    /* W (p x q) and lambda (rows) over the small problem, from W0, which meets its rows.  W and
+       lambda come as W0 and 0, and stay so where a stop leaves nothing better. */
+    attsvm_status (*core)(svm_phase *phase, const svm_small *part, const double *W0, double *W,
+                          double *lambda, attsvm_error *err);
 } svm_norm;
 
 extern const svm_norm svm_norm_l2, svm_norm_fro, svm_norm_nuclear, svm_norm_spectral, svm_norm_lq,
-    svm_norm_l1, svm_norm_linf;
+    svm_norm_l1, svm_norm_linf, svm_norm_fro_limited, svm_norm_nuclear_limited;
 
 /* The entry of an attsvm_norm. */
 const svm_norm *svm_norm_named(int32_t norm);
 /* The entry that solves it: l2 where the norm equals l2 (q = 2, singular values of a vector). */
 const svm_norm *svm_norm_solved(const attsvm_svm_settings *settings, bool matrix);
-/* |x| in the norm of the settings, and |delta z'|_dual. */
+/* |x| in the norm of the settings. */
 attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const double *x,
                           int64_t rows, int64_t columns, double *out, attsvm_error *err);
-double svm_norm_of_row(const attsvm_svm_settings *settings, const double *delta, const double *z,
-                       int64_t d);
+/* |A|_dual of a row of the set. */
+double svm_norm_of_row(const svm_norm *norm, double q, svm_set *set, int64_t slot);
 
 /* Entries that several norms have: of l2, and the sum or the largest of the singular values. */
 attsvm_status svm_norm_euclidean(double q, bool dual, const double *x, int64_t rows,
                                  int64_t columns, double *out, attsvm_error *err);
 double svm_norm_euclidean_row(double q, const double *delta, const double *z, int64_t d);
+dd svm_norm_euclidean_exact(const double *hi, const double *lo, int64_t count);
+/* The number of singular values of theta (d x d) above 1e-6 of the largest. */
+attsvm_status svm_norm_rank(const double *theta, int64_t d, int64_t *rank, attsvm_error *err);
 attsvm_status svm_norm_singular(bool sum, const double *x, int64_t rows, int64_t columns,
                                 double *out, attsvm_error *err);
+
+/* The solve of norms that have a core. */
+attsvm_status svm_small_solve(svm_phase *phase, svm_end *end, attsvm_error *err);
+/*
+ * Moves theta, where it is large, onto the rows in play by the least change, in exact evaluation.
+ * `mend`: in any case, and onto the rows with b = 0 that are nearly tight as well.
+ */
+attsvm_status svm_norm_project_onto_active_rows(svm_set *set, bool mend, attsvm_error *err);
 
 /* -------------------------------------------------------------- interior points */
 
@@ -104,15 +181,6 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
                                  const double *W, double primal, svm_nuclear_point *point,
                                  attsvm_error *err);
 
-/* min |W|_* over the part from a feasible W0 (p x q), to relative gap `enough` or the best. */
-attsvm_status svm_nuclear_core(const svm_small *part, const double *W0, double enough,
-                               svm_nuclear_point *point, int64_t *iterations, attsvm_error *err);
-
-/* min |W|_2 over the part from a feasible W0, to relative gap tol or as far as rounding allows. */
-attsvm_status svm_spectral_core(const svm_small *part, const double *W0, double tol, double *W,
-                                double *lambda, double *gap, int64_t *iterations,
-                                attsvm_error *err);
-
 /*
  * One Newton step of W (p x q) and lambda (rows) on the equations of the optimum, where W has its
  * largest singular value `rank` times and the rows in play (1, others 0) are equal; A (rows x p q)
@@ -158,23 +226,5 @@ void dense_qp_layout(dense_qp *s, arena *a, int64_t rows, int64_t size);
  * begins, unless count = 0.
  */
 bool dense_qp_solve(dense_qp *work, const svm_small *part, double *x, int64_t *iterations);
-
-/*
- * min |W|_1 or |W|_inf over the part, W0 of its size; *solved: Clp reports an optimum.  Otherwise W
- * is the best that there was on the way, or as it was, and lambda belongs to it or is 0.
- */
-attsvm_status svm_linear_program(const svm_small *part, bool l1, const double *W0, double *W,
-                                 double *lambda, bool *solved, int64_t *iterations,
-                                 attsvm_error *err);
-
-/* ------------------------------------------------------------------ rank limit */
-
-/*
- * A local minimum of rank rho over the part, from the convex W0, or from a local minimum over some
- * of its rows (or NULL); *stationary: it is one.  W = 0 where no start led to positive margins.
- */
-attsvm_status svm_rank_core(const svm_small *part, bool nuclear, int64_t rho, const double *W0,
-                            const double *from, uint64_t seed, double *W, bool *stationary,
-                            int64_t *iterations, attsvm_error *err);
 
 #endif

@@ -32,10 +32,10 @@ attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const 
     return norms[settings->norm]->size(settings->q, dual, x, rows, columns, out, err);
 }
 
-double svm_norm_of_row(const attsvm_svm_settings *settings, const double *delta, const double *z,
-                       int64_t d)
+double svm_norm_of_row(const svm_norm *norm, double q, svm_set *set, int64_t slot)
 {
-    return norms[settings->norm]->row_size(settings->q, delta, z, d);
+    const double *z = set->matrix ? set->z + set->query[slot] * set->d : NULL;
+    return norm->row_size(q, set->hi + slot * set->d, z, set->d) / set->sigma[slot];
 }
 
 /* --------------------------------------------------------------------- l2 and singular values */
@@ -46,6 +46,12 @@ attsvm_status svm_norm_euclidean(double q, bool dual, const double *x, int64_t r
     (void)q, (void)dual, (void)err;
     *out = la_norm(x, rows * columns);
     return ATTSVM_OK;
+}
+
+dd svm_norm_euclidean_exact(const double *hi, const double *lo, int64_t count)
+{
+    dd sum = base_dd_add(la_exact_active()->dot(hi, hi, lo, count), base_dd(la_dot(lo, hi, count)));
+    return base_dd_sqrt(sum);
 }
 
 double svm_norm_euclidean_row(double q, const double *delta, const double *z, int64_t d)
@@ -69,5 +75,20 @@ attsvm_status svm_norm_singular(bool sum, const double *x, int64_t rows, int64_t
     for (int64_t k = 0; k < n && status == ATTSVM_OK; k++)
         *out = sum ? *out + s[k] : fmax(*out, s[k]);
     free(work);
+    return status;
+}
+
+attsvm_status svm_norm_rank(const double *theta, int64_t d, int64_t *rank, attsvm_error *err)
+{
+    const double zero = 1e-6;
+    double *memory;
+    TRY(base_allocate(&memory, (size_t)(d * d + d), sizeof *memory, "singular values", err));
+    memcpy(memory, theta, (size_t)(d * d) * sizeof *memory);
+    double *s = memory + d * d;
+    attsvm_status status = la_singular_values(d, d, memory, d, s, err);
+    *rank = 0;
+    while (status == ATTSVM_OK && *rank < d && s[*rank] > zero * s[0])
+        ++*rank;
+    free(memory);
     return status;
 }

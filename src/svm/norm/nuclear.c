@@ -22,6 +22,7 @@
 #include <string.h>
 
 enum { NUCLEAR_STEPS = 60 };
+static const double CONTINUED = 1e-12;       /* gap at which Newton alone has solved a round */
 static const double POLISH_FROM = 5e-3;      /* relative gap at which Newton is first tried   */
 static const double POLISH_AGAIN = 0.03;     /* fall of the gap before it is tried again      */
 static const double POLISH_GOAL = 5e-13;     /* certified gap that ends the solve             */
@@ -299,8 +300,10 @@ static void keep(svm_nuclear_point *point, const interior *s, const double *W, d
     memcpy(point->lambda, s->lambda, (size_t)s->part->rows * sizeof(double));
 }
 
-attsvm_status svm_nuclear_core(const svm_small *part, const double *W0, double enough,
-                               svm_nuclear_point *point, int64_t *iterations, attsvm_error *err)
+/* min |W|_* over the part from a feasible W0 (p x q), to relative gap `enough` or the best. */
+static attsvm_status interior_point(const svm_small *part, const double *W0, double enough,
+                                    svm_nuclear_point *point, int64_t *iterations,
+                                    attsvm_error *err)
 {
     interior s = { 0 };
     double *W = NULL, *norms = NULL, try_at = POLISH_FROM, largest = 0;
@@ -351,6 +354,60 @@ static attsvm_status size(double q, bool dual, const double *x, int64_t rows, in
     return svm_norm_singular(!dual, x, rows, columns, out, err);
 }
 
-const svm_norm svm_norm_nuclear = {
-    .flag = "nuc", .singular = true, .tol = 1e-9, .size = size, .row_size = svm_norm_euclidean_row
-};
+/*
+ * After the first round: Newton from the solution of the smaller working set, whose violated rows
+ * have joined with lambda = 0 and w < 0.  Most rounds end here.
+ */
+static attsvm_status go_on(svm_phase *phase, const svm_small *part, svm_nuclear_point *point,
+                           bool *done, attsvm_error *err)
+{
+    const svm_set *set = phase->set;
+    arena a = { 0 };
+    double *W, *lambda, *w, *sums, primal = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        W = take(&a, (size_t)(part->p * part->q + part->p * part->d));
+        lambda = take(&a, (size_t)part->rows);
+        w = take(&a, (size_t)part->rows);
+        sums = take(&a, (size_t)(part->terms * part->p));
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "small problem", err));
+    }
+    svm_small_project(part, set->theta, W);
+    svm_small_apply(part, W, part->q, w, sums);
+    for (int64_t r = 0; r < part->rows; r++) {
+        lambda[r] = set->lambda[part->slot[r]] * set->sigma[part->slot[r]];
+        primal += part->b[r] * lambda[r]; /* equal at the last optimum */
+        w[r] = part->equal[r] ? 0 : w[r] - part->b[r];
+    }
+    point->gap = INFINITY;
+    attsvm_status status = svm_nuclear_newton(part, lambda, w, W, primal, point, err);
+    *done = status == ATTSVM_OK && point->gap <= CONTINUED;
+    phase->iterations += *done;
+    free(a.base);
+    return status;
+}
+
+static attsvm_status core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
+                          double *lambda, attsvm_error *err)
+{
+    const double rough = 2e-3; /* gap of a round that only looks for rows */
+    svm_nuclear_point point = { .W = W, .lambda = lambda };
+    bool done = false;
+    if (phase->solved)
+        TRY(go_on(phase, part, &point, &done, err));
+    if (done)
+        return ATTSVM_OK;
+    return interior_point(part, W0, phase->precision == SVM_ROUGH ? rough : 0, &point,
+                          &phase->iterations, err);
+}
+
+const svm_norm svm_norm_nuclear = { .flag = "nuc",
+                                    .singular = true,
+                                    .rough = true,
+                                    .trace = 1e-14,
+                                    .tol = 1e-9,
+                                    .limited = &svm_norm_nuclear_limited,
+                                    .size = size,
+                                    .row_size = svm_norm_euclidean_row,
+                                    .solve = svm_small_solve,
+                                    .core = core };

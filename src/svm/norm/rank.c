@@ -124,8 +124,7 @@ static attsvm_status tangent_rows(limited *s, attsvm_error *err)
                               .b = s->tangent.b,
                               .term = s->tangent.term,
                               .equal = s->tangent.equal,
-                              .poll = part->poll,
-                              .poll_context = part->poll_context,
+                              .stop = part->stop,
                               .most = part->most,
                               .spent = part->spent };
     s->tangent.v[0] = 1;
@@ -248,19 +247,80 @@ static attsvm_status search(limited *s, const double *W0, const double *from, ui
     return ATTSVM_OK;
 }
 
-attsvm_status svm_rank_core(const svm_small *part, bool nuclear, int64_t rho, const double *W0,
-                            const double *from, uint64_t seed, double *W, bool *stationary,
-                            int64_t *iterations, attsvm_error *err)
+/*
+ * A local minimum over the part from W0, the convex solution, or from one over fewer rows.  Where
+ * no start led to positive margins there is none, and more rows do not help.
+ */
+static attsvm_status solve(svm_phase *phase, const svm_small *part, bool nuclear, const double *W0,
+                           double *W, attsvm_error *err)
 {
     limited s = { .part = part, .nuclear = nuclear, .n = part->p < part->q ? part->p : part->q };
-    s.rho = rho < s.n ? rho : s.n;
+    size_t size = (size_t)(part->p * part->q);
+    double *from = NULL;
+    s.rho = phase->rank < s.n ? phase->rank : s.n;
     arena a = { 0 };
-    layout(&s, &a);
-    TRY(base_arena_allocate(&a, "rank limit", err));
-    layout(&s, &a);
-    attsvm_status status = search(&s, W0, from, seed, stationary, iterations, err);
-    if (status == ATTSVM_OK)
-        memcpy(W, s.best, (size_t)(part->p * part->q) * sizeof *W);
+    for (int pass = 0; pass < 2; pass++) {
+        layout(&s, &a);
+        from = take(&a, size + (size_t)(part->p * part->d));
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "rank limit", err));
+    }
+    svm_small_project(part, phase->set->theta, from);
+    attsvm_status status = search(&s, W0, phase->solved ? from : NULL, phase->seed,
+                                  &phase->stationary, &phase->iterations, err);
+    memcpy(W, s.best, size * sizeof *W); /* 0: none */
+    *part->spent = *part->spent || !(la_norm(W, (int64_t)size) > 0);
     free(a.base);
     return status;
 }
+
+/* ------------------------------------------------------------------- the norms, so limited */
+
+static attsvm_status core_fro(svm_phase *phase, const svm_small *part, const double *W0, double *W,
+                              double *lambda, attsvm_error *err)
+{
+    (void)lambda;
+    return solve(phase, part, false, W0, W, err);
+}
+
+static attsvm_status core_nuclear(svm_phase *phase, const svm_small *part, const double *W0,
+                                  double *W, double *lambda, attsvm_error *err)
+{
+    (void)lambda;
+    return solve(phase, part, true, W0, W, err);
+}
+
+/* The convex solution may have so small a rank. */
+static attsvm_status is_solved(const svm_phase *phase, bool *solved, attsvm_error *err)
+{
+    int64_t rank;
+    TRY(svm_norm_rank(phase->start, phase->set->d, &rank, err));
+    *solved = rank <= phase->rank;
+    return ATTSVM_OK;
+}
+
+static attsvm_status nuclear_size(double q, bool dual, const double *x, int64_t rows,
+                                  int64_t columns, double *out, attsvm_error *err)
+{
+    return svm_norm_nuclear.size(q, dual, x, rows, columns, out, err);
+}
+
+const svm_norm svm_norm_fro_limited = { .flag = "fro",
+                                        .singular = true,
+                                        .local = true,
+                                        .tol = 1e-12,
+                                        .size = svm_norm_euclidean,
+                                        .size_exact = svm_norm_euclidean_exact,
+                                        .row_size = svm_norm_euclidean_row,
+                                        .is_solved = is_solved,
+                                        .solve = svm_small_solve,
+                                        .core = core_fro };
+const svm_norm svm_norm_nuclear_limited = { .flag = "nuc",
+                                            .singular = true,
+                                            .local = true,
+                                            .tol = 1e-9,
+                                            .size = nuclear_size,
+                                            .row_size = svm_norm_euclidean_row,
+                                            .is_solved = is_solved,
+                                            .solve = svm_small_solve,
+                                            .core = core_nuclear };

@@ -1,9 +1,219 @@
-/* The working set as a small dense problem: sums and products over its rank-one rows. */
-#include "svm/norm/small.h"
+/*
+ * The working set as a small dense problem: made from the set, in coordinates of the spans of its
+ * rows; sums and products over its rank-one rows.
+ */
+#include "svm/norm/norm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---------------------------------------------------------------------- from the working set */
+
+static const double SPAN_PIVOT = 1e-14; /* of the pivoted QR: what is smaller spans nothing   */
+static const double SAME_ROW = 1e-11;   /* squared distance to the span of other equalities   */
+
+/* A row of the set and where it is. */
+typedef struct named {
+    int64_t term, slot;
+    int32_t token;
+} named;
+
+static int by_row(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    if (x->term != y->term)
+        return x->term < y->term ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+static void layout(svm_small *part, arena *a, bool reduce, named **order)
+{
+    size_t m = (size_t)part->rows, t = (size_t)part->terms, d = (size_t)part->d;
+    part->u = take(a, m * d);
+    part->v = take(a, t * (part->matrix ? d : 1));
+    part->b = take(a, m);
+    part->term = take_int64(a, m);
+    part->slot = take_int64(a, m);
+    part->equal = base_take(a, m, 1);
+    part->left = reduce ? take(a, d * d) : NULL;
+    part->right = reduce ? take(a, d * d) : NULL;
+    *order = base_take(a, m, sizeof **order);
+}
+
+/* Rows of A in coordinates of an orthonormal basis of their span, where that is smaller. */
+static attsvm_status shorten(int64_t rows, int64_t d, double *A, double **basis, int64_t *length,
+                             attsvm_error *err)
+{
+    double *copy;
+    size_t bytes = (size_t)(rows * d) * sizeof *copy;
+    *length = d;
+    TRY(base_allocate(&copy, (size_t)(rows * d), sizeof *copy, "span of rows", err));
+    memcpy(copy, A, bytes);
+    int64_t rank;
+    attsvm_status status = la_row_space(rows, d, copy, d, SPAN_PIVOT, *basis, &rank, err);
+    if (status == ATTSVM_OK && rank < d) {
+        memcpy(copy, A, bytes);
+        la_gemm(false, true, rows, rank, d, 1, copy, d, *basis, d, 0, A, rank);
+        *length = rank;
+    } else {
+        *basis = NULL;
+    }
+    free(copy);
+    return status;
+}
+
+/*
+ * Marks equalities that others imply, by a pivoted Cholesky factor of their Gram matrix at unit
+ * diagonal: the cores want independent ones, and the first phase has shown them consistent.
+ */
+static attsvm_status mark_implied(const svm_small *part, svm_set *set, attsvm_error *err)
+{
+    int64_t p = part->p, q = part->q, equals = 0, rank;
+    for (int64_t r = 0; r < part->rows; r++) {
+        set->implied[part->slot[r]] = 0;
+        equals += part->equal[r];
+    }
+    if (equals == 0)
+        return ATTSVM_OK;
+    double *G;
+    int64_t *row, *order;
+    arena a = { 0 };
+    for (int pass = 0; pass < 2; pass++) {
+        G = take(&a, (size_t)equals * (size_t)equals);
+        row = take_int64(&a, (size_t)equals);
+        order = take_int64(&a, (size_t)equals);
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "equalities", err));
+    }
+    for (int64_t r = 0, e = 0; r < part->rows; r++)
+        if (part->equal[r])
+            row[e++] = r;
+    for (int64_t i = 0; i < equals; i++)
+        for (int64_t j = 0; j <= i; j++)
+            G[i * equals + j] =
+                la_dot(part->u + row[i] * p, part->u + row[j] * p, p) *
+                la_dot(part->v + part->term[row[i]] * q, part->v + part->term[row[j]] * q, q);
+    for (int64_t i = equals - 1; i >= 0; i--)
+        for (int64_t j = 0; j <= i; j++) { /* a row of a zero query depends on nothing at all */
+            double length = sqrt(G[i * equals + i]) * sqrt(G[j * equals + j]);
+            G[i * equals + j] = length > 0 ? G[i * equals + j] / length : 0;
+        }
+    attsvm_status status = la_cholesky_pivoted(equals, G, equals, SAME_ROW, order, &rank, err);
+    for (int64_t e = rank; e < equals && status == ATTSVM_OK; e++)
+        set->implied[part->slot[row[order[e]]]] = 1;
+    free(a.base);
+    return status;
+}
+
+static void drop_implied(svm_small *part, const svm_set *set)
+{
+    int64_t kept = 0, p = part->p;
+    for (int64_t r = 0; r < part->rows; r++) {
+        if (set->implied[part->slot[r]])
+            continue;
+        memmove(part->u + kept * p, part->u + r * p, (size_t)p * sizeof *part->u);
+        part->b[kept] = part->b[r];
+        part->term[kept] = part->term[r];
+        part->equal[kept] = part->equal[r];
+        part->slot[kept++] = part->slot[r];
+    }
+    part->rows = kept;
+}
+
+/* The rows in order; sigma is a power of two, so nothing is rounded. */
+static void copy_rows(svm_small *part, const svm_set *set, const named *order)
+{
+    int64_t d = part->d, at = -1;
+    if (!part->matrix)
+        part->v[0] = 1;
+    for (int64_t k = 0; k < part->rows; k++) {
+        int64_t s = order[k].slot;
+        if (part->matrix && (k == 0 || order[k].term != order[k - 1].term))
+            memcpy(part->v + ++at * d, set->z + set->query[s] * d, (size_t)d * sizeof *part->v);
+        for (int64_t j = 0; j < d; j++)
+            part->u[k * d + j] = set->hi[s * d + j] / set->sigma[s];
+        part->term[k] = part->matrix ? at : 0;
+        part->b[k] = set->b[s] / set->sigma[s];
+        part->equal[k] = set->equality[s];
+        part->slot[k] = s;
+    }
+}
+
+attsvm_status svm_small_create(svm_small *part, svm_set *set, bool reduce, attsvm_error *err)
+{
+    int64_t d = set->d;
+    named *order;
+    arena a = { 0 };
+    reduce = reduce && set->matrix;
+    *part = (svm_small){ .rows = set->count,
+                         .terms = set->matrix ? set->queries : 1,
+                         .p = d,
+                         .q = set->matrix ? d : 1,
+                         .d = d,
+                         .matrix = set->matrix };
+    layout(part, &a, reduce, &order);
+    TRY(base_arena_allocate(&a, "small problem", err));
+    part->memory = a.base;
+    layout(part, &a, reduce, &order);
+    for (int64_t s = 0; s < set->count; s++)
+        order[s] = (named){ set->term[s], s, set->token[s] };
+    qsort(order, (size_t)set->count, sizeof *order, by_row);
+    if (set->matrix) { /* queries of rows that were dropped are left over in the set */
+        part->terms = 0;
+        for (int64_t k = 0; k < part->rows; k++)
+            part->terms += k == 0 || order[k].term != order[k - 1].term;
+    }
+    copy_rows(part, set, order);
+    TRY(mark_implied(part, set, err));
+    drop_implied(part, set);
+    if (reduce) {
+        TRY(shorten(part->rows, d, part->u, &part->left, &part->p, err));
+        TRY(shorten(part->terms, d, part->v, &part->right, &part->q, err));
+    }
+    return ATTSVM_OK;
+}
+
+void svm_small_free(svm_small *part)
+{
+    free(part->memory);
+}
+
+/* W = L theta R', with L, R the bases (or the identity). */
+void svm_small_project(const svm_small *part, const double *theta, double *W)
+{
+    int64_t d = part->d, p = part->p, q = part->q, columns = part->matrix ? d : 1;
+    if (!part->left && !part->right) {
+        memcpy(W, theta, (size_t)(p * q) * sizeof *W);
+        return;
+    }
+    double *half = W + p * q;
+    if (part->left)
+        la_gemm(false, false, p, columns, d, 1, part->left, d, theta, columns, 0, half, columns);
+    else
+        memcpy(half, theta, (size_t)(d * columns) * sizeof *half);
+    if (part->right)
+        la_gemm(false, true, p, q, columns, 1, half, columns, part->right, columns, 0, W, q);
+    else
+        memcpy(W, half, (size_t)(p * q) * sizeof *W);
+}
+
+/* theta = L' W R. */
+void svm_small_expand(const svm_small *part, const double *W, double *theta, double *scratch)
+{
+    int64_t d = part->d, p = part->p, q = part->q, columns = part->matrix ? d : 1;
+    const double *half = W; /* p x columns */
+    if (part->right) {
+        la_gemm(false, false, p, columns, q, 1, W, q, part->right, columns, 0, scratch, columns);
+        half = scratch;
+    }
+    if (part->left)
+        la_gemm(true, false, d, columns, p, 1, part->left, d, half, columns, 0, theta, columns);
+    else
+        memcpy(theta, half, (size_t)(d * columns) * sizeof *theta);
+}
+
+/* ------------------------------------------------------------------------ sums and products */
 
 bool svm_small_step(const svm_small *part, int64_t *iterations)
 {
@@ -15,7 +225,8 @@ bool svm_small_step(const svm_small *part, int64_t *iterations)
 
 bool svm_small_stopped(const svm_small *part)
 {
-    return part->poll && part->poll(part->poll_context);
+    const double look = 1e5; /* a step is long enough for a look at the clock */
+    return *part->spent || dist_stop_poll(part->stop, look);
 }
 
 static const double SETTLED = 1e-10; /* residual of an equality that svm_small_settle mends */
@@ -143,4 +354,113 @@ attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, at
     }
     free(a.base);
     return ATTSVM_OK;
+}
+
+/* -------------------------------------------------------------------------- solving the set */
+
+typedef struct solving {
+    double *W0, *W, *lambda, *margin, *scratch, *sums;
+    void *memory;
+} solving;
+
+static attsvm_status make_room(solving *s, const svm_small *part, attsvm_error *err)
+{
+    arena a = { 0 };
+    for (int pass = 0; pass < 2; pass++) {
+        s->W0 = take(&a, (size_t)(part->p * part->q + part->p * part->d));
+        s->W = take(&a, (size_t)(part->p * part->q));
+        s->lambda = take(&a, (size_t)part->rows);
+        s->margin = take(&a, (size_t)part->rows);
+        s->scratch = take(&a, (size_t)(part->p * part->d));
+        s->sums = take(&a, (size_t)(part->terms * part->p));
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "small problem", err));
+    }
+    s->memory = a.base;
+    return ATTSVM_OK;
+}
+
+/* W with least margin 1 over the part, where that is possible. */
+static void scale(const svm_small *part, solving *s)
+{
+    bool fixed = false;
+    double least = INFINITY;
+    svm_small_apply(part, s->W, part->q, s->margin, s->sums);
+    for (int64_t r = 0; r < part->rows; r++) {
+        fixed = fixed || (part->equal[r] && part->b[r] != 0);
+        if (!part->equal[r] && part->b[r] > 0)
+            least = fmin(least, s->margin[r] / part->b[r]);
+    }
+    for (int64_t k = 0; k < part->p * part->q && !fixed && least > 0 && isfinite(least); k++)
+        s->W[k] /= least;
+}
+
+/* Theta and the multipliers into the set, without the traces that interior points leave. */
+static void store(svm_phase *phase, const svm_small *part, solving *s)
+{
+    svm_set *set = phase->set;
+    double largest = 0, *size = s->margin; /* |lambda A|: lengths of rows may differ by 1e18 */
+    for (int64_t r = 0; r < part->rows; r++) {
+        const double *v = part->v + part->term[r] * part->q;
+        size[r] =
+            fabs(s->lambda[r]) * la_norm(part->u + r * part->p, part->p) * la_norm(v, part->q);
+        largest = fmax(largest, size[r]);
+    }
+    svm_small_expand(part, s->W, set->theta, s->scratch);
+    memset(set->theta_lo, 0, (size_t)set->size * sizeof *set->theta_lo);
+    if (phase->norm->local || !(largest > 0))
+        return; /* the bound is that of the phase before */
+    memset(set->lambda, 0, (size_t)set->count * sizeof *set->lambda);
+    memset(set->lambda_lo, 0, (size_t)set->count * sizeof *set->lambda_lo);
+    phase->active = 0;
+    for (int64_t r = 0; r < part->rows; r++)
+        if (part->equal[r] || size[r] > phase->norm->trace * largest) {
+            set->lambda[part->slot[r]] = s->lambda[r] / set->sigma[part->slot[r]];
+            phase->active++;
+        }
+}
+
+/* A core that is stopped after the first round has less to offer than the round before. */
+static attsvm_status run_core(svm_phase *phase, svm_small *part, solving *s, svm_end *end,
+                              attsvm_error *err)
+{
+    bool spent = phase->iterations >= phase->max_iterations;
+    part->stop = phase->stop;
+    part->most = phase->max_iterations;
+    part->spent = &spent;
+    svm_small_project(part, phase->start, s->W0);
+    memcpy(s->W, s->W0, (size_t)(part->p * part->q) * sizeof *s->W);
+    bool early = svm_small_stopped(part);
+    if (!early)
+        TRY(phase->norm->core(phase, part, s->W0, s->W, s->lambda, err));
+    *end = spent ? SVM_LIMIT : dist_stop_why(phase->stop) != DIST_GO_ON ? SVM_STOP : SVM_SOLVED;
+    if (early || (*end != SVM_SOLVED && phase->round > 0))
+        return ATTSVM_OK;
+    TRY(svm_small_settle(part, 1, s->W, err));
+    scale(part, s);
+    store(phase, part, s);
+    return ATTSVM_OK;
+}
+
+attsvm_status svm_small_solve(svm_phase *phase, svm_end *end, attsvm_error *err)
+{
+    svm_set *set = phase->set;
+    *end = SVM_SOLVED;
+    if (!phase->solved || phase->solved_at != set->changes) {
+        svm_small part;
+        solving s = { 0 };
+        attsvm_status status = svm_small_create(&part, set, phase->norm->singular, err);
+        if (status == ATTSVM_OK)
+            status = make_room(&s, &part, err);
+        if (status == ATTSVM_OK)
+            status = run_core(phase, &part, &s, end, err);
+        free(s.memory);
+        svm_small_free(&part);
+        TRY(status);
+        phase->solved = *end == SVM_SOLVED && phase->precision != SVM_ROUGH;
+        phase->solved_at = set->changes;
+    }
+    if (phase->precision != SVM_EXACT || phase->norm->local || *end != SVM_SOLVED)
+        return ATTSVM_OK;
+    return svm_norm_project_onto_active_rows(set, phase->extended || phase->norm->rows_off, err);
 }

@@ -2,7 +2,9 @@
 #ifndef ATTSVM_SVM_SMALL_H
 #define ATTSVM_SVM_SMALL_H
 
+#include "dist/stop.h"
 #include "la/la.h"
+#include "svm/set/set.h"
 
 #include <attsvm/attsvm.h>
 
@@ -15,11 +17,24 @@ typedef struct svm_small {
     double *u, *v, *b;
     int64_t *term;
     uint8_t *equal;
-    bool (*poll)(void *context); /* asked between steps: true ends the core with its best so far */
-    void *poll_context;          /* ranks ask together, so that no clock decides when            */
-    int64_t most;                /* iterations of all cores together                             */
-    bool *spent;                 /* set where a core would take one more                         */
+    dist_stop *stop; /* asked between steps: true ends the core with its best so far          */
+    int64_t most;    /* iterations of the phase                                               */
+    bool *spent;     /* set where a core would take one more, or sees no way on               */
+    /* of a problem made from a set */
+    int64_t d;
+    bool matrix;
+    int64_t *slot;        /* (rows) of the set                                                */
+    double *left, *right; /* bases (p x d), (q x d) of the coordinates; NULL: the identity    */
+    void *memory;
 } svm_small;
+
+/* The rows of the set, by term and token; `reduce`: in coordinates of the spans of matrix rows.
+   Equalities that others imply are left out and marked in set->implied. */
+attsvm_status svm_small_create(svm_small *part, svm_set *set, bool reduce, attsvm_error *err);
+void svm_small_free(svm_small *part);
+/* theta (d x d or d) to W (p x q) and back; W has room for p q + p d, scratch p d. */
+void svm_small_project(const svm_small *part, const double *theta, double *W);
+void svm_small_expand(const svm_small *part, const double *W, double *theta, double *scratch);
 
 /* Whether the core should end. */
 bool svm_small_stopped(const svm_small *part);

@@ -445,8 +445,9 @@ static attsvm_status refine(spectral *s, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-attsvm_status svm_spectral_core(const svm_small *part, const double *W0, double tol, double *W,
-                                double *lambda, double *gap, int64_t *iterations, attsvm_error *err)
+/* From a feasible W0, to relative gap phase->goal or as far as rounding allows. */
+static attsvm_status core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
+                          double *lambda, attsvm_error *err)
 {
     spectral s = { .part = part,
                    .p = part->p,
@@ -458,19 +459,18 @@ attsvm_status svm_spectral_core(const svm_small *part, const double *W0, double 
         s.equals += part->equal[r] != 0;
     attsvm_status status = prepare(&s, W0, err);
     int64_t k = 0, idle = 0;
-    for (bool going = status == ATTSVM_OK; going && svm_small_step(part, iterations); k++) {
+    for (bool going = status == ATTSVM_OK; going && svm_small_step(part, &phase->iterations); k++) {
         double before = s.best, now;
         going = step_once(&s, &status, err);
         fit_equalities(&s);
         if (status == ATTSVM_OK)
             status = certify(&s, &now, err);
         idle = s.best < 0.7 * before || s.mu > SPECTRAL_CLOSE ? 0 : idle + 1;
-        going = going && status == ATTSVM_OK && s.best > tol && idle < SPECTRAL_IDLE &&
+        going = going && status == ATTSVM_OK && s.best > phase->goal && idle < SPECTRAL_IDLE &&
                 k + 1 < SPECTRAL_STEPS && !svm_small_stopped(part);
     }
-    if (status == ATTSVM_OK && s.best > tol)
+    if (status == ATTSVM_OK && s.best > phase->goal)
         status = refine(&s, err);
-    *gap = s.best;
     if (status == ATTSVM_OK && isfinite(s.best)) {
         memcpy(W, s.best_W, (size_t)s.size * sizeof *W);
         memcpy(lambda, s.best_lambda, (size_t)s.rows * sizeof *lambda);
@@ -490,6 +490,9 @@ static attsvm_status size(double q, bool dual, const double *x, int64_t rows, in
 
 const svm_norm svm_norm_spectral = { .flag = "spectral",
                                      .singular = true,
+                                     .trace = 1e-11,
                                      .tol = 1e-9,
                                      .size = size,
-                                     .row_size = svm_norm_euclidean_row };
+                                     .row_size = svm_norm_euclidean_row,
+                                     .solve = svm_small_solve,
+                                     .core = core };

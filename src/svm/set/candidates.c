@@ -1,5 +1,8 @@
-/* Rows that may join a working set: the first of many, those of all ranks. */
-#include "svm/set/find.h"
+/*
+ * Rows that may join a working set.  Each worker keeps the first that it finds, so that memory does
+ * not grow with the data, and the first of all of them are the same however many workers there are.
+ */
+#include "svm/set/sample.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +65,7 @@ attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_
     for (int r = 0; r < ranks; r++)
         first[r + 1] = first[r] + (int64_t)shares[r];
     attsvm_status status =
-        base_allocate(&all, (size_t)first[ranks], sizeof *all, "candidates", err);
+        base_allocate(&all, (size_t)first[ranks] + 1, sizeof *all, "candidates", err);
     if (status == ATTSVM_OK) {
         if (keep > 0)
             memcpy(all + first[rank], *list, (size_t)keep * sizeof *all);
@@ -73,4 +76,80 @@ attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_
     }
     free(shares);
     return status;
+}
+
+/* The first `most` stay. */
+static void drop_others(svm_candidates *list, int64_t most)
+{
+    svm_candidates_select(list->rows, list->count, most);
+    list->last = list->rows[0];
+    for (int64_t k = 1; k < most; k++)
+        if (svm_candidates_before(&list->last, &list->rows[k]))
+            list->last = list->rows[k];
+    list->count = most;
+    list->full = true;
+}
+
+void svm_candidates_note(svm_candidates *list, int64_t most, svm_candidate row)
+{
+    if (list->status != ATTSVM_OK || (list->full && svm_candidates_before(&list->last, &row)))
+        return;
+    if (list->count >= 2 * most)
+        drop_others(list, most);
+    if (list->count == list->capacity) {
+        int64_t capacity = 2 * list->capacity + 256;
+        svm_candidate *bigger;
+        list->status =
+            base_allocate(&bigger, (size_t)capacity, sizeof *bigger, "violated rows", &list->err);
+        if (list->status != ATTSVM_OK)
+            return;
+        if (list->count > 0)
+            memcpy(bigger, list->rows, (size_t)list->count * sizeof *bigger);
+        free(list->rows);
+        list->rows = bigger;
+        list->capacity = capacity;
+    }
+    list->rows[list->count++] = row;
+}
+
+static void empty(svm_candidates *list)
+{
+    list->count = 0;
+    list->full = false;
+    list->status = ATTSVM_OK;
+}
+
+attsvm_status svm_candidates_join(svm_candidates *lists, int count, int64_t most, dist_comm *comm,
+                                  svm_candidate **out, int64_t *out_count, attsvm_error *err)
+{
+    attsvm_status status = ATTSVM_OK;
+    int64_t sum = 0;
+    for (int k = 0; k < count; k++) {
+        sum += lists[k].count;
+        if (status == ATTSVM_OK && lists[k].status != ATTSVM_OK) {
+            status = lists[k].status;
+            if (err)
+                *err = lists[k].err;
+        }
+    }
+    free(*out);
+    *out = NULL;
+    *out_count = 0;
+    if (status == ATTSVM_OK && sum > 0)
+        status = base_allocate(out, (size_t)sum, sizeof **out, "violated rows", err);
+    for (int k = 0; k < count; k++) {
+        if (status == ATTSVM_OK && lists[k].count > 0)
+            memcpy(*out + *out_count, lists[k].rows, (size_t)lists[k].count * sizeof **out);
+        *out_count += lists[k].count;
+        empty(&lists[k]);
+    }
+    TRY(status);
+    svm_candidates_sort(*out, sum, most);
+    *out_count = sum < most ? sum : most;
+    if (comm && most > 0) {
+        TRY(svm_candidates_share(comm, out, out_count, *out_count, err));
+        svm_candidates_sort(*out, *out_count, most);
+        *out_count = *out_count < most ? *out_count : most;
+    }
+    return ATTSVM_OK;
 }

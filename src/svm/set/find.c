@@ -1,12 +1,14 @@
 /*
- * Pricing: one pass over the tokens tells which rows theta violates.  Margins of a term are
- * differences of its logits X_i u, so a token is read once; rows close to their right-hand side are
- * evaluated again in double-double, which makes the last pass the certificate of feasibility.
+ * The search: one pass over the tokens tells which rows theta violates, for every norm.  Margins of
+ * a term are differences of its logits X_i u, so a token is read once; rows close to their
+ * right-hand side are evaluated again in double-double, which makes the last pass the certificate
+ * of feasibility.
  *
  * Terms are cut into blocks by their number alone and blocks report in order: the same bytes for
  * any number of threads.
  */
 #include "svm/set/find.h"
+#include "svm/set/sample.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 
 /* A row is tight up to 1e-7 (theory 4); what is evaluated exactly, and never skipped, is more. */
 static const double TIGHT = 1e-7;
-static const double UNIT = 0x1p-53, ZERO_ROW = 1e-14;
+static const double UNIT = 0x1p-53;
 
 typedef struct svm_block {
     svm_pass pass;
@@ -55,10 +57,10 @@ static void layout(svm_find *find, arena *a)
     find->slack = take_own(find, a, sizeof *find->slack);
     find->path_at_read = take_own(find, a, sizeof *find->path_at_read);
     find->bound = take_own(find, a, sizeof *find->bound);
-    find->worst = take_own(find, a, sizeof *find->worst);
     find->previous = take(a, (size_t)find->rows->size);
     find->scratch = take(a, (size_t)(find->threads * find->scratch_each) + 3 * d);
     find->results = base_take(a, (size_t)find->blocks, sizeof *find->results);
+    find->lists = base_take(a, (size_t)find->threads, sizeof *find->lists);
 }
 
 attsvm_status svm_find_create(svm_find *find, const svm_rows *rows, int threads, attsvm_error *err)
@@ -83,6 +85,9 @@ attsvm_status svm_find_create(svm_find *find, const svm_rows *rows, int threads,
 
 void svm_find_free(svm_find *find)
 {
+    for (int k = 0; find->memory && k < find->threads; k++)
+        free(find->lists[k].rows);
+    free(find->found);
     free(find->memory);
 }
 
@@ -163,7 +168,7 @@ static void report_near(svm_pass *pass, double margin, double b, double size, do
     }
 }
 
-/* A soft row at its bound may be violated: it has its slack already. */
+/* A soft row with lambda = C may be violated; its xi is counted. */
 static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int64_t t)
 {
     if (!settings->soft)
@@ -189,32 +194,34 @@ static svm_row_kind resolve(const job *j, const view *v, int64_t t, scratch s, s
     return impossible ? SVM_NO_ROW : kind;
 }
 
-/* <A, theta> - b of a row that is not clearly met, 0 where rounding alone is to blame for less. */
-static double judge(const job *j, view *v, int64_t t, double margin, scratch s, svm_pass *pass)
+/* <A, theta> - b of a row that is not clearly met, 0 where rounding alone is to blame for less; an
+   empty row has 0, and what is no row is infinitely far.  *kind says which it is. */
+static double judge(const job *j, view *v, int64_t t, double margin, scratch s, svm_pass *pass,
+                    svm_row_kind *kind)
 {
     const svm_pass_settings *settings = j->settings;
     const svm_rows *rows = j->find->rows;
     double b = v->b, size = v->bound;
     bool copy = rows->sets && margin < b; /* it may be one of a member of the set */
     if (copy || fabs(margin) <= 2 * v->noise + 1e-9 * v->bound * j->norm) {
-        svm_row_kind kind = resolve(j, v, t, s, pass);
-        if (kind == SVM_NO_ROW || kind == SVM_EMPTY)
-            return kind == SVM_EMPTY ? 0 : INFINITY;
+        *kind = resolve(j, v, t, s, pass);
+        if (*kind == SVM_NO_ROW || *kind == SVM_EMPTY)
+            return *kind == SVM_EMPTY ? 0 : INFINITY;
     }
     if (settings->exact && fabs(margin - b) <= SVM_NEAR + v->noise) {
         margin = exact_margin(j, v, t, s);
         size = row_norm(j, v, t, s);
         report_near(pass, margin, b, size, 0x1p-52 * (2 + size * j->norm));
     } else if (margin < b) {
-        report_near(pass, margin, b, 0, 0x1p-52);
+        report_near(pass, margin, b, 0, 0x1p-51 + 2 * v->noise / fabs(margin));
     }
     double miss = margin - b;
     if (miss >= 0)
         return miss;
     pass->slacks -= miss;
     /* rows with b = 0 have no unit but |A||theta| */
-    double allowed =
-        b == 0 ? ZERO_ROW * size * j->norm : settings->tolerance + settings->floor * size * j->norm;
+    double allowed = b == 0 ? settings->zero_floor * size * j->norm
+                            : settings->tolerance + settings->floor * size * j->norm;
     pass->violated_zero_rows += b == 0 && miss < -allowed;
     return is_paid(settings, &v->term, t) || miss >= -allowed ? 0 : miss;
 }
@@ -238,8 +245,52 @@ static void read_margins(const job *j, const view *v, scratch s)
         s.y[k] = base - s.y[k];
 }
 
+/* Whether the set lacks a row that is wanted. */
+static bool is_wanted(const svm_pass_settings *settings, int64_t term, int64_t t, double miss)
+{
+    return miss < settings->join_below &&
+           (!settings->set || svm_set_find(settings->set, term, t) < 0);
+}
+
+static void note(const job *j, int worker, int64_t term, int64_t t, double miss)
+{
+    svm_candidates_note(&j->find->lists[worker], j->settings->most,
+                        (svm_candidate){ miss, term, (int32_t)t, 0 });
+}
+
+/* Judges the rows of a term; returns the smallest <A, theta> - b. */
+static double visit_rows(const job *j, view *v, scratch s, svm_pass *pass, int worker)
+{
+    const svm_pass_settings *settings = j->settings;
+    const bool every = settings->every_row && settings->most > 0;
+    double clear = fmax(v->b + SVM_NEAR + v->noise, 2 * v->noise + 1e-9 * v->bound * j->norm);
+    double slack = INFINITY, near = every ? settings->join_below : -INFINITY;
+    int64_t worst = -1;
+    for (int64_t k = 0; k < v->tokens.count; k++) {
+        const int64_t t = v->from + k;
+        double margin = s.y[k], miss = margin - v->b;
+        /* most tokens: clearly met, and not the closest of the term */
+        if (margin > clear && miss >= slack && miss >= near)
+            continue;
+        svm_row_kind kind = svm_rows_kind(j->find->rows, &v->term, t);
+        if (kind != SVM_AT_LEAST)
+            continue;
+        if (margin <= clear)
+            miss = judge(j, v, t, margin, s, pass, &kind);
+        if (every && kind == SVM_AT_LEAST && is_wanted(settings, v->term.term, t, miss))
+            note(j, worker, v->term.term, t, miss);
+        if (miss < slack) {
+            slack = miss;
+            worst = t;
+        }
+    }
+    if (slack < 0 && !every && settings->most > 0)
+        note(j, worker, v->term.term, worst, slack);
+    return slack;
+}
+
 /* Reads one term. */
-static void visit(const job *j, int64_t g, scratch s, svm_block *block)
+static void visit(const job *j, int64_t g, scratch s, svm_block *block, int worker)
 {
     svm_find *find = j->find;
     const svm_rows *rows = find->rows;
@@ -254,39 +305,18 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block)
     v.b = v.term.b_is_zero ? 0 : 1;
     /* logits: d products for u and d for X u, each rounded, of size |x| |theta| |z| */
     v.noise = 2 * (double)(2 * rows->d + 8) * UNIT * v.bound * j->norm;
-    double clear = fmax(v.b + SVM_NEAR + v.noise, 2 * v.noise + 1e-9 * v.bound * j->norm);
-    double slack = INFINITY;
-    int64_t worst = -1;
-    for (int64_t k = 0; k < v.tokens.count; k++) {
-        const int64_t t = v.from + k;
-        double margin = s.y[k], miss = margin - v.b;
-        /* most tokens: clearly met, and not the closest of the term */
-        if (margin > clear && miss >= slack)
-            continue;
-        if (svm_rows_kind(rows, &v.term, t) != SVM_AT_LEAST)
-            continue;
-        if (margin <= clear)
-            miss = judge(j, &v, t, margin, s, &block->pass);
-        if (miss < slack) {
-            slack = miss;
-            worst = t;
-        }
-    }
-    find->slack[g] = slack;
+    find->slack[g] = visit_rows(j, &v, s, &block->pass, worker);
     find->path_at_read[g] = find->path_length;
-    find->worst[g] = (int32_t)worst;
-    block->pass.violated += slack < 0;
+    block->pass.violated += find->slack[g] < 0;
     block->pass.noise = fmax(block->pass.noise, v.noise);
     block->tokens += (double)v.tokens.count;
 }
 
 /* One thread asks whether to go on, now and then; all see the answer. */
-static bool is_stopped(svm_find *find, int64_t g, int worker)
+static bool is_stopped(const svm_find *find, int64_t g, int worker)
 {
     enum { BETWEEN = 16 };
-    if (find->poll && worker == 0 && g % BETWEEN == 0 && find->poll(find->poll_context))
-        __atomic_store_n(&find->stopped, true, __ATOMIC_RELAXED);
-    return __atomic_load_n(&find->stopped, __ATOMIC_RELAXED);
+    return find->stop && (worker != 0 || g % BETWEEN == 0) && dist_stop_inside(find->stop, worker);
 }
 
 static void visit_block(void *context, int64_t b, int worker)
@@ -308,7 +338,7 @@ static void visit_block(void *context, int64_t b, int worker)
     for (int64_t g; !block->pass.interrupted && data_reader_each(&reader, &g);) {
         block->pass.interrupted = is_stopped(find, g, worker);
         if (!block->pass.interrupted && svm_skip_needs_read(find, j->settings, g))
-            visit(j, g, s, block);
+            visit(j, g, s, block, worker);
     }
 }
 
@@ -356,8 +386,8 @@ static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
     pass->min_zero_margin = -largest[1];
     pass->largest = largest[2];
     pass->noise = largest[3];
-    pass->interrupted = largest[4] > 0;
     pass->scale = largest[6];
+    pass->interrupted = largest[4] > 0;
     pass->slacks = sums[0];
     pass->violated = (int64_t)sums[1];
     pass->tight = (int64_t)sums[2];
@@ -366,21 +396,25 @@ static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
     *tokens = sums[5];
 }
 
-svm_pass svm_find_pass(svm_find *find, const double *hi, const double *lo,
-                       const svm_pass_settings *settings)
+/* Terms that are skipped rely on the length of theta's path: it is rounded up. */
+static void move_to(svm_find *find, const double *theta)
+{
+    double moved = 0;
+    for (int64_t k = 0; k < find->rows->size; k++) {
+        double step = theta[k] - find->previous[k];
+        moved += step * step;
+        find->previous[k] = theta[k];
+    }
+    find->path_length += sqrt(moved) * (1 + 1e-9);
+}
+
+attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
+                            const svm_pass_settings *settings, svm_pass *pass, attsvm_error *err)
 {
     const svm_rows *rows = find->rows;
-    int64_t size = rows->size;
-    double moved = 0;
-    for (int64_t k = 0; k < size; k++) {
-        double step = hi[k] - find->previous[k];
-        moved += step * step;
-        find->previous[k] = hi[k];
-    }
-    /* the terms that were skipped rely on this length: round it up */
-    find->path_length += sqrt(moved) * (1 + 1e-9);
+    move_to(find, hi);
     job j = { .find = find, .settings = settings, .hi = hi, .lo = lo };
-    j.norm = la_norm(hi, size);
+    j.norm = la_norm(hi, rows->size);
     if (!rows->matrix) {
         double *u = find->scratch + find->threads * find->scratch_each;
         svm_term none = { 0 };
@@ -390,20 +424,61 @@ svm_pass svm_find_pass(svm_find *find, const double *hi, const double *lo,
         j.u_hi = u + rows->d;
         j.u_lo = u + 2 * rows->d;
     }
-    find->stopped = false;
     svm_skip_walk(find, settings, find->blocks, visit_block, &j);
-    svm_pass pass = { .min_margin = INFINITY,
-                      .min_zero_margin = INFINITY,
-                      .conflict_term = -1,
-                      .conflict_token = -1 };
+    *pass = (svm_pass){ .min_margin = INFINITY,
+                        .min_zero_margin = INFINITY,
+                        .conflict_term = -1,
+                        .conflict_token = -1 };
     double tokens = 0;
     for (int64_t b = 0; b < find->blocks; b++) {
-        add_block(&pass, &find->results[b].pass);
+        add_block(pass, &find->results[b].pass);
         tokens += find->results[b].tokens;
     }
     if (rows->data->comm)
-        add_ranks(rows->data->comm, &pass, &tokens);
-    find->merged += pass.merged;
-    pass.visited = tokens / (double)rows->data->tokens;
-    return pass;
+        add_ranks(rows->data->comm, pass, &tokens);
+    find->merged += pass->merged;
+    pass->visited = tokens / (double)rows->data->tokens;
+    find->passes += pass->visited;
+    return svm_candidates_join(find->lists, find->threads, settings->most, rows->data->comm,
+                               &find->found, &find->found_count, err);
+}
+
+/* ------------------------------------------------------------------- what was found */
+
+/* Asks for the tokens of the next candidates at once, from k on, where they come from a disk. */
+static void ask_ahead(const svm_find *find, int64_t k)
+{
+    enum { AT_ONCE = 64 };
+    if (!find->rows->data->streams || k % AT_ONCE != 0)
+        return;
+    for (int64_t end = k + AT_ONCE; k < find->found_count && k < end; k++) {
+        svm_term term = svm_rows_term(find->rows, find->found[k].term);
+        data_reader_token_ahead(find->rows->data, term.i, term.base);
+        data_reader_token_ahead(find->rows->data, term.i, find->found[k].token);
+    }
+}
+
+attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, int64_t *forced,
+                           double *forced_slack, attsvm_error *err)
+{
+    const attsvm_data *data = find->rows->data;
+    attsvm_status status = svm_set_reserve(set, find->found_count, err);
+    *added = 0;
+    *forced = -1;
+    data_reader_order(data, DATA_BY_ROWS);
+    for (int64_t k = 0; k < find->found_count && status == ATTSVM_OK; k++) {
+        ask_ahead(find, k);
+        svm_term term = svm_rows_term(find->rows, find->found[k].term);
+        int64_t t = find->found[k].token, slot = svm_set_find(set, term.term, t);
+        if (slot < 0) {
+            status = svm_set_add(set, &term, t, NULL, err);
+            data_reader_release_around(data, term.i);
+            ++*added;
+        } else if (*forced < 0) {
+            *forced = slot;
+            *forced_slack = find->found[k].slack;
+        }
+    }
+    data_reader_order(data, DATA_IN_ORDER);
+    return status;
 }

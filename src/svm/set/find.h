@@ -5,6 +5,7 @@
 #ifndef ATTSVM_SVM_FIND_H
 #define ATTSVM_SVM_FIND_H
 
+#include "dist/stop.h"
 #include "svm/rows/rows.h"
 #include "svm/set/set.h"
 
@@ -15,17 +16,23 @@ typedef struct svm_pass {
     double visited;         /* share of the tokens that was read                            */
     double min_margin;      /* smallest <A, theta> over rows with b = 1 (infinite: none)     */
     double min_zero_margin; /* smallest <A, theta> over rows with b = 0                      */
-    double scale;   /* times this, rounded, theta meets all rows with b = 1; 0: none near, infinite:
-                       none does */
-    double largest; /* largest |A| among rows near their b                           */
-    double slacks;  /* sum of max(0, b - <A, theta>), of a soft problem              */
-    int64_t violated; /* terms with a violated row                                     */
+    double scale;           /* theta times this, rounded, meets all rows with b = 1 that are near */
+    double largest;         /* largest |A| among rows near their b                           */
+    double slacks;          /* sum of max(0, b - <A, theta>), of a soft problem              */
+    int64_t violated;       /* terms with a violated row                                     */
     int64_t tight, merged;
-    int64_t violated_zero_rows; /* rows with b = 0 that do not hold                              */
-    double noise;     /* largest error that rounding makes in <A, theta>, where not exact */
-    bool interrupted; /* it was stopped before its end                                 */
-    int64_t conflict_term, conflict_token; /* A = 0 and b = 1; -1: none                    */
+    int64_t violated_zero_rows; /* rows with b = 0 that do not hold                          */
+    double noise;     /* largest error that rounding makes in <A, theta>, where not exact     */
+    bool interrupted; /* it was stopped before its end                                       */
+    int64_t conflict_term, conflict_token; /* A = 0 and b = 1; -1: none                      */
 } svm_pass;
+
+/* A row that may join the working set; the first are those of the smallest slack. */
+typedef struct svm_candidate {
+    double slack; /* <A, theta> - b */
+    int64_t term;
+    int32_t token, reserved;
+} svm_candidate;
 
 /*
  * Terms between passes.  A term is skipped while m - bound |theta - theta_read| > 0 proves that
@@ -39,18 +46,18 @@ typedef struct svm_find {
     double *slack;        /* smallest <A, theta> - b when last read               */
     double *path_at_read; /* length of theta's path at that time; negative: never */
     double *bound;        /* |A| <= bound for all rows of the term                */
-    int32_t *worst;       /* token of the smallest slack, -1: no row              */
     double path_length;   /* length of theta's path so far                        */
     double likely_rate;   /* 1 / sqrt(size)                                       */
     double *previous;     /* theta of the last pass                               */
     int64_t merged;       /* counted when a term is first read                    */
     double *scratch;      /* (threads, ...)                                       */
     int64_t scratch_each;
-    struct svm_block *results;   /* (blocks)                                       */
-    bool (*poll)(void *context); /* asked by one thread while it reads; true: stop */
-    void *poll_context;
-    bool stopped;   /* atomic */
-    double seconds; /* that passes took */
+    struct svm_block *results;    /* (blocks)                                     */
+    struct svm_candidates *lists; /* (threads) rows that the workers found         */
+    svm_candidate *found;         /* the rows of the last pass, the worst first    */
+    int64_t found_count;
+    dist_stop *stop;        /* asked while a pass reads; NULL: it reads to its end */
+    double passes, seconds; /* so far                                             */
     void *memory;
 } svm_find;
 
@@ -65,48 +72,33 @@ typedef struct svm_pass_settings {
     bool unread_only;     /* only terms that were never read                               */
     double slack_below;   /* only terms whose slack may be at most this; infinite: all     */
     double tolerance;     /* a row is violated when <A, theta> < b - tolerance - floor     */
-    double floor;         /* ... floor |A| |theta|                                         */
-    const svm_set *soft;  /* of a soft problem: rows at their bound may be violated        */
+    double floor;         /* ... floor |A| |theta|; of a row with b = 0: zero_floor alone  */
+    double zero_floor;
+    const svm_set *soft; /* of a soft problem: rows at their bound may be violated         */
+    int64_t most;        /* rows that are wanted, of which `found` keeps the worst         */
+    bool every_row;      /* all rows of a term that `set` lacks; else its worst one        */
+    double join_below;   /* they are wanted where <A, theta> - b is below; 0: violated     */
+    const svm_set *set;
 } svm_pass_settings;
 
 /* Reads the terms that may be violated at theta = hi + lo. */
-svm_pass svm_find_pass(svm_find *find, const double *hi, const double *lo,
-                       const svm_pass_settings *settings);
-/* The `share`-quantile of what the slacks of the terms that were read may have become since. */
-double svm_skip_quantile(const svm_find *find, double share);
-bool svm_skip_sampled(const svm_pass_settings *settings, int64_t term);
+attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
+                            const svm_pass_settings *settings, svm_pass *pass, attsvm_error *err);
+/* The found rows join the set; *forced: the first that it had already, or -1, and its slack. */
+attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, int64_t *forced,
+                           double *forced_slack, attsvm_error *err);
+
 /* Whether a pass reads the term. */
 bool svm_skip_needs_read(const svm_find *find, const svm_pass_settings *settings, int64_t term);
-
-/*
- * The terms lo..end-1 as a pass reads them; of a v problem with long sequences single tokens.  The
- * context of the reader is `pass`.
- */
+/* Blocks that walk side by side, on the threads of `find`; the context of the reader is `walk`. */
 typedef struct svm_skip {
     const svm_find *find;
     const svm_pass_settings *settings;
 } svm_skip;
-data_reader svm_skip_reader(const svm_skip *pass, int64_t lo, int64_t end);
-/* Blocks that walk side by side, on the threads of `find`. */
+data_reader svm_skip_reader(const svm_skip *walk, int64_t lo, int64_t end);
 void svm_skip_walk(svm_find *find, const svm_pass_settings *settings, int64_t blocks,
                    base_block_body *body, void *context);
-
-/* ------------------------------------------------------------------- candidates */
-
-/* A row that may join a working set; the first are those of the smallest slack. */
-typedef struct svm_candidate {
-    double slack; /* <A, theta> - b */
-    int64_t term;
-    int32_t token, reserved;
-} svm_candidate;
-
-bool svm_candidates_before(const svm_candidate *a, const svm_candidate *b);
-/* Brings the `most` first of `count` to the front; */
-void svm_candidates_select(svm_candidate *c, int64_t count, int64_t most);
-/* ... in order. */
-void svm_candidates_sort(svm_candidate *c, int64_t count, int64_t most);
-/* The `keep` first entries of every rank, on all of them; the list is replaced. */
-attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_t *count,
-                                   int64_t keep, attsvm_error *err);
+/* The `share`-quantile of what the slacks of the terms that were read may have become since. */
+double svm_skip_quantile(const svm_find *find, double share);
 
 #endif

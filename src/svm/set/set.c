@@ -32,6 +32,7 @@ static void layout_rows(svm_set *set, arena *a, size_t rows)
     set->query = base_take(a, rows, sizeof *set->query);
     set->place = base_take(a, rows, sizeof *set->place);
     set->equality = base_take(a, rows, sizeof *set->equality);
+    set->implied = base_take(a, rows, sizeof *set->implied);
     set->exact = base_take(a, rows, sizeof *set->exact);
 }
 
@@ -66,6 +67,7 @@ static void copy_row(svm_set *to, int64_t t, const svm_set *from, int64_t f)
     to->query[t] = from->query[f];
     to->place[t] = from->place[f];
     to->equality[t] = from->equality[f];
+    to->implied[t] = from->implied[f];
     to->exact[t] = from->exact[f];
 }
 
@@ -301,32 +303,36 @@ attsvm_status svm_set_add(svm_set *set, const svm_term *term, int64_t token, int
     set->b[s] = sigma * b;
     set->equality[s] = svm_rows_kind(set->rows, term, token) == SVM_EQUAL;
     set->upper[s] = set->soft > 0 && !set->equality[s] ? set->soft / sigma : INFINITY;
+    set->implied[s] = 0;
     set->place[s] = SVM_AT_ZERO;
     set->lambda[s] = set->lambda_lo[s] = set->margin[s] = 0;
-    if (norm == 0 && isfinite(set->upper[s])) { /* 0 >= b with slack: it pays in full */
+    if (norm == 0 &&
+        isfinite(set->upper[s])) { /* zero row of a soft problem: its multiplier is C */
         set->place[s] = SVM_AT_UPPER;
         set->lambda[s] = set->upper[s];
     }
     set->count++;
+    set->changes++;
     remember(set, s);
     if (slot)
         *slot = s;
     return ATTSVM_OK;
 }
 
-void svm_set_shrink(svm_set *set, double most_margin, int32_t *moved)
+void svm_set_shrink(svm_set *set, double most_slack)
 {
     int64_t kept = 0;
     for (int64_t s = 0; s < set->count; s++) {
-        bool idle = set->place[s] == SVM_AT_ZERO && !set->equality[s];
+        bool idle = set->place[s] == SVM_AT_ZERO && set->lambda[s] == 0 && !set->equality[s];
         double slack = (set->margin[s] - set->b[s]) / set->sigma[s];
-        moved[s] = -1;
-        if (idle && slack > most_margin)
+        if (idle && slack > most_slack)
             continue;
         if (s != kept)
             copy_row(set, kept, set, s);
-        moved[s] = (int32_t)kept++;
+        kept++;
     }
+    set->changes += set->count - kept;
+    set->whole = set->whole && kept == set->count;
     set->count = kept;
     set->gram_count = 0;
     rehash(set);

@@ -22,9 +22,11 @@ enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
  */
 typedef struct svm_set {
     const struct svm_rows *rows;
-    bool matrix;   /* rows are delta z'                                  */
-    bool has_sets; /* there may be equalities                            */
-    int threads;   /* that share the products of many rows */
+    bool matrix;     /* rows are delta z'                                  */
+    bool has_sets;   /* there may be equalities                            */
+    bool whole;      /* all rows of the problem are here                   */
+    int threads;     /* that share the products of many rows               */
+    int64_t changes; /* rows that came or went: a solver sees whether the set is still the same */
     int64_t count, capacity, d, size;
     int64_t *term;
     int32_t *token;
@@ -35,9 +37,10 @@ typedef struct svm_set {
     double *b;      /* sigma b                                          */
     double *upper;  /* largest multiplier: C / sigma, infinite when hard */
     uint8_t *equality;
-    uint8_t *exact; /* lo is 0, and was not written */
-    int32_t *query; /* which z                                   */
-    int32_t *place; /* position in the active set, or SVM_AT_... */
+    uint8_t *implied; /* 1: an equality that others imply               */
+    uint8_t *exact;   /* lo is 0, and was not written */
+    int32_t *query;   /* which z                                   */
+    int32_t *place;   /* position in the active set, or SVM_AT_... */
     double *lambda, *lambda_lo;
     double *theta, *theta_lo; /* (size) the point that the last solve found  */
     double *margin;           /* scratch: sigma <A, theta>                 */
@@ -74,8 +77,9 @@ attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err);
 /* Adds a row that svm_rows_resolve found to be one, and is not in the set; *slot may be NULL. */
 attsvm_status svm_set_add(svm_set *set, const struct svm_term *term, int64_t token, int64_t *slot,
                           attsvm_error *err);
-/* Removes inactive rows with margin above b + most_margin; moved[old slot] = new slot or -1. */
-void svm_set_shrink(svm_set *set, double most_margin, int32_t *moved);
+/* Removes inactive rows with <A, theta> - b above most_slack, as `margin` has it.  Others move up.
+ */
+void svm_set_shrink(svm_set *set, double most_slack);
 /* out (size) = sum of coef[k] sigma A over the slots. */
 void svm_set_combine(svm_set *set, const int32_t *slots, const double *coef, int64_t count,
                      double *out);

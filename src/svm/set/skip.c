@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-bool svm_skip_sampled(const svm_pass_settings *settings, int64_t term)
+static bool is_sampled(const svm_pass_settings *settings, int64_t term)
 {
     if (settings->share == UINT64_MAX)
         return true;
@@ -16,7 +16,7 @@ bool svm_skip_sampled(const svm_pass_settings *settings, int64_t term)
 
 /*
  * What the slack of a term may have become: a step of theta moves a row by its length times that of
- * the step at most (rate 1), and by that over sqrt(size) as a rule (`spread`).
+ * the step at most (rate 1), and by that over sqrt(size) as a rule (`likely_rate`).
  */
 static double slack_now(const svm_find *find, int64_t g, double rate)
 {
@@ -54,7 +54,7 @@ double svm_skip_quantile(const svm_find *find, double share)
 bool svm_skip_needs_read(const svm_find *find, const svm_pass_settings *settings, int64_t g)
 {
     bool fresh = find->path_at_read[g] < 0;
-    if (!svm_skip_sampled(settings, g) || (settings->unread_only && !fresh) ||
+    if (!is_sampled(settings, g) || (settings->unread_only && !fresh) ||
         (isfinite(settings->slack_below) &&
          slack_now(find, g, find->likely_rate) > settings->slack_below))
         return false;
@@ -79,11 +79,11 @@ static int64_t needs(const void *context, int64_t g)
     return is_token(rows, &term) ? term.base : DATA_ALL;
 }
 
-data_reader svm_skip_reader(const svm_skip *pass, int64_t lo, int64_t end)
+data_reader svm_skip_reader(const svm_skip *walk, int64_t lo, int64_t end)
 {
-    data_reader reader = data_reader_terms(&pass->find->rows->terms, lo, end);
+    data_reader reader = data_reader_terms(&walk->find->rows->terms, lo, end);
     reader.needs = needs;
-    reader.context = pass;
+    reader.context = walk;
     return reader;
 }
 

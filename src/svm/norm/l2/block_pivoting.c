@@ -381,18 +381,13 @@ static attsvm_status drop_rows(l2_active_set *e, const double *x, const int32_t 
     return status;
 }
 
-static bool asked_to_stop(const l2_active_set *e)
-{
-    return e->poll && e->poll(e->poll_context);
-}
-
 /* Multipliers of S; rows with negative ones leave until there are none.  Value b'l, or -1. */
 static attsvm_status settle(l2_active_set *e, double *x, int32_t *negative, double *value,
                             attsvm_error *err)
 {
     svm_set *set = e->set;
     *value = -1;
-    for (int round = 0; round < MOST_DROPS && !asked_to_stop(e); round++) {
+    for (int round = 0; round < MOST_DROPS && !l2_stopped(e); round++) {
         int64_t count = 0;
         for (int64_t k = 0; k < e->count; k++)
             e->coef[k] = set->b[e->active[k]];
@@ -445,7 +440,7 @@ static attsvm_status pivot(l2_active_set *e, double *x, int32_t *old, int32_t *e
     int64_t most = set->count;
     for (int64_t k = 0; k < e->count; k++)
         value += set->lambda[e->active[k]] * set->b[e->active[k]];
-    for (int round = 0; round < MOST_ROUNDS && !asked_to_stop(e); round++) {
+    for (int round = 0; round < MOST_ROUNDS && !l2_stopped(e); round++) {
         int64_t before = e->count, room = set->size - before;
         int64_t limit = set->matrix ? most : (room / 2 + 1 < most ? room / 2 + 1 : most);
         if (limit > e->max_iterations - e->iterations)

@@ -127,7 +127,7 @@ static bool descend(work *w)
     double step = safe_step(w), size = la_norm(w->set->b, w->count), free2, bound2;
     new_gradient(w);
     while (w->products < MOST_PRODUCTS) {
-        if (w->e->poll && w->e->poll(w->e->poll_context))
+        if (l2_stopped(w->e))
             return false;
         split(w, &free2, &bound2);
         if (sqrt(free2 + bound2) <= SETTLED * size)

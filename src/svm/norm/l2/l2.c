@@ -100,7 +100,7 @@ static attsvm_status run_gradients(l2_active_set *e, bool exact, svm_end *end, a
     bool solved;
     TRY(l2_cg_solve(e, exact, &solved, err));
     *end = solved ? SVM_SOLVED : SVM_NEEDS_EXTENDED;
-    if (!solved && e->poll && e->poll(e->poll_context))
+    if (!solved && l2_stopped(e))
         *end = SVM_STOP;
     else if (!solved && e->iterations >= e->max_iterations)
         *end = SVM_LIMIT;
@@ -190,10 +190,15 @@ attsvm_status l2_extend(l2_active_set *e, attsvm_error *err)
     return l2_restart(e, err);
 }
 
-void l2_move(l2_active_set *e, const int32_t *moved)
+bool l2_stopped(l2_active_set *e)
 {
-    for (int64_t k = 0; k < e->count; k++)
-        e->active[k] = moved[e->active[k]];
+    svm_phase *phase = e->phase;
+    if (!phase)
+        return false;
+    double active = (double)e->count;
+    phase->iterations = e->iterations;
+    phase->active = e->cg_active > 0 ? e->cg_active : e->count;
+    return dist_stop_poll(phase->stop, active * active + (double)e->set->count * (double)e->set->d);
 }
 
 /* ---------------------------------------------------------------------- refining */
@@ -301,15 +306,186 @@ svm_end l2_refine(l2_active_set *e, bool *again)
     return SVM_NEEDS_EXTENDED;
 }
 
+/* ---------------------------------------------------------------------- infeasible */
+
+/* The row that could not enter: +-(A_p - sum r_j A_j), inequalities at least 0. */
+static void combine_rows(const l2_active_set *e, double *coef)
+{
+    const svm_set *set = e->set;
+    memset(coef, 0, (size_t)set->count * sizeof *coef);
+    coef[e->entering] = e->entering_sign;
+    for (int64_t j = 0; j < e->count; j++) {
+        int64_t s = e->active[j];
+        coef[s] = -e->entering_sign * e->combination[j];
+        if (!set->equality[s] && coef[s] < 0)
+            coef[s] = 0;
+    }
+}
+
+/* One step of refinement of r: the residual vector w = sum coef A should be orthogonal to S. */
+static void refine_combination(l2_active_set *e)
+{
+    svm_set *set = e->set;
+    double *rhs = e->coef, *change = e->coef_lo;
+    svm_set_residual_exact(set, e->active, e->count, e->step, e->step_lo, rhs);
+    for (int64_t j = 0; j < e->count; j++) /* <A_j, w>, up to the sign */
+        rhs[j] = e->entering_sign * (set->b[e->active[j]] - rhs[j]);
+    l2_solve_factored(e, rhs, change);
+    for (int64_t j = 0; j < e->count; j++)
+        e->combination[j] += change[j];
+}
+
+attsvm_status l2_prove(l2_active_set *e, attsvm_error *err)
+{
+    enum { REFINEMENTS = 3 };
+    static const double small = 5e-13; /* of sum |coef A|: the sum is nothing */
+    svm_set *set = e->set;
+    size_t bytes = (size_t)set->size * sizeof(double);
+    free(e->phase->proof);
+    e->phase->proof = NULL;
+    TRY(base_allocate(&e->phase->proof, 3 * (size_t)set->count, sizeof(double), "proof", err));
+    double *coef = e->phase->proof, *packed = coef + set->count;
+    int32_t *slots = (int32_t *)(void *)(packed + set->count);
+    for (int round = 0;; round++) {
+        double sizes = 0;
+        int64_t count = 0;
+        combine_rows(e, coef);
+        for (int64_t s = 0; s < set->count; s++)
+            if (coef[s] != 0) {
+                sizes += fabs(coef[s]) * set->length[s];
+                slots[count] = (int32_t)s;
+                packed[count++] = coef[s];
+            }
+        memset(e->step, 0, bytes);
+        memset(e->step_lo, 0, bytes);
+        svm_set_combine_exact(set, slots, packed, NULL, count, e->step, e->step_lo);
+        bool enough = svm_norm_euclidean_exact(e->step, e->step_lo, set->size).hi <= small * sizes;
+        if (enough || e->extended || round == REFINEMENTS)
+            return ATTSVM_OK;
+        refine_combination(e);
+    }
+}
+
 /* ------------------------------------------------------------------------ the norm */
+
+enum { SOFT_ROWS = 320 }; /* beyond which a soft problem starts by an interior point */
+
+static attsvm_status open(svm_phase *phase, attsvm_error *err)
+{
+    l2_active_set *e;
+    TRY(base_allocate(&e, 1, sizeof *e, "active set", err));
+    phase->state = e;
+    TRY(l2_create(e, phase->set, err));
+    e->phase = phase;
+    e->max_iterations = phase->max_iterations;
+    return ATTSVM_OK;
+}
+
+/* Other norms have no places in an active set. */
+static void close(svm_phase *phase)
+{
+    for (int64_t s = 0; s < phase->set->count; s++)
+        phase->set->place[s] = SVM_AT_ZERO;
+    if (phase->state)
+        l2_free(phase->state);
+    free(phase->state);
+    phase->state = NULL;
+}
+
+/* Starts anew in double-double; the multipliers so far are kept for a bound. */
+static attsvm_status extend(l2_active_set *e, attsvm_error *err)
+{
+    svm_phase *phase = e->phase;
+    const svm_set *set = e->set;
+    free(phase->earlier);
+    phase->earlier = NULL;
+    phase->earlier_count = 0;
+    TRY(base_allocate(&phase->earlier, (size_t)set->count + 1, sizeof(double), "multipliers", err));
+    memcpy(phase->earlier, set->lambda, (size_t)set->count * sizeof(double));
+    phase->earlier_count = set->count;
+    phase->extended = true;
+    return l2_extend(e, err);
+}
+
+/* Rows of the set may have moved up: `place` went with them. */
+static void follow_rows(l2_active_set *e)
+{
+    for (int64_t s = 0; s < e->set->count && e->count > 0; s++)
+        if (e->set->place[s] >= 0)
+            e->active[e->set->place[s]] = (int32_t)s;
+}
+
+/* A row that double-double sees violated and double does not. */
+static attsvm_status enter_forced(l2_active_set *e, attsvm_error *err)
+{
+    svm_phase *phase = e->phase;
+    svm_set *set = e->set;
+    int64_t forced = phase->forced;
+    phase->forced = -1;
+    if (e->extended || e->cg_active > 0 || forced < 0 || set->place[forced] != SVM_AT_ZERO)
+        return ATTSVM_OK;
+    e->cycle_limit = e->iterations + set->count + 50;
+    svm_end end = l2_enter(e, forced, -phase->forced_slack * set->sigma[forced], 1);
+    return end == SVM_SOLVED || end == SVM_STOP ? ATTSVM_OK : extend(e, err);
+}
+
+/* The set; in double first, in double-double where that is not enough. */
+static attsvm_status solve_set(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err)
+{
+    enum { MOST_TRIES = 20 };
+    for (int tries = 0;; tries++) {
+        bool again = false;
+        TRY(l2_run(e, exact, end, err));
+        if (*end == SVM_SOLVED && exact)
+            *end = l2_refine(e, &again);
+        bool doubt = *end == SVM_NEEDS_EXTENDED;
+        if (!again && (!doubt || e->extended)) {
+            *end = doubt ? SVM_LIMIT : *end;
+            return ATTSVM_OK;
+        }
+        if (doubt || tries > MOST_TRIES)
+            TRY(extend(e, err));
+    }
+}
+
+static attsvm_status solve(svm_phase *phase, svm_end *end, attsvm_error *err)
+{
+    l2_active_set *e = phase->state;
+    svm_set *set = phase->set;
+    follow_rows(e);
+    if (phase->round == 0 && set->whole && set->count > SOFT_ROWS &&
+        l2_soft_applies(set, set->count))
+        TRY(l2_soft_start(e, err));
+    if (phase->extended && !e->extended)
+        TRY(extend(e, err));
+    TRY(enter_forced(e, err));
+    TRY(solve_set(e, phase->precision == SVM_EXACT, end, err));
+    phase->iterations = e->iterations;
+    phase->active = e->cg_active > 0 ? e->cg_active : e->count;
+    return *end == SVM_INFEASIBLE ? l2_prove(e, err) : ATTSVM_OK;
+}
 
 const svm_norm svm_norm_l2 = { .flag = "l2",
                                .unique = true,
+                               .exact = true,
                                .tol = 1e-12,
+                               .limited = &svm_norm_fro_limited,
                                .size = svm_norm_euclidean,
-                               .row_size = svm_norm_euclidean_row };
+                               .size_exact = svm_norm_euclidean_exact,
+                               .row_size = svm_norm_euclidean_row,
+                               .stores_all = l2_soft_applies,
+                               .open = open,
+                               .close = close,
+                               .solve = solve };
 const svm_norm svm_norm_fro = { .flag = "fro",
                                 .unique = true,
+                                .exact = true,
                                 .tol = 1e-12,
+                                .limited = &svm_norm_fro_limited,
                                 .size = svm_norm_euclidean,
-                                .row_size = svm_norm_euclidean_row };
+                                .size_exact = svm_norm_euclidean_exact,
+                                .row_size = svm_norm_euclidean_row,
+                                .stores_all = l2_soft_applies,
+                                .open = open,
+                                .close = close,
+                                .solve = solve };

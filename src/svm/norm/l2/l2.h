@@ -31,13 +31,12 @@ typedef struct l2_active_set {
     double *theta, *theta_lo; /* those of the set                                       */
     double *step, *step_lo;   /* (size)                                                 */
     int64_t iterations, max_iterations;
-    int64_t cycle_limit;         /* iteration count after which we assume the method cycles */
-    void *memory;                /* of L and what goes with it                              */
-    void *work;                  /* scratch of block pivoting, */
-    size_t work_size;            /* in bytes */
-    bool (*poll)(void *context); /* true: stop at once; NULL: nobody to ask       */
-    void *poll_context;
-    int64_t cg_active; /* active rows found by conjugate gradients; -1: they failed    */
+    int64_t cycle_limit; /* iteration count after which we assume the method cycles */
+    void *memory;        /* of L and what goes with it                              */
+    void *work;          /* scratch of block pivoting, */
+    size_t work_size;    /* in bytes */
+    svm_phase *phase;    /* whose stop is asked; NULL: nobody to ask                */
+    int64_t cg_active;   /* active rows found by conjugate gradients; -1: they failed    */
     int32_t *order;   /* slots of equalities in the order in which they enter; NULL: as they come */
     int64_t ordered;  /* how many these are                                  */
     int64_t entering; /* slot whose row cannot be met                        */
@@ -66,7 +65,10 @@ attsvm_status l2_extend(l2_active_set *engine, attsvm_error *err);
 /* Multipliers and theta of S to double-double accuracy.  *again: a multiplier turned out negative
    and its row left S, so the engine has to run again. */
 svm_end l2_refine(l2_active_set *engine, bool *again);
-void l2_move(l2_active_set *engine, const int32_t *moved);
+/* The rows that cannot be met together, as phase->proof, refined as far as double goes. */
+attsvm_status l2_prove(l2_active_set *engine, attsvm_error *err);
+/* Asks whether to stop; most calls find that it is too early. */
+bool l2_stopped(l2_active_set *engine);
 
 /* Margins of the set in double; returns |theta|. */
 double l2_margins(l2_active_set *engine);

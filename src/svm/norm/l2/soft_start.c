@@ -135,7 +135,7 @@ static void advance(interior *w)
     la_axpy(t, w->dxi, w->xi, w->rows);
 }
 
-static void descend(interior *w, const l2_active_set *e)
+static void descend(interior *w, l2_active_set *e)
 {
     for (int64_t r = 0; r < w->rows; r++) {
         w->l[r] = w->set->upper[r] / 2;
@@ -143,7 +143,7 @@ static void descend(interior *w, const l2_active_set *e)
     }
     double first = complementarity(w), now = first;
     for (int step = 0; step < MOST_STEPS && now > ENOUGH * first; step++) {
-        if ((e->poll && e->poll(e->poll_context)) || !newton(w, CENTRE * now))
+        if (l2_stopped(e) || !newton(w, CENTRE * now))
             return;
         advance(w);
         now = complementarity(w);
