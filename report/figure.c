@@ -1,6 +1,8 @@
 /* A figure as it is put together: panels, and series with copies of their points. */
 #include "report/report.h"
 
+#include "io/io.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,20 +100,44 @@ void report_add_text(report_figure *f, double x, double y, const char *text, rep
     add_item(f, &s, true);
 }
 
+static attsvm_status draw(const report_figure *f, bool png, char **bytes, size_t *size,
+                          attsvm_error *err)
+{
+    *bytes = NULL;
+    *size = 0;
+    if (!f || f->out_of_memory)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for the figure");
+    FILE *script = tmpfile();
+    if (!script)
+        return fail(err, ATTSVM_E_DISK, "no temporary file for gnuplot");
+    report_script(f, png, script);
+    attsvm_status status = report_gnuplot_run(script, bytes, size, err);
+    fclose(script);
+    return status;
+}
+
+attsvm_status report_figure_svg(const report_figure *f, char **svg, attsvm_error *err)
+{
+    size_t size;
+    char *bytes;
+    *svg = NULL;
+    attsvm_status status = draw(f, false, &bytes, &size, err);
+    if (status == ATTSVM_OK)
+        status = base_allocate(svg, size + 1, 1, "figure", err);
+    if (status == ATTSVM_OK)
+        memcpy(*svg, bytes, size);
+    free(bytes);
+    return status;
+}
+
 attsvm_status report_figure_write(const report_figure *f, const char *path, attsvm_error *err)
 {
     const char *ending = strrchr(path, '.');
     bool png = ending && strcmp(ending, ".png") == 0;
-    char *bytes = NULL;
+    char *bytes;
     size_t size = 0;
     io_file *file = NULL;
-    if (!f || f->out_of_memory)
-        return fail(err, ATTSVM_E_MEMORY, "%s: no memory for the figure", path);
-    FILE *script = tmpfile();
-    if (!script)
-        return fail(err, ATTSVM_E_DISK, "%s: no temporary file for gnuplot", path);
-    report_script(f, png, script);
-    attsvm_status status = report_gnuplot_run(script, &bytes, &size, err);
+    attsvm_status status = draw(f, png, &bytes, &size, err);
     if (status == ATTSVM_OK)
         status = io_file_create(&file, path, err);
     if (status == ATTSVM_OK) {
@@ -122,6 +148,5 @@ attsvm_status report_figure_write(const report_figure *f, const char *path, atts
             io_file_abandon(file);
     }
     free(bytes);
-    fclose(script);
     return status;
 }

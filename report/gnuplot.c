@@ -1,6 +1,8 @@
 /* gnuplot as a child process: commands in by a file, the drawing out by a pipe. */
 #include "report/report.h"
 
+#include "io/io.h"
+
 #include <errno.h>
 #include <spawn.h>
 #include <stdlib.h>

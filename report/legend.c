@@ -1,6 +1,8 @@
 /* The legend of a panel: samples and labels in centred rows between its title and its frame. */
 #include "report/report.h"
 
+#include "io/io.h"
+
 #include <math.h>
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* One page of HTML, complete in itself: texts, numbers and the figures inline. */
 #include "report/report.h"
 
+#include "io/io.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<title>attsvm: the experiments, reproduced</title>\n<style>\n"
+static const char style[] =
+    "<style>\n"
     "body { font: 16px/1.5 Georgia, 'Times New Roman', serif; color: #222; background: #fff;\n"
     "       max-width: 62rem; margin: 2rem auto; padding: 0 1.2rem; }\n"
     "h1, h2 { font-weight: 600; line-height: 1.2; }\n"
@@ -37,6 +37,13 @@ static const char head[] =
     "  td { border: 0; padding: 0; }\n"
     "  td.value { text-align: left; }\n"
     "}\n"
+    "@media screen and (prefers-color-scheme: dark) {\n"
+    "  body { color: #ddd; background: #181818; }\n"
+    "  figcaption { color: #bbb; } .quiet, dt { color: #999; }\n"
+    "  th, td, tr, section { border-color: #444; } a { color: #8ab4f8; }\n"
+    "  td.bad { color: #ff8a80; }\n"
+    "  .scroll svg { background: #fff; border-radius: 4px; }\n"
+    "}\n"
     "</style>\n</head>\n<body>\n";
 
 /* Text in which <, > and & stand for themselves. */
@@ -50,6 +57,16 @@ static void put(FILE *out, const char *text)
         case '"': fputs("&quot;", out); break;
         default: fputc(*c, out);
         }
+}
+
+static void put_head(FILE *out, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<title>attsvm: ",
+          out);
+    put(out, title);
+    fprintf(out, "</title>\n%s", style);
 }
 
 static void put_term(FILE *out, const char *term, const char *text)
@@ -147,7 +164,7 @@ static void put_section(FILE *out, const report_section *s)
 
 static void put_page(FILE *out, const report_section *sections, int64_t count)
 {
-    fputs(head, out);
+    put_head(out, "the experiments, reproduced");
     fprintf(out,
             "<h1>Attention as a max-margin problem: the experiments, reproduced</h1>\n"
             "<p>Made by <code>attsvm %s reproduce</code>. Every figure is drawn from the arrays in "
@@ -164,27 +181,58 @@ static void put_page(FILE *out, const report_section *sections, int64_t count)
     fputs("</body>\n</html>\n", out);
 }
 
-attsvm_status report_page_write(const char *path, const report_section *sections, int64_t count,
-                                attsvm_error *err)
+/* Ends the text of a page that was written into memory, and makes it a file. */
+static attsvm_status finish(FILE *out, char **text, size_t *size, const char *path,
+                            attsvm_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
     io_file *file = NULL;
-    FILE *out = open_memstream(&text, &size);
-    if (out)
-        put_page(out, sections, count);
     bool lost = !out || ferror(out);
     if (out)
         lost = fclose(out) != 0 || lost;
     attsvm_status status = lost ? fail(err, ATTSVM_E_MEMORY, "%s: no memory for the page", path)
                                 : io_file_create(&file, path, err);
     if (status == ATTSVM_OK) {
-        status = io_file_write(file, text, size, err);
+        status = io_file_write(file, *text, *size, err);
         if (status == ATTSVM_OK)
             status = io_file_commit(file, err);
         else
             io_file_abandon(file);
     }
-    free(text);
+    free(*text);
     return status;
+}
+
+attsvm_status report_page_write(const char *path, const report_section *sections, int64_t count,
+                                attsvm_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out)
+        put_page(out, sections, count);
+    return finish(out, &text, &size, path, err);
+}
+
+attsvm_status report_own_page_write(const char *path, const char *title,
+                                    const char *const *paragraphs, const char *svg,
+                                    attsvm_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out) {
+        put_head(out, title);
+        fputs("<h1>", out);
+        put(out, title);
+        fputs("</h1>\n", out);
+        for (; *paragraphs; paragraphs++) {
+            fputs("<p>", out);
+            put(out, *paragraphs);
+            fputs("</p>\n", out);
+        }
+        fprintf(out, "<figure>\n<div class=\"scroll\">%s</div>\n</figure>\n", svg);
+        fprintf(out, "<p class=\"quiet\">Made by attsvm %s.</p>\n</body>\n</html>\n",
+                attsvm_version());
+    }
+    return finish(out, &text, &size, path, err);
 }

@@ -7,7 +7,9 @@
 #ifndef ATTSVM_REPORT_H
 #define ATTSVM_REPORT_H
 
-#include "io/io.h"
+#include "attsvm/attsvm.h"
+
+#include <stdio.h>
 
 /* --------------------------------------------------------------------- figures */
 
@@ -106,6 +108,9 @@ void report_add_text(report_figure *figure, double x, double y, const char *text
  */
 attsvm_status report_figure_write(const report_figure *figure, const char *path, attsvm_error *err);
 
+/* The figure as SVG text; the caller frees *svg. */
+attsvm_status report_figure_svg(const report_figure *figure, char **svg, attsvm_error *err);
+
 /* Fails with a clear message where gnuplot cannot be run. */
 attsvm_status report_gnuplot_find(attsvm_error *err);
 
@@ -182,5 +187,10 @@ typedef struct report_section {
 /* One page, complete in itself, of all sections in their order. */
 attsvm_status report_page_write(const char *path, const report_section *sections, int64_t count,
                                 attsvm_error *err);
+
+/* One page about a run of a command: title, paragraphs (NULL-terminated) and the figure. */
+attsvm_status report_own_page_write(const char *path, const char *title,
+                                    const char *const *paragraphs, const char *svg,
+                                    attsvm_error *err);
 
 #endif

@@ -1,6 +1,8 @@
 /* A figure as commands for gnuplot, with its points in data blocks. */
 #include "report/report.h"
 
+#include "io/io.h"
+
 #include <string.h>
 
 static const char *const colours[REPORT_COLOURS] = { "#0072B2", "#D55E00", "#009E73",
