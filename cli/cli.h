@@ -224,6 +224,8 @@ const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t 
 /* What theory says must happen with these data: "global", "local" or "none". */
 const char *cli_verified_must(const cli_verified *v);
 /* The same as a sentence, with what it rests on. */
+/* What happened, in sentences. */
+void cli_verified_verdict(const cli_verified *v, char *out, size_t size);
 void cli_verified_statement(const cli_verified *v, char *out, size_t size);
 void cli_verified_print(const cli_verified *v);
 
@@ -276,5 +278,31 @@ const char *cli_demo_verdict(const cli_demo *demo);
 
 void cli_demo_print(const cli_demo *demo, bool colour);
 cli_printer cli_demo_page; /* of a cli_demo */
+
+/* ------------------------------------------------------------------------- pictures */
+
+/* --svg and --html: a figure of the user's own data, and a page with it. */
+typedef struct cli_picture_options {
+    const char *svg, *html;
+} cli_picture_options;
+extern const settings_table cli_picture_table;
+bool cli_picture_wanted(const cli_call *call);
+/* Fails before any work where a figure is wanted and gnuplot is not installed. */
+attsvm_status cli_picture_check(const cli_call *call, attsvm_error *err);
+
+/* Attention, norm and, with `svm` (count entries; may be NULL), distance from the SVM direction
+   over the records of a run.  Without --svg and --html nothing happens; likewise below. */
+attsvm_status cli_picture_train(const cli_call *call, const attsvm_train *run, const double *svm,
+                                int64_t svm_count, const char *title, const char *text,
+                                attsvm_error *err);
+attsvm_status cli_picture_path(const cli_call *call, const attsvm_path *path, const char *title,
+                               const char *text, attsvm_error *err);
+typedef struct cli_token_points {
+    double *x, *y; /* sequence or query, score */
+    int64_t count;
+} cli_token_points;
+/* points: of other tokens, support tokens, selected tokens. */
+attsvm_status cli_picture_tokens(const cli_call *call, const cli_token_points *points,
+                                 const char *title, const char *text, attsvm_error *err);
 
 #endif

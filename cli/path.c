@@ -269,6 +269,7 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
     attsvm_chosen *chosen = NULL;
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
+    TRY(cli_picture_check(call, err));
     TRY(attsvm_data_read(&data, file, &reading, err));
     attsvm_status status = ATTSVM_OK;
     if (options->select)
@@ -286,6 +287,12 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
     }
     if (status == ATTSVM_OK && call->common->output)
         status = write_arrays(call->common->output, path, err);
+    if (status == ATTSVM_OK)
+        status =
+            cli_picture_path(call, path, file,
+                             "Minima of the loss in balls of growing radius, and their distance "
+                             "from the max-margin direction.",
+                             err);
     if (status == ATTSVM_OK && call->common->json)
         status = print_json(file, s, path, err);
     else if (status == ATTSVM_OK && !call->common->quiet)

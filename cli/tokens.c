@@ -371,12 +371,52 @@ static attsvm_status write_arrays(const findings *f, const char *path, attsvm_er
     return status;
 }
 
+static bool is_support(const findings *f, int64_t term, int64_t token)
+{
+    for (int64_t k = 0; k < f->optimality.support; k++)
+        if (f->support[k].term == term && f->support[k].row.token == token)
+            return true;
+    return false;
+}
+
+/* All tokens by their scores, those of a query that it does not see left out. */
+static attsvm_status draw(const cli_call *call, const findings *f, attsvm_error *err)
+{
+    enum { OTHER, SUPPORT, SELECTED, KINDS };
+    cli_token_points points[KINDS] = { 0 };
+    int64_t most = 0;
+    double *memory;
+    if (!cli_picture_wanted(call))
+        return ATTSVM_OK;
+    for (int64_t g = 0; g < f->terms; g++)
+        most += attsvm_scores_term(f->scores, g).tokens;
+    TRY(base_allocate(&memory, (size_t)most * 2 * KINDS, sizeof *memory, "figure", err));
+    for (int k = 0; k < KINDS; k++) {
+        points[k].x = memory + (2 * k) * most;
+        points[k].y = memory + (2 * k + 1) * most;
+    }
+    for (int64_t g = 0; g < f->terms; g++)
+        for (int64_t t = 0; t < attsvm_scores_term(f->scores, g).tokens; t++) {
+            int kind = t == f->alpha[g] ? SELECTED : is_support(f, g, t) ? SUPPORT : OTHER;
+            cli_token_points *p = &points[kind];
+            p->x[p->count] = (double)g;
+            p->y[p->count++] = attsvm_scores_gamma(f->scores, g, t);
+        }
+    attsvm_status status = cli_picture_tokens(call, points, f->file,
+                                              "Scores of all tokens. Support tokens are the rivals "
+                                              "at the margin of the max-margin solution.",
+                                              err);
+    free(memory);
+    return status;
+}
+
 /* ------------------------------------------------------------------------- the verb */
 
 static attsvm_status show(const cli_call *call, const findings *f, attsvm_error *err)
 {
     if (call->common->output)
         TRY(write_arrays(f, call->common->output, err));
+    TRY(draw(call, f, err));
     if (call->common->json)
         return print_json(f, err);
     if (call->common->quiet)
@@ -403,6 +443,7 @@ attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
     if (svm->problem != ATTSVM_PROBLEM_P && svm->problem != ATTSVM_PROBLEM_W)
         return fail(err, ATTSVM_E_ARG,
                     "--problem must be p or W: tokens are scored with a fixed head");
+    TRY(cli_picture_check(call, err));
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
     findings f = { .file = call->arguments[0], .data = data, .svm = *svm };
     attsvm_status status = find(&f, options, cli_settings(call, &attsvm_enumerate_table), err);

@@ -195,14 +195,22 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
 
 attsvm_status cli_train(cli_call *call, attsvm_error *err)
 {
-    const attsvm_train_settings *s = cli_settings(call, &attsvm_train_table);
+    attsvm_train_settings own =
+        *(const attsvm_train_settings *)cli_settings(call, &attsvm_train_table);
+    const attsvm_train_settings *s = &own;
     const char *path = call->arguments[0];
+    char title[256];
+    snprintf(title, sizeof title, "attsvm train %.200s", path);
+    if (cli_picture_wanted(call) && !*own.record)
+        own.record = "log";
     attsvm_data *data = NULL;
     attsvm_train *train = NULL;
     attsvm_exchangeable exchangeable = { 0 };
     live progress = { .iters = s->iters,
                       .wanted = !call->common->quiet && isatty(STDERR_FILENO) == 1 };
-    attsvm_status status = cli_data_read(call, path, &data, err);
+    attsvm_status status = cli_picture_check(call, err);
+    if (status == ATTSVM_OK)
+        status = cli_data_read(call, path, &data, err);
     if (status != ATTSVM_OK)
         goto done;
     status = attsvm_train_create(&train, data, s, NULL, NULL, err);
@@ -216,6 +224,8 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     end_progress(&progress);
     if (status == ATTSVM_OK)
         status = attsvm_train_save(train, call->common->output, NULL, 0, err);
+    if (status == ATTSVM_OK)
+        status = cli_picture_train(call, train, NULL, 0, title, "", err);
     if (status == ATTSVM_OK && call->common->json)
         status = print_json(call, path, s, train, &exchangeable, err);
     else if (status == ATTSVM_OK && !call->common->quiet)

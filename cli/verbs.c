@@ -24,7 +24,8 @@ const cli_verb cli_verbs[] = {
       "set to the format of that ending.",
       "JSON keys: file, n, T_min, T_max, d, tokens, dtype, storage, labels, queries, vocabulary, "
       "arrays, ignored, mapped_bytes, verified." },
-    { "train", "train an attention layer", "FILE", TABLES(&attsvm_train_table, NULL),
+    { "train", "train an attention layer", "FILE",
+      TABLES(&attsvm_train_table, &cli_picture_table, NULL),
       "attsvm train planted.npz --model p --step ngd --lr 0.1 --iters 2000 --record log -o run.npz",
       cli_train,
       "Trains a prompt p, a query-key matrix W or its factors K and Q, with or without the head "
@@ -66,7 +67,8 @@ const cli_verb cli_verbs[] = {
       "JSON keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, "
       "tight, active, merged." },
     { "tokens", "show which tokens are best, which rivals are close, and what is optimal", "FILE",
-      TABLES(&attsvm_svm_table, &cli_tokens_table, &attsvm_enumerate_table, NULL),
+      TABLES(&attsvm_svm_table, &cli_tokens_table, &cli_picture_table, &attsvm_enumerate_table,
+             NULL),
       "attsvm tokens planted.npz --problem p --select ids", cli_tokens,
       "Scores every token with the head v of FILE, solves the max-margin problem of the "
       "selection, and lists its support tokens (the rivals at the margin). A selection is "
@@ -79,7 +81,7 @@ const cli_verb cli_verbs[] = {
       "missed, advantage, tie, tied_optimal, tied_support, unique; with --enumerate selections, "
       "exhaustive, selections_norm, selections_global, product, judged, pruned, stalled." },
     { "verify", "train, then compare the result with the theory", "FILE",
-      TABLES(&attsvm_train_table, &attsvm_joint_table, &cli_verify_table, NULL),
+      TABLES(&attsvm_train_table, &cli_picture_table, &attsvm_joint_table, &cli_verify_table, NULL),
       "attsvm verify planted.npz --model p --iters 5000", cli_verify,
       "Trains as attsvm train does, solves the max-margin problem of the tokens that the model "
       "selected, in the norm that the step rule leads to, and gives a verdict: global, local, "
@@ -108,7 +110,7 @@ const cli_verb cli_verbs[] = {
       "JSON keys: one for each ID, with seconds, failed, numbers; stopped, the ID that "
       "--time-limit ended." },
     { "path", "follow a regularisation path", "FILE",
-      TABLES(&attsvm_path_table, &cli_path_table, NULL),
+      TABLES(&attsvm_path_table, &cli_path_table, &cli_picture_table, NULL),
       "attsvm path planted.npz --model p --radii 1:10000:9", cli_path,
       "Minimises the loss in balls of growing radius, or with a vanishing ridge, and compares "
       "the direction of the minimiser with the max-margin solution that it must converge to. The "

@@ -209,6 +209,17 @@ static attsvm_status write_arrays(const cli_verified *v, const char *path, attsv
     return attsvm_train_save(v->run, path, arrays, count, err);
 }
 
+static attsvm_status draw(const cli_verified *v, const cli_call *call, attsvm_error *err)
+{
+    attsvm_claim claim = attsvm_solution_claim(v->solution);
+    bool solved = claim.outcome != ATTSVM_INFEASIBLE;
+    char title[256], text[1400];
+    snprintf(title, sizeof title, "%.200s: %s", v->file, attsvm_verdict_name(v->verdict.kind));
+    cli_verified_verdict(v, text, sizeof text);
+    return cli_picture_train(call, v->run, solved ? claim.theta : NULL, claim.theta_count, title,
+                             text, err);
+}
+
 /* ------------------------------------------------------------------------- the verb */
 
 attsvm_status cli_verify(cli_call *call, attsvm_error *err)
@@ -216,6 +227,9 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     attsvm_data *data;
     cli_verified v = { .file = call->arguments[0] };
     memcpy(&v.settings, cli_settings(call, &attsvm_train_table), sizeof v.settings);
+    TRY(cli_picture_check(call, err));
+    if (cli_picture_wanted(call) && !*v.settings.record)
+        v.settings.record = "log";
     TRY(cli_data_read(call, v.file, &data, err));
     v.data = data;
     attsvm_status status = verify(&v, call, data, err);
@@ -223,6 +237,8 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
         base_fail_in(err, status, v.file);
     if (status == ATTSVM_OK)
         status = write_arrays(&v, call->common->output, err);
+    if (status == ATTSVM_OK)
+        status = draw(&v, call, err);
     if (status == ATTSVM_OK) {
         call->negative =
             v.verdict.kind != ATTSVM_VERDICT_GLOBAL && v.verdict.kind != ATTSVM_VERDICT_LOCAL;

@@ -196,26 +196,26 @@ static const char *why_unsaturated(const cli_verified *v)
 }
 
 /* What happened, in plain words. */
-static void say_verdict(const cli_verified *v)
+void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
 {
     const attsvm_verdict *d = &v->verdict;
     const attsvm_optimality *o = &d->optimality;
-    char text[1024], more[320] = "";
+    char more[320] = "";
     switch (d->kind) {
     case ATTSVM_VERDICT_GLOBAL:
-        snprintf(text, sizeof text,
+        snprintf(text, size,
                  "The model attends to the best token of every sequence: the best outcome there "
                  "is.");
         break;
     case ATTSVM_VERDICT_LOCAL:
-        snprintf(text, sizeof text,
+        snprintf(text, size,
                  "The model has settled on tokens that are not all the best (%" PRId64
                  " of %" PRId64 " are not), but every rival that comes near scores less: the "
                  "selection is locally optimal, one that descent can end in.",
                  o->missed, d->terms);
         break;
     case ATTSVM_VERDICT_NOT_LOCAL:
-        snprintf(text, sizeof text,
+        snprintf(text, size,
                  "The model attends to one token of every sequence, but %" PRId64
                  " rivals that come near score as much or more: the selection is not locally "
                  "optimal%s.",
@@ -225,13 +225,13 @@ static void say_verdict(const cli_verified *v)
                                                 "descent stays is open");
         break;
     case ATTSVM_VERDICT_UNSATURATED:
-        snprintf(text, sizeof text,
+        snprintf(text, size,
                  "The model has not decided in %" PRId64 " of %" PRId64 " sequences or queries: in "
                  "one of them the selected token has only %.4f of the attention. %s",
                  d->undecided, d->terms, d->attention, why_unsaturated(v));
         break;
     default:
-        snprintf(text, sizeof text,
+        snprintf(text, size,
                  "Nothing separates the tokens that the model attends to: ties of logits decided.");
     }
     if (!isnan(d->correlation))
@@ -239,7 +239,15 @@ static void say_verdict(const cli_verified *v)
                  " What it learned points %.3g degrees away from the max-margin direction of these "
                  "tokens, and its smallest margin is %.2f %% of the largest possible for its norm.",
                  d->angle, 100 * d->efficiency);
-    strncat(text, more, sizeof text - strlen(text) - 1);
+    strncat(text, more, size - strlen(text) - 1);
+}
+
+static void say_verdict(const cli_verified *v)
+{
+    const attsvm_verdict *d = &v->verdict;
+    const attsvm_optimality *o = &d->optimality;
+    char text[1400];
+    cli_verified_verdict(v, text, sizeof text);
     say(text);
     if (d->outcome == ATTSVM_STALLED)
         say("The SVM of these tokens ended without a proof: support tokens, and with them local "
