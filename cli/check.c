@@ -70,6 +70,7 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
 {
     const check_options *options = cli_settings(call, &cli_check_table);
     attsvm_read_settings reading;
+    cli_process_limit(((const cli_limit *)cli_settings(call, &cli_limit_table))->time_limit);
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     attsvm_data *data;
@@ -82,7 +83,7 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
         attsvm_check_settings settings = { .tol = options->tol, .threads = call->common->threads };
         status = attsvm_check(&report, data, &claim, &settings, NULL, NULL, err);
         if (status != ATTSVM_OK)
-            status = base_fail_in(err, status, call->arguments[0]);
+            base_fail_in(err, status, call->arguments[0]);
         attsvm_solution_free(result);
     }
     attsvm_data_free(data);

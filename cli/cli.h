@@ -20,6 +20,11 @@ typedef struct cli_common {
 
 extern const settings_table cli_common_table;
 
+/* Of verbs whose library calls have no limit of their own. */
+typedef struct cli_limit {
+    double time_limit;
+} cli_limit;
+
 typedef struct cli_verb cli_verb;
 
 /* One run of a verb: what the command line said, and what came out. */
@@ -56,7 +61,7 @@ attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error
 cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_verify,
     cli_graph, cli_demo_run, cli_reproduce, cli_help, cli_completion, cli_version;
 extern const settings_table cli_generate_table, cli_svm_table, cli_path_table, cli_tokens_table,
-    cli_verify_table, cli_check_table, cli_graph_table, cli_help_table;
+    cli_verify_table, cli_check_table, cli_graph_table, cli_limit_table, cli_help_table;
 
 /* The struct that the flags of `table` filled in. */
 const void *cli_settings(const cli_call *call, const settings_table *table);
@@ -82,6 +87,9 @@ void cli_field_note(const field *f, char *out, size_t size);
 void cli_field_meaning(const field *f, char *out, size_t size);
 /* Tells flags that change nothing beside the others; refuses those that contradict them. */
 attsvm_status cli_flag_rules_check(const cli_call *call, attsvm_error *err);
+
+/* Outputs can be written, and none of them is an input or another output. */
+attsvm_status cli_outputs_check(const cli_call *call, attsvm_error *err);
 
 /* Reads argv[0..argc-1], what follows the verb.  cli_call_free in any case. */
 attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **argv,
@@ -122,10 +130,15 @@ extern const char cli_purpose[];     /* what attsvm is, in a phrase */
 attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data **out,
                             attsvm_error *err);
 
-/* Standard streams, SIGPIPE, and a message for files that shrink while they are mapped. */
+/* Standard streams, signals, and a message for files that shrink while they are mapped. */
 void cli_process_start(void);
 /* What the message above says was going on: "attsvm info". */
 void cli_process_name(const char *verb);
+/* The whole command ends after so many seconds, as by Ctrl-C; 0: never. */
+void cli_process_limit(double seconds);
+bool cli_process_late(void); /* that limit was reached */
+/* SIGINT or SIGTERM where it asked for an end, otherwise 0. */
+int cli_process_signal(void);
 /* Flushes standard output; fails where something written to it was lost. */
 attsvm_status cli_process_end(attsvm_error *err);
 

@@ -46,7 +46,7 @@ typedef struct found {
     double *W; /* (d,d) trained; NULL: none */
     double loss;
     attsvm_graph_match match;
-    bool compared;
+    bool compared, has_finite, has_W;
 } found;
 
 /* -------------------------------------------------------------------------- finding out */
@@ -124,10 +124,13 @@ static attsvm_status find_out(found *f, attsvm_error *err)
     TRY(base_allocate(&f->finite, size, sizeof *f->finite, "finite part", err));
     TRY(solve(f, err));
     TRY(attsvm_graph_finite(f->graph, f->finite, &f->finite_info, NULL, NULL, err));
+    f->has_finite = true;
     if (!*f->options->trained && f->options->iters == 0)
         return ATTSVM_OK;
     TRY(base_allocate(&f->W, size, sizeof *f->W, "W", err));
     TRY(*f->options->trained ? read_trained(f, err) : train(f, err));
+    f->has_W = true;
+    TRY(base_interrupted(err));
     f->compared = f->svm.outcome == ATTSVM_OPTIMAL;
     return f->compared
                ? attsvm_graph_compare(f->graph, f->W, f->finite, f->claim.theta, &f->match, err)
@@ -309,16 +312,22 @@ static attsvm_status print_json(const found *f, attsvm_error *err)
 
 /* ------------------------------------------------------------------------------ the verb */
 
-static attsvm_status show(found *f, attsvm_error *err)
+static attsvm_status save(const found *f, attsvm_error *err)
 {
     const int64_t d = f->info.d;
     attsvm_named_array more[2] = {
         { "finite", { .data = f->finite, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
         { "trained", { .data = f->W, .shape = { d, d }, .ndim = 2, .dtype = ATTSVM_F64 } },
     };
+    const int64_t count = f->has_W ? 2 : f->has_finite ? 1 : 0;
     if (f->call->common->output)
-        TRY(attsvm_solution_save(f->solution, f->data, f->call->common->output, more, f->W ? 2 : 1,
-                                 err));
+        TRY(attsvm_solution_save(f->solution, f->data, f->call->common->output, more, count, err));
+    return ATTSVM_OK;
+}
+
+static attsvm_status show(found *f, attsvm_error *err)
+{
+    TRY(save(f, err));
     if (*f->options->dot)
         TRY(cli_write_text(f->options->dot, cli_graph_dot, f->graph, err));
     if (*f->options->svg)
@@ -336,6 +345,7 @@ attsvm_status cli_graph(cli_call *call, attsvm_error *err)
                 .call = call,
                 .options = cli_settings(call, &cli_graph_table) };
     attsvm_read_settings reading;
+    cli_process_limit(((const cli_limit *)cli_settings(call, &cli_limit_table))->time_limit);
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     TRY(attsvm_data_read(&f.data, f.path, &reading, err));
@@ -345,7 +355,10 @@ attsvm_status cli_graph(cli_call *call, attsvm_error *err)
         base_fail_in(err, status, f.path);
     if (status == ATTSVM_OK)
         status = find_out(&f, err);
-    if (status == ATTSVM_OK)
+    /* what was found before it was interrupted is saved, not shown */
+    if (status == ATTSVM_E_STOPPED && f.solution && call->common->output)
+        status = save(&f, err);
+    else if (status == ATTSVM_OK)
         status = show(&f, err);
     call->negative = f.svm.outcome != ATTSVM_OPTIMAL;
     free(f.W);

@@ -2,6 +2,7 @@
  * exit code. */
 #include "cli/cli.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,24 @@ static attsvm_status read_command(cli_call *call, int argc, char **argv, attsvm_
     return cli_parse(call, verb, argc - 2, argv + 2, err);
 }
 
+/* Why it ended early, and whether there is something to show for it. */
+static attsvm_status tell_stop(const cli_call *call, attsvm_status status, attsvm_error *err)
+{
+    const int number = cli_process_signal();
+    char why[64] = "the time limit was reached";
+    if (number == 0 && !cli_process_late())
+        return status;
+    if (number != 0)
+        snprintf(why, sizeof why, "stopped by %s", number == SIGINT ? "Ctrl-C" : "SIGTERM");
+    if (status == ATTSVM_E_STOPPED)
+        return fail(err, status, "%s before there was something to show", why);
+    if (status == ATTSVM_OK && !call->common->quiet && dist_rank(call->comm) == 0)
+        fprintf(stderr, "attsvm %s: %s%s%s\n", call->verb->name, why,
+                call->common->output ? "; what was reached is in " : "",
+                call->common->output ? call->common->output : "");
+    return status;
+}
+
 static int run_command(dist_comm *comm, int argc, char **argv)
 {
     cli_call call = { .comm = comm };
@@ -80,7 +99,8 @@ static int run_command(dist_comm *comm, int argc, char **argv)
         status = run(&call, &err);
     if (status == ATTSVM_OK)
         status = cli_process_end(&err);
-    bool negative = call.negative, alone;
+    bool negative = call.negative || cli_process_late(), alone;
+    status = tell_stop(&call, status, &err);
     cli_call_free(&call);
     status = cli_ranks_end(comm, status, &negative, &alone, &err);
     if (status != ATTSVM_OK && *err.message)
@@ -89,6 +109,8 @@ static int run_command(dist_comm *comm, int argc, char **argv)
         dist_abort(comm, exit_of(status));
         exit(exit_of(status));
     }
+    if (cli_process_signal() != 0 && (status == ATTSVM_OK || status == ATTSVM_E_STOPPED))
+        return 128 + cli_process_signal();
     return status == ATTSVM_OK && negative ? EXIT_NEGATIVE : exit_of(status);
 }
 

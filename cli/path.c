@@ -267,6 +267,7 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
     attsvm_data *data = NULL;
     attsvm_path *path = NULL;
     attsvm_chosen *chosen = NULL;
+    cli_process_limit(((const cli_limit *)cli_settings(call, &cli_limit_table))->time_limit);
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     TRY(cli_picture_check(call, err));

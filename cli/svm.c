@@ -23,27 +23,19 @@ const settings_table cli_svm_table = { "svm options", svm_option_fields,
 
 /* ------------------------------------------------------------------------ solving */
 
-static volatile sig_atomic_t interrupted;
-
+/* To several ranks mpirun passes SIGUSR1 on, not Ctrl-C. */
 static void on_interrupt(int number)
 {
     (void)number;
-    interrupted = 1;
+    attsvm_interrupt(true);
 }
 
-/*
- * The first Ctrl-C, or SIGTERM, asks for the best so far, the second ends the process.  To several
- * ranks mpirun passes SIGUSR1 on.
- */
-static void catch_interrupt(bool ranks)
+static void catch_interrupt(void)
 {
     struct sigaction action = { .sa_handler = on_interrupt };
     action.sa_flags = (int)SA_RESETHAND;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    if (ranks)
-        sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
 }
 
 static bool observe(void *context, const attsvm_svm_progress *p)
@@ -52,7 +44,7 @@ static bool observe(void *context, const attsvm_svm_progress *p)
     snprintf(text, sizeof text, "round %" PRId64 ", %" PRId64 " active rows, norm above %.6g",
              p->rounds, p->active, p->dual);
     cli_progress_line(context, text);
-    return !interrupted;
+    return true;
 }
 
 static attsvm_status solve(const cli_call *call, const attsvm_data *data,
@@ -62,7 +54,8 @@ static attsvm_status solve(const cli_call *call, const attsvm_data *data,
     attsvm_problem *problem;
     TRY(attsvm_problem_create(&problem, data, selection, settings, err));
     cli_progress progress = cli_progress_start(call, "svm");
-    catch_interrupt(dist_size(call->comm) > 1);
+    if (dist_size(call->comm) > 1)
+        catch_interrupt();
     attsvm_status status = attsvm_problem_solve(problem, NULL, observe, &progress, out, err);
     cli_progress_end(&progress);
     attsvm_problem_free(problem);

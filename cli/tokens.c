@@ -68,6 +68,8 @@ static attsvm_status find(findings *f, const tokens_options *options,
     if (status != ATTSVM_OK)
         return status;
     f->info = attsvm_solution_describe(f->solution);
+    if (f->info.outcome == ATTSVM_STALLED)
+        TRY(base_interrupted(err)); /* support and optimality would mean nothing */
     /* tight tokens are counted by the solver, and by us; they can differ at the very limit */
     TRY(attsvm_optimality_compute(&f->optimality, f->scores, f->solution, NULL, 0, err));
     int64_t count = f->optimality.support;
@@ -444,6 +446,7 @@ attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
         return fail(err, ATTSVM_E_ARG,
                     "--problem must be p or W: tokens are scored with a fixed head");
     TRY(cli_picture_check(call, err));
+    cli_process_limit(svm->time_limit);
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
     findings f = { .file = call->arguments[0], .data = data, .svm = *svm };
     attsvm_status status = find(&f, options, cli_settings(call, &attsvm_enumerate_table), err);

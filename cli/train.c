@@ -220,7 +220,8 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
         status = attsvm_exchangeable_compute(&exchangeable, train, err);
     if (status != ATTSVM_OK)
         goto done;
-    status = attsvm_train_run(train, progress.wanted ? show_progress : NULL, &progress, err);
+    bool watched = progress.wanted || dist_size(call->comm) > 1; /* ranks vote where one asks */
+    status = attsvm_train_run(train, watched ? show_progress : NULL, &progress, err);
     end_progress(&progress);
     if (status == ATTSVM_OK)
         status = attsvm_train_save(train, call->common->output, NULL, 0, err);

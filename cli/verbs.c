@@ -59,8 +59,9 @@ const cli_verb cli_verbs[] = {
       "residual, unique, undecided, floor_decided; if infeasible proof (exact or beyond) and "
       "bound, and pair where two tokens cannot be separated; over several ranks ranks and "
       "bytes_sent." },
-    { "check", "verify the proof in a result file", "FILE RESULT", TABLES(&cli_check_table, NULL),
-      "attsvm check planted.npz result.npz", cli_check,
+    { "check", "verify the proof in a result file", "FILE RESULT",
+      TABLES(&cli_check_table, &cli_limit_table, NULL), "attsvm check planted.npz result.npz",
+      cli_check,
       "Recomputes everything that RESULT claims from the data alone, with code that had no part "
       "in solving, and says whether it is proved. Exit status 0 means proved (a proof of "
       "infeasibility included), 1 means not proved.",
@@ -110,7 +111,7 @@ const cli_verb cli_verbs[] = {
       "JSON keys: one for each ID, with seconds, failed, numbers; stopped, the ID that "
       "--time-limit ended." },
     { "path", "follow a regularisation path", "FILE",
-      TABLES(&attsvm_path_table, &cli_path_table, &cli_picture_table, NULL),
+      TABLES(&attsvm_path_table, &cli_path_table, &cli_picture_table, &cli_limit_table, NULL),
       "attsvm path planted.npz --model p --radii 1:10000:9", cli_path,
       "Minimises the loss in balls of growing radius, or with a vanishing ridge, and compares "
       "the direction of the minimiser with the max-margin solution that it must converge to. The "
@@ -122,7 +123,8 @@ const cli_verb cli_verbs[] = {
       "predictivity (1 - correlation with W_fin + R W_svm), kept, idle, kinks. Single values: "
       "file, "
       "model, svm, svm_norm, svm_gap, solves, evaluations, seconds; for vp case, least_ratio." },
-    { "graph", "show what next-token prediction learns", "FILE", TABLES(&cli_graph_table, NULL),
+    { "graph", "show what next-token prediction learns", "FILE",
+      TABLES(&cli_graph_table, &cli_limit_table, NULL),
       "attsvm graph contexts.npz --svg contexts.svg -o result.npz", cli_graph,
       "FILE holds contexts (E, tokens, offsets) and labels, the words that follow them. For each "
       "last word it builds the graph of preferences among words. Between strongly connected "
@@ -182,6 +184,15 @@ const settings_table cli_common_table = { "common", common_fields,
                                           sizeof common_fields / sizeof *common_fields,
                                           sizeof(cli_common), NULL };
 
+#define SETTINGS cli_limit
+static const field limit_fields[] = {
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
+      "end after so many seconds with what was reached, exit status 1; 0: no limit", 0, 0 },
+};
+#undef SETTINGS
+
+const settings_table cli_limit_table = { "limit", limit_fields, 1, sizeof(cli_limit), NULL };
+
 const char cli_purpose[] = "max-margin token selection in attention";
 
 const cli_entry cli_exits[] = {
@@ -189,6 +200,8 @@ const cli_entry cli_exits[] = {
     { "1", "", "done, and the answer is negative, or the run stopped before there was an answer" },
     { "2", "", "bad usage or bad input; nothing was written" },
     { "3", "", "the machine or the arithmetic failed: disk, memory, no convergence" },
+    { "130, 143", "",
+      "stopped by Ctrl-C (SIGINT) or SIGTERM; what was reached is written with -o" },
     { 0 },
 };
 

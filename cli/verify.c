@@ -55,6 +55,7 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
     cli_progress_end(&progress);
     if (status != ATTSVM_OK)
         return status;
+    TRY(base_interrupted(err));
     TRY(attsvm_verdict_compute(&v->verdict, v->run, NULL, NULL, NULL, &v->solution, err));
     TRY(attsvm_conditions_compute(&v->conditions, v->run, NULL, NULL, err));
     if (!cli_verified_prompt(v) && !cli_verified_linear(v))
@@ -230,16 +231,22 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     TRY(cli_picture_check(call, err));
     if (cli_picture_wanted(call) && !*v.settings.record)
         v.settings.record = "log";
+    cli_process_limit(2 * v.settings.time_limit); /* training, and as long for the verdict */
     TRY(cli_data_read(call, v.file, &data, err));
     v.data = data;
     attsvm_status status = verify(&v, call, data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, v.file);
-    if (status == ATTSVM_OK)
+    /* interrupted: the run is saved, its verdict is not known */
+    bool saved = status == ATTSVM_E_STOPPED && v.run && call->common->output &&
+                 attsvm_train_describe(v.run).outcome != ATTSVM_TRAIN_NOT_RUN;
+    if (saved)
+        status = attsvm_train_save(v.run, call->common->output, NULL, 0, err);
+    else if (status == ATTSVM_OK)
         status = write_arrays(&v, call->common->output, err);
-    if (status == ATTSVM_OK)
+    if (status == ATTSVM_OK && !saved)
         status = draw(&v, call, err);
-    if (status == ATTSVM_OK) {
+    if (status == ATTSVM_OK && !saved) {
         call->negative =
             v.verdict.kind != ATTSVM_VERDICT_GLOBAL && v.verdict.kind != ATTSVM_VERDICT_LOCAL;
         if (call->common->json)

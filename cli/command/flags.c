@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct {
     char letter;
@@ -294,58 +293,6 @@ static attsvm_status check_count(const cli_call *call, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-/* What is written never takes the place of a file that is read. */
-static attsvm_status spare_arguments(const cli_call *call, const char *flag, const char *file,
-                                     attsvm_error *err)
-{
-    for (int k = 0; k < call->count; k++)
-        if (is_same_file(file, call->arguments[k]))
-            return fail(err, ATTSVM_E_ARG,
-                        "%s %s would overwrite an input file; choose another name.", flag, file);
-    return ATTSVM_OK;
-}
-
-static attsvm_status check_checkpoint(const cli_call *call, attsvm_error *err)
-{
-    char file[4096] = "", init[4096] = "";
-    for (int k = 0; cli_table(call->verb, k); k++) {
-        const field *checkpoint = attsvm_settings_find(cli_table(call->verb, k), "checkpoint");
-        if (!checkpoint)
-            continue;
-        const field *start = attsvm_settings_find(cli_table(call->verb, k), "init");
-        base_settings_print(checkpoint, call->settings[k], file, sizeof file);
-        base_settings_print(start, call->settings[k], init, sizeof init);
-    }
-    if (!*file)
-        return ATTSVM_OK;
-    TRY(spare_arguments(call, "--checkpoint", file, err));
-    if (is_same_file(file, init))
-        return fail(
-            err, ATTSVM_E_ARG,
-            "--checkpoint %s would overwrite the file that --init reads; choose another name.",
-            file);
-    const char *output = call->common->output;
-    if (output && (strcmp(file, output) == 0 || is_same_file(file, output)))
-        return fail(err, ATTSVM_E_ARG, "--checkpoint and -o both write %s; choose two names.",
-                    file);
-    return ATTSVM_OK;
-}
-
-/* info writes the same data again, which may take the place of what it reads. */
-static attsvm_status check_output(const cli_call *call, attsvm_error *err)
-{
-    if (call->common->output && strcmp(call->verb->name, "info") != 0)
-        TRY(spare_arguments(call, "-o", call->common->output, err));
-    return check_checkpoint(call, err);
-}
-
 static attsvm_status allocate_call(cli_call *call, int argc, attsvm_error *err)
 {
     size_t tables = 0, words = (size_t)argc + 1;
@@ -376,7 +323,7 @@ attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **a
     TRY(read_words(&r));
     TRY(check_count(call, err));
     TRY(cli_flag_rules_check(call, err));
-    return check_output(call, err);
+    return cli_outputs_check(call, err);
 }
 
 void cli_call_free(cli_call *call)

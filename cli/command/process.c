@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static char bus_message[128];
@@ -19,6 +21,62 @@ static void on_bus_error(int number)
     (void)ignored;
     _exit(3);
 }
+
+/* -------------------------------------------------------------------------- stopping */
+
+static volatile sig_atomic_t caught;   /* the signal that asked to stop; 0: none */
+static volatile sig_atomic_t too_late; /* the time limit was reached             */
+
+/* The first one asks for what was reached so far, the second ends the process. */
+static void on_stop(int number)
+{
+    caught = number;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    attsvm_interrupt(true);
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+    too_late = 1;
+    attsvm_interrupt(true);
+}
+
+/* What was ignored when we were started, as by nohup, stays ignored. */
+static void catch_signal(int number, void (*handler)(int))
+{
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART }, before;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+void cli_process_limit(double seconds)
+{
+    if (!(seconds > 0))
+        return;
+    struct itimerval timer = { .it_value.tv_sec = (time_t)seconds };
+    timer.it_value.tv_usec = (suseconds_t)(1e6 * (seconds - floor(seconds)));
+    if (timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0)
+        timer.it_value.tv_usec = 1;
+    struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+bool cli_process_late(void)
+{
+    return too_late != 0;
+}
+
+int cli_process_signal(void)
+{
+    return caught;
+}
+
+/* ------------------------------------------------------------------------- the process */
 
 void cli_process_name(const char *verb)
 {
@@ -68,11 +126,13 @@ void cli_process_start(void)
     keep_standard_streams();
     keep_openblas_alone();
     if (!isatty(STDOUT_FILENO)) /* what fails, fails at the end, where the reason is known */
-        setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+        setvbuf(stdout, NULL, _IOFBF, 1 << 20);
     cli_process_name("");
     struct sigaction bus = { .sa_handler = on_bus_error };
     sigemptyset(&bus.sa_mask);
     sigaction(SIGBUS, &bus, NULL);
+    catch_signal(SIGINT, on_stop);
+    catch_signal(SIGTERM, on_stop);
     signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an error of the write */
     signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us quietly */
 }

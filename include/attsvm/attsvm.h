@@ -254,6 +254,18 @@ typedef struct attsvm_named_array {
 ATTSVM_API attsvm_status attsvm_archive_write(const char *path, const attsvm_named_array *arrays,
                                               int64_t count, attsvm_error *err);
 
+/*
+ * Whether `path` can be written now, before long work for it: its folder exists and lets us, it is
+ * no folder or device itself, and its ending names a format that holds the content.
+ */
+typedef enum attsvm_file_content {
+    ATTSVM_FILE_TEXT = 1, /* any ending                               */
+    ATTSVM_FILE_DATA,     /* .npz .npy .safetensors .csv .tsv         */
+    ATTSVM_FILE_RESULT    /* arrays of any name: .npz or .safetensors */
+} attsvm_file_content;
+ATTSVM_API attsvm_status attsvm_file_check(const char *path, attsvm_file_content content,
+                                           attsvm_error *err);
+
 /* Writes `size` bytes as a file that appears whole or not at all. */
 ATTSVM_API attsvm_status attsvm_file_write(const char *path, const void *bytes, size_t size,
                                            attsvm_error *err);
@@ -1487,6 +1499,19 @@ ATTSVM_API attsvm_status attsvm_solution_load(attsvm_solution **out, const attsv
 ATTSVM_API attsvm_status attsvm_train_save(const attsvm_train *train, const char *path,
                                            const attsvm_named_array *more, int64_t count,
                                            attsvm_error *err);
+
+/* ---------------------------------------------------------------- interrupting */
+
+/*
+ * Asks every long call of this process, on whatever thread, to end soon; safe in a signal handler.
+ * A call that has something to show returns it, as if its observer had returned false: a run that
+ * can be saved, the best solution so far, the points of a path, the selections that were found.
+ * Others return ATTSVM_E_STOPPED.  It holds until it is called with false.
+ *
+ *     static void on_ctrl_c(int number) { attsvm_interrupt(true); }
+ */
+ATTSVM_API void attsvm_interrupt(bool interrupt);
+ATTSVM_API bool attsvm_interrupted(void);
 
 /* --------------------------------------------------------------------- machine */
 

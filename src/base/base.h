@@ -39,6 +39,9 @@ attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *
             return try_;                                                                           \
     } while (0)
 
+/* ATTSVM_E_STOPPED after attsvm_interrupt: for calls that have nothing to show before they end. */
+attsvm_status base_interrupted(attsvm_error *err);
+
 /* ------------------------------------------------------------------------ text */
 
 /* A path, or the end of a long one: a message has room for more than a path. */

@@ -262,7 +262,7 @@ static void block_margins(void *context, int64_t block, int worker)
     const pass *s = context;
     check_margins *out = &s->part[block];
     *out = nothing_yet();
-    for (int64_t i = s->first[block]; i < s->first[block + 1]; i++)
+    for (int64_t i = s->first[block]; i < s->first[block + 1] && !attsvm_interrupted(); i++)
         for (int64_t m = 0, count = check_queries(s->p, i); m < count; m++) {
             if (dist_stop_inside(s->p->stop, worker))
                 return;
@@ -341,7 +341,7 @@ attsvm_status check_margins_of(check_margins *out, const check_problem *problem,
     for (int64_t b = 0; b < s.blocks; b++)
         join(out, &s.part[b]);
     free(memory.base);
-    return ATTSVM_OK;
+    return base_interrupted(err);
 }
 
 /* --------------------------------------------------------------------- largest row */
@@ -352,7 +352,7 @@ static void block_largest(void *context, int64_t block, int worker)
     const check_problem *p = s->p;
     scratch *w = &s->workers[worker];
     double largest = 0, right;
-    for (int64_t i = s->first[block]; i < s->first[block + 1]; i++)
+    for (int64_t i = s->first[block]; i < s->first[block + 1] && !attsvm_interrupted(); i++)
         for (int64_t m = 0, count = check_queries(p, i); m < count; m++) {
             if (dist_stop_inside(p->stop, worker))
                 return;
@@ -383,5 +383,5 @@ attsvm_status check_largest_row(double *out, const check_problem *problem, attsv
     for (int64_t b = 0; b < s.blocks; b++)
         *out = fmax(*out, s.largest[b]);
     free(memory.base);
-    return ATTSVM_OK;
+    return base_interrupted(err);
 }

@@ -24,7 +24,7 @@ static void scan_block(void *context, int64_t block, int worker)
     int64_t lo = s->from + block * SCAN_BLOCK;
     int64_t size = s->to - lo < SCAN_BLOCK ? s->to - lo : SCAN_BLOCK;
     int64_t known = __atomic_load_n(&s->first, __ATOMIC_RELAXED);
-    if (lo > known)
+    if (lo > known || attsvm_interrupted())
         return;
     const char *at = (const char *)s->array->data + (size_t)lo * attsvm_dtype_size(s->array->dtype);
     int64_t found = la_active()->first_nonfinite(s->array->dtype, at, size);
@@ -57,6 +57,7 @@ static attsvm_status scan_elements(scan *s, const char *name, const char *role, 
         return ATTSVM_OK;
     s->first = INT64_MAX;
     base_parallel(threads, (s->to - s->from + SCAN_BLOCK - 1) / SCAN_BLOCK, scan_block, s);
+    TRY(base_interrupted(err));
     if (s->first == INT64_MAX)
         return ATTSVM_OK;
     char place[128];

@@ -64,6 +64,8 @@ static bool decide(dist_stop *stop, bool due)
             reason = DIST_STOP_OBSERVER;
         stop->asked = base_seconds();
     }
+    if (attsvm_interrupted())
+        reason = DIST_STOP_OBSERVER;
     if (is_late(stop, base_seconds()))
         reason = DIST_STOP_TIME;
     reason = dist_vote(stop->comm, reason);
@@ -71,8 +73,21 @@ static bool decide(dist_stop *stop, bool due)
     return reason != DIST_GO_ON;
 }
 
+/* One process needs nobody's consent to end. */
+static bool is_interrupted(dist_stop *stop)
+{
+    if (!attsvm_interrupted() || dist_size(stop->comm) > 1)
+        return false;
+    int go_on = DIST_GO_ON;
+    __atomic_compare_exchange_n(&stop->reason, &go_on, DIST_STOP_OBSERVER, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    return true;
+}
+
 bool dist_stop_now(dist_stop *stop)
 {
+    if (stop && is_interrupted(stop))
+        return true;
     if (!stop || !stop->watched)
         return false;
     return dist_stop_why(stop) != DIST_GO_ON || decide(stop, true);
@@ -88,6 +103,8 @@ static bool look(dist_stop *stop)
 
 bool dist_stop_poll(dist_stop *stop, double work)
 {
+    if (stop && is_interrupted(stop))
+        return true;
     if (!stop || !stop->watched)
         return false;
     if (dist_stop_why(stop) != DIST_GO_ON)
@@ -103,6 +120,8 @@ bool dist_stop_poll(dist_stop *stop, double work)
 
 bool dist_stop_inside(dist_stop *stop, int worker)
 {
+    if (stop && is_interrupted(stop))
+        return true;
     if (!stop || !stop->watched)
         return false;
     if (dist_stop_why(stop) != DIST_GO_ON)

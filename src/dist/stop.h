@@ -10,6 +10,8 @@
  *     }
  *
  * A call made within a long call is stopped with it: hand the stop on, or poll it in the observer.
+ * attsvm_interrupt ends them all, as their observers would; of several ranks only calls that have
+ * an observer or a limit, which vote.
  */
 #ifndef ATTSVM_DIST_STOP_H
 #define ATTSVM_DIST_STOP_H

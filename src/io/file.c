@@ -76,6 +76,25 @@ void io_file_abandon(io_file *file)
         release(file);
 }
 
+/* open and fsync may be interrupted by a signal before they did anything. */
+static int open_again(const char *path, int flags)
+{
+    int descriptor;
+    do
+        descriptor = open(path, flags, 0666);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+static bool sync_again(int descriptor)
+{
+    int result;
+    do
+        result = fsync(descriptor);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
 /* Whether a link leads to an open descriptor (/dev/stdout) instead of to a file in a directory. */
 static bool is_descriptor_link(const char *path)
 {
@@ -167,7 +186,7 @@ static bool take_name(io_file *file, bool (*make)(io_file *, const char *name))
 
 static bool make_file(io_file *file, const char *name)
 {
-    file->descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file->descriptor = open_again(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
     return file->descriptor >= 0;
 }
 
@@ -182,7 +201,7 @@ static bool make_nameless(io_file *file)
 {
 #ifdef O_TMPFILE
     char source[64];
-    file->descriptor = open(file->directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    file->descriptor = open_again(file->directory, O_TMPFILE | O_RDWR | O_CLOEXEC);
     if (file->descriptor < 0)
         return false;
     snprintf(source, sizeof source, "/proc/self/fd/%d", file->descriptor);
@@ -278,11 +297,11 @@ uint64_t io_file_tell(const io_file *file)
 /* Some file systems have no directories to sync and say EINVAL. */
 static attsvm_status sync_directory(const io_file *file, attsvm_error *err)
 {
-    int directory = open(file->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int directory = open_again(file->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
         return errno == EACCES ? ATTSVM_OK /* it may be written but not read: cannot be synced */
                                : io_fail_errno(err, file->shown, "sync its directory", errno);
-    int code = fsync(directory) == 0 || errno == EINVAL ? 0 : errno;
+    int code = sync_again(directory) || errno == EINVAL ? 0 : errno;
     close(directory);
     if (code)
         return fail(err, ATTSVM_E_DISK, "%s: cannot sync its directory: %s", file->shown,
@@ -312,7 +331,7 @@ static attsvm_status publish(io_file *file, attsvm_error *err)
 attsvm_status io_file_commit(io_file *file, attsvm_error *err)
 {
     attsvm_status status = flush(file, err);
-    if (status == ATTSVM_OK && fsync(file->descriptor) != 0)
+    if (status == ATTSVM_OK && !sync_again(file->descriptor))
         status = fail(err, ATTSVM_E_DISK, "%s: cannot sync the file to disk: %s", file->shown,
                       strerror(errno));
     if (status == ATTSVM_OK)

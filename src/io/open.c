@@ -41,7 +41,10 @@ attsvm_status io_map_file(int directory, const char *path, bool *is_directory, v
     *base = NULL;
     *size = 0;
     *is_directory = false;
-    int descriptor = openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int descriptor;
+    do /* a signal may interrupt it before it did anything */
+        descriptor = openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0)
         return no_access("open the file", errno, err);
     attsvm_status status = ATTSVM_OK;

@@ -167,6 +167,26 @@ attsvm_status io_write(const char *path, const io_source *sources, int64_t count
     return io_file_commit(file, err);
 }
 
+attsvm_status attsvm_file_check(const char *path, attsvm_file_content content, attsvm_error *err)
+{
+    io_file *file;
+    if (!path || !*path)
+        return fail(err, ATTSVM_E_ARG, "the name of the file to write is empty");
+    if (content < ATTSVM_FILE_TEXT || content > ATTSVM_FILE_RESULT)
+        return fail(err, ATTSVM_E_ARG, "content %d of a file is not known", (int)content);
+    const io_format *format = io_format_of_name(path);
+    if (content != ATTSVM_FILE_TEXT && !format)
+        return fail(err, ATTSVM_E_ARG,
+                    "%s: the name ends in none of .npz .npy .safetensors .csv .tsv",
+                    base_path_tail(path));
+    if (content == ATTSVM_FILE_RESULT && (format->single || format->table))
+        return fail(err, ATTSVM_E_ARG, "%s: a %s file cannot hold a result; use .npz",
+                    base_path_tail(path), format->ending);
+    TRY(io_file_create(&file, path, err));
+    io_file_abandon(file);
+    return ATTSVM_OK;
+}
+
 attsvm_status attsvm_archive_write(const char *path, const attsvm_named_array *arrays,
                                    int64_t count, attsvm_error *err)
 {

@@ -79,7 +79,7 @@ static void descend(search *w)
 static bool try_step(search *w, const double *x, double step)
 {
     const optimise_function *f = w->f;
-    w->stopped = f->stop && f->stop(f->context);
+    w->stopped = attsvm_interrupted() || (f->stop && f->stop(f->context));
     if (w->stopped)
         return false;
     for (int64_t j = 0; j < f->size; j++)

@@ -13,7 +13,8 @@ typedef struct optimise_function {
     /* returns F and fills gradient (size); a value that is not finite is a point to stay away from
      */
     double (*evaluate)(void *context, const double *x, double *gradient);
-    bool (*stop)(void *context); /* asked before every evaluation; true: end here.  NULL: never  */
+    bool (*stop)(void *context); /* asked before every evaluation; true: end here.  NULL: never,
+                                    but attsvm_interrupt ends it, too */
     void *context;
     double reach; /* trust region: steps shorter than this hardly change the shape of F          */
 } optimise_function;

@@ -50,7 +50,7 @@ typedef struct search {
 static double evaluate(search *c, const double *x, double *g)
 {
     const optimise_function *f = c->f;
-    c->stopped = c->stopped || (f->stop && f->stop(f->context));
+    c->stopped = c->stopped || attsvm_interrupted() || (f->stop && f->stop(f->context));
     if (c->stopped)
         return NAN;
     c->evaluations++;

@@ -112,6 +112,8 @@ static attsvm_status run_beside(job *j)
     while (done < iters && !dist_stop_inside(j->stop, j->worker)) {
         const int64_t iter = ++done;
         step(p, lr, eps, spoilt);
+        if (attsvm_interrupted())
+            break;
         if (iter % TRAIN_DIRECTION_STEPS != 0)
             continue;
         hand_out(p, runs);
@@ -119,7 +121,7 @@ static attsvm_status run_beside(job *j)
             train_follow_direction(runs[k]);
     }
     hand_out(p, runs);
-    attsvm_status status = ATTSVM_OK;
+    attsvm_status status = base_interrupted(err);
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
         bool anew = spoilt[k] || model_small_batch_needs_general(p, k);
         runs[k]->iter = anew ? 0 : done;

@@ -173,6 +173,8 @@ static attsvm_status first_guesses(attsvm_enumeration *e, enumerate_list *list, 
         status = attsvm_train_create(&run, s->data, &settings, NULL, NULL, err);
         if (status == ATTSVM_OK)
             status = attsvm_train_run(run, NULL, NULL, err);
+        if (status == ATTSVM_OK)
+            status = base_interrupted(err);
         for (int64_t g = 0; g < terms && status == ATTSVM_OK; g++)
             list->alpha[list->count * terms + g] = first_copy(s, g, run->m->selected[g]);
         list->count += status == ATTSVM_OK;
@@ -248,7 +250,7 @@ static attsvm_status enumerate(attsvm_enumeration *e, attsvm_error *err)
     e->info.stopped = dist_stop_why(&e->stop) != DIST_GO_ON;
     e->info.exhaustive = fits && e->info.stalled == 0 && !e->info.stopped;
     e->info.searched = !fits;
-    return status;
+    return status == ATTSVM_E_STOPPED ? ATTSVM_OK : status; /* with what was found until then */
 }
 
 attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *scores,

@@ -157,6 +157,8 @@ attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
     };
     optimise_lbfgs_info found;
     status = optimise_lbfgs(&f, &settings, W, &found, err);
+    if (status == ATTSVM_OK && found.outcome == OPTIMISE_STOPPED)
+        status = base_interrupted(err);
     if (status != ATTSVM_OK)
         goto done;
     info->gradient = found.gradient;

@@ -303,7 +303,13 @@ static attsvm_status follow(attsvm_path *path, attsvm_error *err)
     }
     if (path->points == 0)
         return dist_stop_status(&path->stop, err);
-    TRY(path->linear ? path_compare(path, err) : path_compare_multi_token(path, err));
+    if (path->linear)
+        TRY(path_compare(path, err));
+    else if (!attsvm_interrupted())
+        TRY(path_compare_multi_token(path, err));
+    else
+        for (int64_t k = 0; k < path->points; k++)
+            path->correlation[k] = NAN; /* the sets to compare with were not found */
     path->info.points = path->points;
     path->info.terms = path->m->terms;
     path->info.seconds = base_seconds() - start;
