@@ -65,10 +65,10 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
         TRY(attsvm_landscape_compute(&v->landscape, v->run, options->landscape, v->settings.seed,
                                      err));
     v->joint = cli_verified_prompt(v) && cli_verified_trains_head(v) && cli_verified_linear(v);
-    if (!v->joint)
-        return ATTSVM_OK;
-    return attsvm_joint_compute(&v->found, v->run, cli_settings(call, &attsvm_joint_table), NULL,
-                                NULL, &v->joint_solution, err);
+    if (v->joint)
+        TRY(attsvm_joint_compute(&v->found, v->run, cli_settings(call, &attsvm_joint_table), NULL,
+                                 NULL, &v->joint_solution, err));
+    return base_interrupted(err);
 }
 
 /* ----------------------------------------------------------------------------- JSON */

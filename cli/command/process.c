@@ -125,8 +125,9 @@ void cli_process_start(void)
 {
     keep_standard_streams();
     keep_openblas_alone();
+    static char buffer[1 << 18];
     if (!isatty(STDOUT_FILENO)) /* what fails, fails at the end, where the reason is known */
-        setvbuf(stdout, NULL, _IOFBF, 1 << 20);
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     cli_process_name("");
     struct sigaction bus = { .sa_handler = on_bus_error };
     sigemptyset(&bus.sa_mask);
