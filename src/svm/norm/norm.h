@@ -208,23 +208,4 @@ attsvm_status svm_lq_core(const svm_small *part, double q, const double *theta0,
 attsvm_status svm_lq_newton(const svm_small *part, double q, double *theta, double *lambda,
                             bool *decided, attsvm_error *err);
 
-/* Workspace of dense_qp_solve, for parts of that many rows and, with q = 1, p = size. */
-typedef struct dense_qp {
-    int64_t size, most;    /* of x; of rows that can be active                       */
-    int64_t count;         /* rows in S                                              */
-    int64_t *active;       /* (most) these rows                                      */
-    uint8_t *held;         /* (rows) 1: in S                                         */
-    double *Q, *L;         /* most x size, most x most: A_S = L Q                    */
-    double *lambda;        /* (most)                                                 */
-    double *w, *r, *z;     /* of the row that enters, (most), (most), (size)         */
-    double *margin, *norm; /* (rows) a_r'x, |a_r|                                  */
-} dense_qp;
-void dense_qp_layout(dense_qp *s, arena *a, int64_t rows, int64_t size);
-/*
- * x (p) of least length over the rows of the part (q = 1, v = 1, no equalities); false where there
- * is none, or the core was stopped.  The active rows of the last solution are where the next one
- * begins, unless count = 0.
- */
-bool dense_qp_solve(dense_qp *work, const svm_small *part, double *x, int64_t *iterations);
-
 #endif

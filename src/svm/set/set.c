@@ -134,8 +134,8 @@ attsvm_status svm_set_create(svm_set *set, const svm_rows *rows, double soft, in
 
 void svm_set_free(svm_set *set)
 {
-    void *pieces[] = { set->row_memory, set->query_memory, set->table, set->query_table,
-                       set->scratch,    set->gram,         set->theta };
+    void *pieces[] = { set->row_memory,  set->query_memory, set->table,
+                       set->query_table, set->scratch,      set->theta };
     for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
         free(pieces[k]);
 }
@@ -334,6 +334,5 @@ void svm_set_shrink(svm_set *set, double most_slack)
     set->changes += set->count - kept;
     set->whole = set->whole && kept == set->count;
     set->count = kept;
-    set->gram_count = 0;
     rehash(set);
 }

@@ -12,8 +12,6 @@
 struct svm_rows;
 struct svm_term;
 
-enum { SVM_SMALL_SET = 64 }; /* rows whose Gram matrix is formed as a whole */
-
 enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
 
 /*
@@ -58,8 +56,6 @@ typedef struct svm_set {
     double *scratch; /* (3d)                                              */
     double *zeros;   /* (d)                                               */
     void *row_memory, *query_memory;
-    double *gram; /* (gram_count,gram_count) of a small set; valid while that is `count` */
-    int64_t gram_count;
 } svm_set;
 
 /* Row s is set->hi + s d and this. */
@@ -93,11 +89,6 @@ void svm_set_residual_exact(svm_set *set, const int32_t *slots, int64_t count, c
                             const double *lo, double *residual);
 void svm_set_margins_exact(svm_set *set, const int32_t *slots, int64_t count, const double *hi,
                            const double *lo, double *margins);
-/* The Gram matrix of a small set, for those that look entries up; *small false: it is not small.
- */
-attsvm_status svm_set_gram_all(svm_set *set, bool *small, attsvm_error *err);
-/* margin = G lambda, from that matrix; returns |theta| of these multipliers. */
-double svm_set_margins_gram(svm_set *set);
 /* out[k] = <sigma A_p, sigma A_k> */
 void svm_set_gram(svm_set *set, int64_t p, const int32_t *slots, int64_t count, double *out);
 dd svm_set_gram_exact(const svm_set *set, int64_t p, int64_t r);

@@ -134,59 +134,10 @@ void svm_set_margins_exact(svm_set *set, const int32_t *slots, int64_t count, co
     exact_margins(set, slots, count, hi, lo, false, margins);
 }
 
-attsvm_status svm_set_gram_all(svm_set *set, bool *small, attsvm_error *err)
-{
-    int64_t n = set->count, d = set->d;
-    *small = n > 0 && n <= SVM_SMALL_SET && set->queries <= SVM_SMALL_SET;
-    if (!*small || set->gram_count == n)
-        return ATTSVM_OK;
-    if (!set->gram) {
-        arena a = { 0 };
-        take(&a, 2 * SVM_SMALL_SET * SVM_SMALL_SET);
-        TRY(base_arena_reserve(&a, "Gram matrix", err));
-        set->gram = (double *)(void *)a.base;
-    }
-    la_syrk(false, n, d, 1, set->hi, d, 0, set->gram, n);
-    if (set->matrix) {
-        int64_t queries = set->queries;
-        double *along = set->gram + n * n;
-        la_gemm(false, true, queries, queries, d, 1, set->z, d, set->z, d, 0, along, queries);
-        for (int64_t p = 0; p < n; p++) {
-            const double *factor = along + set->query[p] * queries;
-            double *row = set->gram + p * n;
-            for (int64_t r = 0; r <= p; r++)
-                row[r] *= factor[set->query[r]];
-        }
-    }
-    for (int64_t p = 0; p < n; p++)
-        for (int64_t r = 0; r < p; r++)
-            set->gram[r * n + p] = set->gram[p * n + r];
-    set->gram_count = n;
-    return ATTSVM_OK;
-}
-
-double svm_set_margins_gram(svm_set *set)
-{
-    int64_t n = set->count;
-    double square = 0;
-    memset(set->margin, 0, (size_t)n * sizeof *set->margin);
-    for (int64_t s = 0; s < n; s++)
-        if (set->lambda[s] != 0)
-            la_axpy(set->lambda[s], set->gram + s * n, set->margin, n);
-    for (int64_t s = 0; s < n; s++)
-        square += set->lambda[s] * set->margin[s];
-    return sqrt(fmax(square, 0));
-}
-
 void svm_set_gram(svm_set *set, int64_t p, const int32_t *slots, int64_t count, double *out)
 {
     int64_t d = set->d;
     const double *delta = set->hi + p * d;
-    if (set->gram_count == set->count) {
-        for (int64_t k = 0; k < count; k++)
-            out[k] = set->gram[p * set->count + slots[k]];
-        return;
-    }
     for (int64_t k = 0; k < count; k++)
         out[k] = la_dot(delta, set->hi + slots[k] * d, d);
     if (!set->matrix)

@@ -1,7 +1,7 @@
 /* The least vector over dense rows: its optimality conditions, contradictions, warm starts. */
 #include "unit.h"
 
-#include "svm/svm.h"
+#include "svm/norm/rank/rank.h"
 
 enum { ROWS = 60, SIZE = 9 };
 

@@ -97,8 +97,6 @@ static double price(l2_active_set *e)
 /* theta += t (A_p - sum r_j A_j) */
 static void advance(l2_active_set *e, int64_t p, const num *r, num t)
 {
-    if (e->lazy)
-        return;
     e->active[e->count] = (int32_t)p;
     for (int64_t j = 0; j < e->count; j++)
         e->coef[j] = -t * r[j];
@@ -121,8 +119,6 @@ static num correct(l2_active_set *e, int64_t p, num *y, num *r, num pivot)
 
 double l2_margins(l2_active_set *e)
 {
-    if (e->lazy)
-        return svm_set_margins_gram(e->set);
     svm_set_margins(e->set, e->theta);
     return theta_norm(e);
 }

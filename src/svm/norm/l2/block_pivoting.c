@@ -16,7 +16,6 @@ enum {
     MOST_DROPS = 60,
     FEW = 2,
     SMALL = 64,
-    LANES = 8,
     PIECE = 128,     /* rows or columns of a product that one thread computes */
     SHARED = 1 << 24 /* multiplications from which threads share the products */
 };
@@ -32,10 +31,8 @@ typedef struct block {
 static void layout(const l2_active_set *e, arena *a, size_t k, size_t m, block *b)
 {
     size_t d = (size_t)e->set->d;
-    b->B = take(a, k * (m + LANES));
+    b->B = take(a, k * m);
     b->C = take(a, m * m);
-    if (e->lazy)
-        return;
     b->deltas = take(a, (k + m) * d);
     if (!e->set->matrix)
         return; /* vectors have no queries */
@@ -178,42 +175,6 @@ static void factor_block(l2_active_set *e, const block *b, int64_t m)
     }
 }
 
-/* LANES columns of B: rows i of Y = L^-1 (Gram of S against V), and what they take from C. */
-static void solve_lanes(const double *row, int64_t i, int64_t width, double *B)
-{
-    double y[LANES];
-    memcpy(y, B + i * width, sizeof y);
-    for (int64_t j = 0; j < i; j++)
-        for (int v = 0; v < LANES; v++)
-            y[v] -= row[j] * B[j * width + v];
-    for (int v = 0; v < LANES; v++)
-        B[i * width + v] = y[v] / row[i];
-}
-
-/* The same from the Gram matrix of a small set. */
-static void factor_looked_up(l2_active_set *e, const block *b, const int32_t *slots, int64_t m)
-{
-    const svm_set *set = e->set;
-    int64_t k = e->count, cap = e->capacity, width = (m + LANES - 1) / LANES * LANES;
-    double *L = e->L, *B = b->B, *C = b->C;
-    for (int64_t v = 0; v < m; v++)
-        for (int64_t w = 0; w <= v; w++)
-            C[v * m + w] = set->gram[slots[v] * set->count + slots[w]];
-    for (int64_t i = 0; i < k; i++) {
-        const double *entries = set->gram + e->active[i] * set->count;
-        double *y = B + i * width;
-        for (int64_t v = 0; v < width; v++)
-            y[v] = v < m ? entries[slots[v]] : 0;
-        for (int64_t v = 0; v < width; v += LANES)
-            solve_lanes(L + i * cap, i, width, B + v);
-        for (int64_t v = 0; v < m; v++) {
-            L[(k + v) * cap + i] = y[v];
-            for (int64_t w = 0; w <= v; w++)
-                C[v * m + w] -= y[v] * y[w];
-        }
-    }
-}
-
 /* C becomes the factor of what is left for V; false where a pivot is too small. */
 static bool finish_factor(l2_active_set *e, const block *b, const int32_t *slots, int64_t m)
 {
@@ -244,13 +205,9 @@ static attsvm_status append(l2_active_set *e, const int32_t *slots, int64_t m, a
         return ATTSVM_OK;
     }
     TRY(reserve(e, k, m, &b, err));
-    if (e->lazy) {
-        factor_looked_up(e, &b, slots, m);
-    } else {
-        gather(set, e->active, k, b.deltas, b.queries);
-        gather(set, slots, m, b.deltas + k * set->d, b.queries ? b.queries + k * set->d : NULL);
-        factor_block(e, &b, m);
-    }
+    gather(set, e->active, k, b.deltas, b.queries);
+    gather(set, slots, m, b.deltas + k * set->d, b.queries ? b.queries + k * set->d : NULL);
+    factor_block(e, &b, m);
     if (!finish_factor(e, &b, slots, m)) {
         append_singly(e, slots, m);
         return ATTSVM_OK;
@@ -415,8 +372,6 @@ static void keep(l2_active_set *e, const double *x)
     for (int64_t k = 0; k < e->count; k++)
         set->lambda[e->active[k]] = x[k];
     set_places(e);
-    if (e->lazy)
-        return;
     svm_set_combine(set, e->active, x, e->count, e->theta);
     memset(e->theta_lo, 0, (size_t)set->size * sizeof(double));
 }

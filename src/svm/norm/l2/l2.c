@@ -122,22 +122,6 @@ static attsvm_status run_factor(l2_active_set *e, svm_end *end, attsvm_error *er
     return ATTSVM_OK;
 }
 
-/* theta = sum of all multipliers times their rows, in double. */
-static void form_theta(l2_active_set *e)
-{
-    svm_set *set = e->set;
-    int64_t count = 0;
-    int32_t slots[SVM_SMALL_SET];
-    double coef[SVM_SMALL_SET];
-    for (int64_t s = 0; s < set->count; s++)
-        if (set->lambda[s] != 0) {
-            slots[count] = (int32_t)s;
-            coef[count++] = set->lambda[s];
-        }
-    svm_set_combine(set, slots, coef, count, e->theta);
-    memset(e->theta_lo, 0, (size_t)set->size * sizeof(double));
-}
-
 attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err)
 {
     TRY(reserve_margins(e, err));
@@ -158,13 +142,7 @@ attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *e
         *end = l2_run_extended(e);
         return ATTSVM_OK;
     }
-    if (!e->set->has_sets) /* equalities look at theta */
-        TRY(svm_set_gram_all(e->set, &e->lazy, err));
-    attsvm_status status = run_factor(e, end, err);
-    if (e->lazy)
-        form_theta(e);
-    e->lazy = false;
-    return status;
+    return run_factor(e, end, err);
 }
 
 attsvm_status l2_restart(l2_active_set *e, attsvm_error *err)

@@ -19,7 +19,6 @@
 typedef struct l2_active_set {
     svm_set *set;
     bool extended;
-    bool lazy; /* in a run of a small set: margins come from its Gram matrix, theta at the end */
     int64_t count, capacity;
     int32_t *active;            /* slots of S, in the order of L                  */
     void *L;                    /* (capacity,capacity), lower                     */

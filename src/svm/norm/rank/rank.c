@@ -13,7 +13,7 @@
  * measured by |W| / least margin, which scaling does not change; a step back to rank rho is a
  * truncated SVD.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/rank/rank.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
  * that is violated most enters along z = (I - Q'Q) a_p, while lambda changes by -r, L'r = Q a_p,
  * until it is met or a multiplier vanishes, whose row leaves.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/rank/rank.h"
 
 #include <math.h>
 #include <string.h>
