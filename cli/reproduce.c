@@ -200,7 +200,8 @@ attsvm_status cli_reproduce(cli_call *call, attsvm_error *err)
         count++;
     TRY(base_allocate(&chosen, count + 1, sizeof *chosen, "list of experiments", err));
     attsvm_status status = choose(call, s, chosen, err);
-    if (status == ATTSVM_OK)
+    bool figures = experiments_ready(NULL) == ATTSVM_OK;
+    if (status == ATTSVM_OK && !figures && (s->png || s->pdf || s->redraw))
         status = experiments_ready(err);
     if (status == ATTSVM_OK)
         status = make_directory(directory, err);
@@ -212,7 +213,8 @@ attsvm_status cli_reproduce(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_OK && call->common->json)
         status = io_json_print(json, stdout, false, err);
     else if (status == ATTSVM_OK && !call->common->quiet)
-        printf("Wrote %s/index.html.\n", directory);
+        printf("Wrote %s/index.html.%s\n", directory,
+               figures ? "" : " Figures were left out: gnuplot is not installed (gnuplot-nox).");
     io_json_free(json);
     free(chosen);
     return status;

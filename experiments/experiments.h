@@ -76,7 +76,7 @@ typedef struct experiments_settings {
     double time_limit; /* seconds for all of them                    */
     int64_t disturb_seed;
     const char *data; /* data file for experiments that take one     */
-    bool all, check, redraw, png;
+    bool all, check, redraw, png, pdf, csv;
     char reserved[4];
 } experiments_settings;
 
@@ -119,7 +119,8 @@ typedef struct experiments_outcome {
 
 /*
  * One experiment into a directory, which exists: ID.npz (not with redraw, which reads it), ID.json,
- * ID.svg and where asked for ID.png.  experiments_outcome_free in any case.
+ * ID.svg (with gnuplot) and where asked for ID.png, ID.pdf and ID.csv.  experiments_outcome_free in
+ * any case.
  */
 attsvm_status experiments_reproduce(const experiment *e, const experiments_settings *settings,
                                     const experiments_setup *setup, const char *directory,

@@ -22,6 +22,8 @@ static const field reproduce_fields[] = {
       0, 0 },
     { F(redraw), FIELD_BOOL, 0, 1, 0, "only draw anew from the arrays of an earlier run", 0, 0 },
     { F(png), FIELD_BOOL, 0, 1, 0, "also draw each figure as .png", 0, 0 },
+    { F(pdf), FIELD_BOOL, 0, 1, 0, "also draw each figure as .pdf", 0, 0 },
+    { F(csv), FIELD_BOOL, 0, 1, 0, "also write the numbers behind each figure as .csv", 0, 0 },
     { F(data), FIELD_TEXT, 0, 0, 0, "data file for mm-attention instead of the built-in sentences",
       0, NULL },
 };
@@ -107,9 +109,15 @@ static attsvm_status finish(experiments_outcome *o, const experiments_result *re
     experiments_view own;
     if (experiments_get(result, "own_data", &own, NULL) != ATTSVM_OK || own.x[0] == 0)
         TRY(experiments_compare(e, &o->numbers, &setup, &o->failed, err));
+    if (settings->csv)
+        TRY(draw(e, result, directory, "csv", err));
+    if (experiments_ready(NULL) != ATTSVM_OK)
+        return experiments_json_write(o, json, err);
     TRY(draw(e, result, directory, "svg", err));
     if (settings->png)
         TRY(draw(e, result, directory, "png", err));
+    if (settings->pdf)
+        TRY(draw(e, result, directory, "pdf", err));
     return experiments_json_write(o, json, err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "io/io.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,46 @@ void report_add_text(report_figure *f, double x, double y, const char *text, rep
     add_item(f, &s, true);
 }
 
-static attsvm_status draw(const report_figure *f, bool png, char **bytes, size_t *size,
+/* A text as a field of CSV. */
+static void put_field(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+/* One line a point: panel, series, x, y, low, high. */
+static attsvm_status list_points(const report_figure *f, char **bytes, size_t *size,
+                                 attsvm_error *err)
+{
+    FILE *out = f && !f->out_of_memory ? open_memstream(bytes, size) : NULL;
+    if (!out)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for the numbers of the figure");
+    fputs("panel,series,x,y,low,high\n", out);
+    for (int k = 0; k < f->item_count; k++) {
+        const report_item *item = &f->items[k];
+        for (int64_t j = 0; j < item->style.count && !item->is_text; j++) {
+            put_field(out, f->texts[item->panel][0]);
+            fputc(',', out);
+            put_field(out, item->label);
+            for (int c = 0; c < 4; c++)
+                if (isnan(item->points[4 * j + c]))
+                    fputc(',', out);
+                else
+                    fprintf(out, ",%.17g", item->points[4 * j + c]);
+            fputc('\n', out);
+        }
+    }
+    bool lost = ferror(out) != 0;
+    lost = fclose(out) != 0 || lost;
+    return lost ? fail(err, ATTSVM_E_MEMORY, "no memory for the numbers of the figure") : ATTSVM_OK;
+}
+
+static attsvm_status draw(const report_figure *f, report_format format, char **bytes, size_t *size,
                           attsvm_error *err)
 {
     *bytes = NULL;
@@ -110,7 +150,7 @@ static attsvm_status draw(const report_figure *f, bool png, char **bytes, size_t
     FILE *script = tmpfile();
     if (!script)
         return fail(err, ATTSVM_E_DISK, "no temporary file for gnuplot");
-    report_script(f, png, script);
+    report_script(f, format, script);
     attsvm_status status = report_gnuplot_run(script, bytes, size, err);
     fclose(script);
     return status;
@@ -121,7 +161,7 @@ attsvm_status report_figure_svg(const report_figure *f, char **svg, attsvm_error
     size_t size;
     char *bytes;
     *svg = NULL;
-    attsvm_status status = draw(f, false, &bytes, &size, err);
+    attsvm_status status = draw(f, REPORT_SVG, &bytes, &size, err);
     if (status == ATTSVM_OK)
         status = base_allocate(svg, size + 1, 1, "figure", err);
     if (status == ATTSVM_OK)
@@ -132,12 +172,15 @@ attsvm_status report_figure_svg(const report_figure *f, char **svg, attsvm_error
 
 attsvm_status report_figure_write(const report_figure *f, const char *path, attsvm_error *err)
 {
-    const char *ending = strrchr(path, '.');
-    bool png = ending && strcmp(ending, ".png") == 0;
-    char *bytes;
+    const char *dot = strrchr(path, '.'), *ending = dot ? dot : "";
+    report_format format = strcmp(ending, ".png") == 0   ? REPORT_PNG
+                           : strcmp(ending, ".pdf") == 0 ? REPORT_PDF
+                                                         : REPORT_SVG;
+    char *bytes = NULL;
     size_t size = 0;
     io_file *file = NULL;
-    attsvm_status status = draw(f, png, &bytes, &size, err);
+    attsvm_status status = strcmp(ending, ".csv") == 0 ? list_points(f, &bytes, &size, err)
+                                                       : draw(f, format, &bytes, &size, err);
     if (status == ATTSVM_OK)
         status = io_file_create(&file, path, err);
     if (status == ATTSVM_OK) {

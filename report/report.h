@@ -103,8 +103,9 @@ void report_add_text(report_figure *figure, double x, double y, const char *text
                      report_colour colour);
 
 /*
- * Draws into a file: .svg or .png by its ending.  Same figure and gnuplot, same bytes.  Where
- * gnuplot is not installed: ATTSVM_E_OPEN.
+ * Draws into a file: .svg, .png or .pdf by its ending, or .csv: the numbers behind the figure,
+ * which needs no gnuplot.  Same figure and gnuplot, same bytes.  Where gnuplot is not installed:
+ * ATTSVM_E_OPEN.
  */
 attsvm_status report_figure_write(const report_figure *figure, const char *path, attsvm_error *err);
 
@@ -153,8 +154,9 @@ report_box report_panel_box(const report_figure *figure, int panel, double *lege
 int report_legend(const report_figure *figure, int panel, double left, double right, double top,
                   FILE *out);
 
-/* The whole figure as commands for gnuplot; `png` says for which terminal. */
-void report_script(const report_figure *figure, bool png, FILE *out);
+/* The whole figure as commands for gnuplot. */
+typedef enum report_format { REPORT_SVG, REPORT_PNG, REPORT_PDF } report_format;
+void report_script(const report_figure *figure, report_format format, FILE *out);
 
 /* Runs gnuplot on the commands in `script` (read from its start) and puts what it draws into
  *bytes; the caller frees. */

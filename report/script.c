@@ -387,10 +387,15 @@ static void write_plot(const report_figure *f, int panel, FILE *out)
     fputs(first ? "NaN notitle\n" : "\n", out);
 }
 
-void report_script(const report_figure *f, bool png, FILE *out)
+void report_script(const report_figure *f, report_format format, FILE *out)
 {
     fputs("set encoding utf8\n", out);
-    if (png)
+    if (format == REPORT_PDF)
+        fprintf(out,
+                "set terminal pdfcairo enhanced size %.4fin,%.4fin font \"sans-serif,12\" "
+                "background \"#ffffff\"\n",
+                f->width / 72.0, f->height / 72.0);
+    else if (format == REPORT_PNG)
         fprintf(out,
                 "set terminal pngcairo enhanced size %d,%d font \"sans-serif,12\" fontscale 1.5 "
                 "linewidth 2 pointscale 2 background \"#ffffff\"\n",

@@ -109,6 +109,10 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 mkdir empty
 PATH=$work/empty run reproduce mm-multi -o never
-check 'without gnuplot it says so' sh -c "test $status -eq 2 && grep -q 'gnuplot is not installed' err"
-check 'and makes nothing' test ! -e never
+check 'without gnuplot it runs and says that figures are missing' \
+    sh -c "test $status -eq 0 && grep -q 'Figures were left out: gnuplot is not installed' out"
+good reproduce mm-loss --pdf --csv -q -o formats
+check 'a PDF' sh -c "head -c 5 formats/mm-loss.pdf | grep -q '%PDF-'"
+check 'the numbers behind the figure' grep -q '^"Loss -u","C = 1",0,0,,$' formats/mm-loss.csv
+check 'and writes the numbers' test -e never/mm-multi.npz -a ! -e never/mm-multi.svg
 finish
