@@ -131,8 +131,14 @@ optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *
     double *y = path->spare, norm = la_norm(x, f.size);
     bool freely = *inside = *inside && norm <= radius;
     memcpy(y, x, bytes);
-    if (freely)
+    if (freely) { /* from the sphere, where that is lower: far outside, free steps take long */
         best.value = f.evaluate(f.context, x, path->work);
+        for (int64_t j = 0; j < f.size && norm > 0; j++)
+            y[j] *= radius / norm;
+        freely = !(f.evaluate(f.context, y, path->work) < best.value);
+        if (freely)
+            memcpy(y, x, bytes);
+    }
     for (int turn = 0; turn < MOST_TURNS; turn++) {
         optimise_end end = path_minimise(path, &f, freely ? &plane : &sphere, y);
         if (!freely || la_norm(y, f.size) <= radius) {
@@ -297,10 +303,10 @@ static void sort_minima(attsvm_path *path)
     path->count = kept;
 }
 
-/* Joint paths: all candidates roughly, then the best ones to the end. */
+/* Joint paths: all candidates roughly, then the best two to the end. */
 void path_solve(attsvm_path *path, double point)
 {
-    enum { ROUGH_TURNS = 4, MOST_TURNS = 50, POLISHED = 2 };
+    enum { ROUGH_TURNS = 3, MOST_TURNS = 30, POLISHED = 2 };
     path->turns = ROUGH_TURNS;
     path_solve_some(path, 0, point);
     sort_minima(path);
