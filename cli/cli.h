@@ -59,9 +59,11 @@ extern const cli_verb cli_verbs[]; /* ends with name == NULL */
 attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error *err);
 
 cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_verify,
-    cli_graph, cli_demo_run, cli_reproduce, cli_help, cli_completion, cli_version;
-extern const settings_table cli_generate_table, cli_svm_table, cli_path_table, cli_tokens_table,
-    cli_verify_table, cli_check_table, cli_graph_table, cli_limit_table, cli_help_table;
+    cli_graph, cli_fit, cli_predict, cli_cv, cli_patches, cli_demo_run, cli_reproduce, cli_help,
+    cli_completion, cli_version;
+extern const settings_table cli_predict_table, cli_cv_table, cli_generate_table, cli_svm_table,
+    cli_path_table, cli_tokens_table, cli_verify_table, cli_check_table, cli_graph_table,
+    cli_limit_table, cli_help_table;
 
 /* The struct that the flags of `table` filled in. */
 const void *cli_settings(const cli_call *call, const settings_table *table);
@@ -249,6 +251,33 @@ void cli_exchangeable_print(const attsvm_exchangeable *found);
 /* A gradient that is 0, or whose products underflow; true where there was something to say. */
 bool cli_gradient_print(const attsvm_data *data, const attsvm_train_settings *settings,
                         const attsvm_train_info *info);
+
+/* ---------------------------------------------------------------------------- classifiers */
+
+/* Samples with labels for all of them: something to learn from. */
+attsvm_status cli_samples_read(const cli_call *call, const char *path, attsvm_samples **out,
+                               attsvm_targets *targets, attsvm_error *err);
+/* "prompt", "score", ... */
+const char *cli_pool_name(int64_t pool);
+io_json *cli_classes_json(const attsvm_classifier *classifier);
+/* accuracy, auc, log_loss, hits into an object. */
+void cli_measures_json(io_json *json, const attsvm_measures *m);
+
+/* Predictions to be shown. */
+typedef struct cli_predicted {
+    const char *file, *model_file;
+    const attsvm_classifier *model;
+    const attsvm_samples *samples;
+    const attsvm_prediction *found;
+    attsvm_measures measures;
+    const int64_t *order; /* (n) from the most certain to the least */
+    int64_t *confusion;   /* (C,C) or NULL                          */
+} cli_predicted;
+/* Probability of the predicted class of sample i. */
+double cli_certainty(const cli_predicted *p, int64_t i);
+/* The `most` most and least certain cases in words. */
+void cli_predicted_explain(const cli_predicted *p, int64_t most, bool colour);
+cli_printer cli_predicted_page; /* of a cli_predicted */
 
 /* ------------------------------------------------------------------------------- demo */
 

@@ -137,6 +137,43 @@ const cli_verb cli_verbs[] = {
       "status, components, contexts, words, edges, cyclic, norm, margin, gap, checked, "
       "finite_norm, finite_loss, finite_gradient, finite_error, correlation, together, R, loss, "
       "iters." },
+    { "fit", "learn a classifier from labelled bags or texts", "FILE -o FILE",
+      TABLES(&attsvm_fit_table, &attsvm_samples_table, NULL), "attsvm fit musk1.npz -o model.npz",
+      cli_fit,
+      "Learns to predict the label of a bag of tokens: one attention layer with a bias, averaged "
+      "over several starts. FILE holds bags (any data set; labels y are any integers) or texts "
+      "(lines label<TAB>text, or CSV with columns label and text). Features are scaled by the mean "
+      "and deviation of the training tokens. Words are one-hot unless --embeddings names word "
+      "vectors. By default validation inside the training data chooses between the pools prompt "
+      "and score.",
+      "JSON keys: file, classes, pool, heads, starts, ridge, words, loss, gradient, accuracy, "
+      "absence, converged, iterations, evaluations, seconds, attention (status, margin, "
+      "efficiency, correlation)." },
+    { "predict", "apply a classifier, and say which token decided", "MODEL [FILE]",
+      TABLES(&cli_predict_table, NULL), "attsvm predict model.npz musk1.npz --html page.html",
+      cli_predict,
+      "Predicts the samples of FILE, or one --text. The contributions of the tokens and the bias "
+      "add up to the score; the token of largest contribution decided. Words that the model has "
+      "not seen are dropped and counted.",
+      "Arrays: label, score, probability, decider, runner_up, key, flips, agreement, attention, "
+      "contribution, instance_score. JSON keys: n, classes, predicted; where FILE has labels "
+      "accuracy, auc, log_loss, hits, confusion; absence, comprehensiveness, sufficiency, dropped, "
+      "empty, unlabelled." },
+    { "cv", "cross-validate a classifier", "FILE",
+      TABLES(&attsvm_fit_table, &cli_cv_table, &attsvm_samples_table, NULL),
+      "attsvm cv musk1.npz --json", cli_cv,
+      "Predicts every sample of FILE by a classifier that has not seen its fold. The array fold of "
+      "FILE, (n) or (repetitions,n), gives the folds unless --folds makes stratified ones. "
+      "--against compares with another pool, or with the result of another cv, on the same folds.",
+      "Arrays: fold, label, score, pool, ridge, accuracy, auc, log_loss; with --key key, hits. JSON "
+      "keys: file, n, accuracy, auc, log_loss, hits, accuracy_sd, auc_sd, folds, repeats, pool, "
+      "against, against_accuracy, difference, standard_error, iterations, evaluations, seconds." },
+    { "patches", "cut images into bags of windows", "FILE -o FILE",
+      TABLES(&attsvm_patches_table, NULL),
+      "attsvm patches digits.npz --size 4 --stride 2 --labels digit -o patches.npz", cli_patches,
+      "Cuts the images (n,h,w) of FILE into windows, one token each, for attsvm fit and cv.",
+      "Arrays: X, y, fold where FILE has it, patches (size, stride, rows, columns, height, width). "
+      "JSON keys: file, n, T, d, rows, columns." },
     { "demo", "watch attention choose words in two hundred reviews", "", TABLES(NULL),
       "attsvm demo", cli_demo_run,
       "Trains an attention layer on two hundred short reviews that come with the program, shows "

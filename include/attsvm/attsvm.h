@@ -148,7 +148,8 @@ typedef struct attsvm_settings_table {
 
 ATTSVM_API extern const attsvm_settings_table attsvm_read_table, attsvm_generate_table,
     attsvm_svm_table, attsvm_check_table, attsvm_train_table, attsvm_enumerate_table,
-    attsvm_joint_table, attsvm_path_table;
+    attsvm_joint_table, attsvm_path_table, attsvm_fit_table, attsvm_predict_table, attsvm_cv_table,
+    attsvm_samples_table, attsvm_patches_table;
 
 /* All tables, for those who look one up by name: number k, or NULL beyond the last. */
 ATTSVM_API const attsvm_settings_table *attsvm_settings_list(int64_t k);
@@ -175,7 +176,8 @@ typedef struct attsvm_read_settings {
     int64_t inflate_limit; /* most bytes that one compressed array may unpack to           */
     int64_t memory;        /* bytes of mapped tokens that may stay in memory; 0: half of it */
     bool verify;           /* also check the stored checksums of memory-mapped arrays      */
-    char padding[7];
+    bool empty;            /* sequences may have no tokens; only classifiers take such data */
+    char padding[6];
     void *comm; /* ranks that share the sequences, in a build with MPI; NULL: one process */
     int64_t reserved[8];
 } attsvm_read_settings;
@@ -191,7 +193,11 @@ typedef enum attsvm_generate_kind {
     ATTSVM_VOCABULARY, /* table + index: Gaussian words on the sphere, Zipf frequencies    */
     ATTSVM_ONEHOT,     /* table + index: words are unit vectors                            */
     ATTSVM_TIED,       /* small integer coordinates, repeated tokens: ties and rank loss   */
-    ATTSVM_NTP         /* table + index with labels: contexts of next-token prediction     */
+    ATTSVM_NTP,        /* table + index with labels: contexts of next-token prediction     */
+    /* bags that only a model obeying the multiple-instance assumption predicts (theory 8) */
+    ATTSVM_MIL_SINGLE,   /* one concept                                                    */
+    ATTSVM_MIL_MULTI,    /* two concepts that must meet                                    */
+    ATTSVM_MIL_FREQUENCY /* two concepts; in the test one of them comes often              */
 } attsvm_generate_kind;
 
 typedef struct attsvm_generate_settings {
@@ -209,10 +215,13 @@ typedef struct attsvm_generate_settings {
     double time_limit;  /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none    */
     int32_t kind;       /* attsvm_generate_kind                                            */
     int32_t dtype;      /* attsvm_dtype of the tokens: float16, float32, float64           */
+    int32_t split;      /* attsvm_split of the mil kinds                                   */
     bool optimal;       /* planted kinds: the planted token also has the best score        */
-    char padding[7];
+    char padding[3];
     int64_t reserved[8];
 } attsvm_generate_settings;
+
+typedef enum attsvm_split { ATTSVM_TRAIN_SPLIT, ATTSVM_TEST_SPLIT } attsvm_split;
 
 ATTSVM_API void attsvm_generate_settings_init(attsvm_generate_settings *settings);
 
@@ -276,9 +285,10 @@ ATTSVM_API attsvm_status attsvm_file_write(const char *path, const void *bytes, 
 typedef struct attsvm_data attsvm_data;
 
 typedef enum attsvm_storage {
-    ATTSVM_EQUAL = 1, /* X (n,T,d)                         */
-    ATTSVM_RAGGED,    /* X (N,d), offsets (n+1)            */
-    ATTSVM_TABLE      /* E (V,d), tokens (N), offsets (n+1) */
+    ATTSVM_EQUAL = 1,      /* X (n,T,d)                         */
+    ATTSVM_RAGGED,         /* X (N,d), offsets (n+1)            */
+    ATTSVM_TABLE,          /* E (V,d), tokens (N), offsets (n+1) */
+    ATTSVM_STORAGE_ONE_HOT /* vocabulary, tokens (N), offsets (n+1): unit vectors, d = vocabulary */
 } attsvm_storage;
 
 typedef struct attsvm_data_info {
@@ -286,7 +296,7 @@ typedef struct attsvm_data_info {
     int64_t d;            /* dimension                                       */
     int64_t tokens;       /* sum of T_i                                      */
     int64_t T_min, T_max; /* shortest and longest sequence                   */
-    int64_t vocabulary;   /* rows of E, 0 unless ATTSVM_TABLE                */
+    int64_t vocabulary;   /* words: rows of E, or d of one-hot words; else 0 */
     int64_t queries;      /* given queries a sequence (Z); 0: none           */
     int64_t positive;     /* labels +1                                       */
     int64_t negative;     /* labels -1; both 0 where there are no labels     */
@@ -1452,6 +1462,331 @@ ATTSVM_API attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const d
                                               const double *finite, const double *direction,
                                               attsvm_graph_match *out, attsvm_error *err);
 
+/* ----------------------------------------------------------------- classifiers */
+
+/*
+ * One attention layer with a bias that learns from labelled bags and predicts others (theory,
+ * section 8).  With phi(x) = (x - mu) / (sigma sqrt(d)) the scores of a bag are
+ *
+ *   prompt   f_c = sum_h sum_t softmax_t(phi_t' p_h) phi_t' v_hc + b_c
+ *   score    f_c = sum_t softmax_t(beta_c phi_t' v_c) phi_t' v_c + b_c
+ *   witness  f   = (1/beta) log sum_t exp(beta phi_t' v) + b       two classes
+ *   mean     f_c = mean_t phi_t' v_c + b_c
+ *
+ * Two classes have one score, positive for the second class.  A model is an ensemble: its score is
+ * the average over `starts` minimisations from different random values.
+ */
+typedef enum attsvm_pool {
+    ATTSVM_POOL_AUTO = 1, /* prompt or score, by validation inside the training data */
+    ATTSVM_POOL_PROMPT,
+    ATTSVM_POOL_SCORE,
+    ATTSVM_POOL_WITNESS,
+    ATTSVM_POOL_MEAN,
+} attsvm_pool;
+
+typedef enum attsvm_scale {
+    ATTSVM_SCALE_STANDARD = 1, /* mu, sigma of the training tokens          */
+    ATTSVM_SCALE_NONE,         /* phi(x) = x; always so for one-hot words   */
+} attsvm_scale;
+
+typedef enum attsvm_weighting {
+    ATTSVM_WEIGHTS_BALANCED = 1, /* every class has the same total weight   */
+    ATTSVM_WEIGHTS_EQUAL,        /* every bag has the same weight           */
+} attsvm_weighting;
+
+#define ATTSVM_RIDGE_AUTO (-1.0) /* by validation inside the training data */
+
+typedef struct attsvm_fit_settings {
+    double ridge;       /* lambda of lambda |v|^2 + lambda |p|^2; ATTSVM_RIDGE_AUTO          */
+    double time_limit;  /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none      */
+    int64_t heads;      /* H prompts; pool prompt only                                       */
+    int64_t starts;     /* members of the ensemble                                           */
+    int64_t iterations; /* of L-BFGS, at most, for each member                               */
+    int64_t batch;      /* token values (tokens x d) above which a member first descends on
+                           mini-batches                                                      */
+    int64_t seed;
+    int64_t threads; /* 0: all cores; same results for any                                   */
+    int32_t pool;    /* attsvm_pool                                                          */
+    int32_t scale;   /* attsvm_scale                                                         */
+    int32_t weights; /* attsvm_weighting                                                     */
+    int32_t padding;
+    int64_t reserved[8];
+} attsvm_fit_settings;
+
+ATTSVM_API void attsvm_fit_settings_init(attsvm_fit_settings *settings);
+
+/* What each bag of a data set is; arrays are borrowed. */
+typedef struct attsvm_targets {
+    const int64_t *label;        /* (n) class number, 0..classes-1                           */
+    int64_t classes;             /* at least 2; each must have a bag of positive weight      */
+    const double *sample_weight; /* (n) or NULL.  Bags of weight 0 are removed before all else */
+    const double *class_weight;  /* (classes) factors in place of settings.weights, or NULL  */
+} attsvm_targets;
+
+typedef struct attsvm_classifier attsvm_classifier;
+
+/* Told about now and then; false ends the call with ATTSVM_E_STOPPED. */
+typedef bool attsvm_fit_observer(void *context, int64_t done, int64_t total);
+
+/*
+ * Learns a classifier.  `data` and `targets` are borrowed until the call returns; labels of the
+ * data set itself do not count.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_classifier_fit(attsvm_classifier **out, const attsvm_data *data,
+                                               const attsvm_targets *targets,
+                                               const attsvm_fit_settings *settings,
+                                               attsvm_fit_observer *observer, void *context,
+                                               attsvm_error *err);
+ATTSVM_API void attsvm_classifier_free(attsvm_classifier *classifier);
+
+typedef struct attsvm_classifier_info {
+    int64_t d, classes, outputs; /* outputs: scores of a bag, 1 for two classes              */
+    int64_t heads, starts;
+    int64_t words;        /* of the vocabulary; 0: not a model of text                     */
+    int64_t embedded;     /* columns of the word vectors, 0: one-hot words or no text      */
+    double ridge;         /* lambda, chosen or given                                       */
+    double loss;          /* of the training data, ridge included, mean of the members     */
+    double gradient;      /* largest norm of a gradient at the end                         */
+    double accuracy;      /* of the ensemble on the training data                          */
+    int64_t iterations;   /* of all members                                                */
+    int64_t evaluations;  /* likewise, validation included                                 */
+    int64_t converged;    /* members whose gradient is small enough                        */
+    double validation[2]; /* auto: error + 1 - AUC of prompt and score at the chosen ridge */
+    double seconds;
+    int32_t pool;  /* attsvm_pool, chosen or given                                           */
+    int32_t scale; /* attsvm_scale                                                           */
+} attsvm_classifier_info;
+ATTSVM_API attsvm_classifier_info attsvm_classifier_describe(const attsvm_classifier *classifier);
+
+/* Arrays of the model, borrowed: p (starts,heads,d), v (starts,heads,outputs,d), beta
+   (starts,outputs), b (starts,outputs), mu (d), sigma (d); NULL where it has none of that name. */
+ATTSVM_API const attsvm_array *attsvm_classifier_find(const attsvm_classifier *classifier,
+                                                      const char *name);
+
+/* Names of the classes, "0", "1", ... unless named; NULL beyond them.  The names are copied. */
+ATTSVM_API const char *attsvm_classifier_class(const attsvm_classifier *classifier, int64_t k);
+ATTSVM_API attsvm_status attsvm_classifier_name_classes(attsvm_classifier *classifier,
+                                                        const char *const *names,
+                                                        attsvm_error *err);
+/* Word k of the vocabulary; NULL beyond it. */
+ATTSVM_API const char *attsvm_classifier_word(const attsvm_classifier *classifier, int64_t k);
+
+/* The link to the theory: the prompt of the first member on the training selection. */
+typedef struct attsvm_classifier_attention {
+    attsvm_outcome outcome; /* of the p-SVM that selects the most attended tokens; NOT_RUN for the
+                               pool mean, several heads or outputs, and beyond 2e7 values    */
+    int32_t reserved;
+    double margin;      /* of the SVM                                                        */
+    double efficiency;  /* (smallest margin of p / |p|) / margin                             */
+    double correlation; /* of p with the SVM solution                                        */
+} attsvm_classifier_attention;
+ATTSVM_API attsvm_status attsvm_classifier_attend(const attsvm_classifier *classifier,
+                                                  const attsvm_data *data,
+                                                  attsvm_classifier_attention *out,
+                                                  attsvm_error *err);
+
+/* ----------------------------------------------------------------- predictions */
+
+typedef struct attsvm_predict_settings {
+    int64_t threads; /* 0: all cores                                                         */
+    int64_t seed;    /* of the random order that faithfulness is compared with               */
+    bool explain;    /* decider, runner_up, flips, agreement, contribution, ...              */
+    bool faithful;   /* comprehensiveness and sufficiency                                    */
+    char padding[6];
+    int64_t reserved[8];
+} attsvm_predict_settings;
+ATTSVM_API void attsvm_predict_settings_init(attsvm_predict_settings *settings);
+
+/*
+ * Scores of a data set, which needs no labels.  Arrays: label (n), score (n) or (n,C), probability
+ * (n,C); with `explain` decider, runner_up (n; -1: none), flips (n), agreement (n), key (n: the
+ * token of largest contribution to the last class), attention (N), contribution (N, to the
+ * predicted class), instance_score (N).
+ */
+typedef struct attsvm_prediction attsvm_prediction;
+
+typedef struct attsvm_prediction_info {
+    int64_t n, classes;
+    int64_t empty;  /* bags without tokens: their score is the bias                          */
+    double absence; /* share of bags predicted negative that turn positive when one token is
+                       removed; NAN without `explain` and for more than two classes          */
+    /* `faithful`: mean fall of the probability of the predicted class when the 1, 3 and
+       ceil(T/10) top tokens are removed, or alone are kept; and the same in a random order */
+    double comprehensiveness[3], sufficiency[3];
+    double random_comprehensiveness[3], random_sufficiency[3];
+} attsvm_prediction_info;
+
+ATTSVM_API attsvm_status attsvm_classifier_predict(attsvm_prediction **out,
+                                                   const attsvm_classifier *classifier,
+                                                   const attsvm_data *data,
+                                                   const attsvm_predict_settings *settings,
+                                                   attsvm_error *err);
+ATTSVM_API void attsvm_prediction_free(attsvm_prediction *prediction);
+ATTSVM_API attsvm_prediction_info attsvm_prediction_describe(const attsvm_prediction *prediction);
+ATTSVM_API int64_t attsvm_prediction_count(const attsvm_prediction *prediction);
+ATTSVM_API const attsvm_named_array *attsvm_prediction_array(const attsvm_prediction *prediction,
+                                                             int64_t k);
+ATTSVM_API const attsvm_array *attsvm_prediction_find(const attsvm_prediction *prediction,
+                                                      const char *name);
+
+/* How good predictions are; a number that does not apply is NAN. */
+typedef struct attsvm_measures {
+    int64_t n;       /* bags with a label that the model knows                             */
+    double accuracy; /* share of right labels                                              */
+    double auc;      /* two classes: area under the ROC curve; else the mean of one against
+                        the rest                                                           */
+    double log_loss; /* mean of -log probability of the true class                         */
+    double hits;     /* of attsvm_measure_hits                                             */
+} attsvm_measures;
+/* score (n) or (n,C), label (n; -1: unknown, left out); confusion (C,C: true, predicted) or NULL */
+ATTSVM_API attsvm_status attsvm_measure(attsvm_measures *out, const double *score,
+                                        const int64_t *label, int64_t n, int64_t classes,
+                                        int64_t *confusion, attsvm_error *err);
+/*
+ * Share of bags of the last class that hold a token of instance label `which`, whose `key` (n) is
+ * such a token; NAN where there is no such bag.  inst has one entry a token.
+ */
+ATTSVM_API double attsvm_measure_hits(const attsvm_data *data, const int64_t *label,
+                                      int64_t classes, const int64_t *key, const attsvm_array *inst,
+                                      int64_t which);
+
+/* ------------------------------------------------------------ cross-validation */
+
+typedef struct attsvm_cv_settings {
+    int64_t folds;   /* stratified, shuffled by the seed of the fit                          */
+    int64_t repeats; /* with other folds                                                     */
+    int64_t reserved[8];
+} attsvm_cv_settings;
+ATTSVM_API void attsvm_cv_settings_init(attsvm_cv_settings *settings);
+
+typedef struct attsvm_cv attsvm_cv;
+
+typedef struct attsvm_cv_info {
+    int64_t n, classes, folds, repeats;
+    attsvm_measures mean;      /* over repetitions; each is measured over all its bags        */
+    attsvm_measures deviation; /* between repetitions; NAN for one                           */
+    int64_t evaluations, iterations;
+    double seconds;
+} attsvm_cv_info;
+
+/*
+ * Cross-validates.  `fold` (repeats,n), numbers from 0 on, gives the folds; NULL: stratified ones.
+ * `inst` (tokens, NULL: none) and `which` are for hits.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data,
+                                       const attsvm_targets *targets,
+                                       const attsvm_fit_settings *fit,
+                                       const attsvm_cv_settings *settings, const int64_t *fold,
+                                       const attsvm_array *inst, int64_t which,
+                                       attsvm_fit_observer *observer, void *context,
+                                       attsvm_error *err);
+ATTSVM_API void attsvm_cv_free(attsvm_cv *cv);
+ATTSVM_API attsvm_cv_info attsvm_cv_describe(const attsvm_cv *cv);
+/* Borrowed: fold (R,n), label, key (R,n), score (R,n) or (R,n,C), pool (R,F) and ridge (R,F) that
+   were chosen, accuracy, auc, log_loss, hits (R).  NULL where there is none of that name. */
+ATTSVM_API int64_t attsvm_cv_count(const attsvm_cv *cv);
+ATTSVM_API const attsvm_named_array *attsvm_cv_array(const attsvm_cv *cv, int64_t k);
+ATTSVM_API const attsvm_array *attsvm_cv_find(const attsvm_cv *cv, const char *name);
+
+/*
+ * Two models on the same folds: mean difference of accuracy (first minus second) and its standard
+ * error over bags, each bag's difference averaged over repetitions.  label (R,n) predicted.
+ */
+typedef struct attsvm_paired {
+    double difference, standard_error;
+} attsvm_paired;
+ATTSVM_API attsvm_paired attsvm_cv_compare(const int64_t *first, const int64_t *second,
+                                           const int64_t *label, int64_t repeats, int64_t n);
+
+/* Stratified folds into fold (n): bags of each class in random order, dealt out in turn. */
+ATTSVM_API attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes,
+                                         int64_t folds, int64_t seed, int64_t *fold,
+                                         attsvm_error *err);
+
+/* ------------------------------------------------- labelled bags, texts, images */
+
+/*
+ * What a classifier is fitted to or applied to, read from a file: bags (any file that
+ * attsvm_archive_open reads; labels y or Y are any integers; fold (n) or (R,n) and inst (N) are
+ * kept), or texts.  A text file has lines `label<TAB>text`, or is CSV with columns label and text
+ * (a file to predict needs no labels), UTF-8.  Words are lower-cased runs of letters and digits
+ * with inner apostrophes and hyphens; every other printable character is a word of its own.
+ */
+typedef struct attsvm_samples attsvm_samples;
+
+typedef struct attsvm_samples_settings {
+    const char *embeddings; /* word vectors: GloVe text, or .npz with E and words; empty: one-hot */
+    int64_t threads;
+    int64_t memory; /* as in attsvm_read_settings                                            */
+    bool text;      /* read as text, whatever the name of the file                           */
+    char padding[7];
+    int64_t reserved[8];
+} attsvm_samples_settings;
+ATTSVM_API void attsvm_samples_settings_init(attsvm_samples_settings *settings);
+
+typedef struct attsvm_samples_info {
+    int64_t n;
+    int64_t classes;    /* names of labels in the file; with a model those of the model        */
+    int64_t repeats;    /* rows of fold; 0: none                                               */
+    int64_t words;      /* of the vocabulary; 0: bags                                          */
+    int64_t embedded;   /* columns of the word vectors; 0: one-hot or bags                     */
+    int64_t dropped;    /* tokens whose word is not in the vocabulary                          */
+    int64_t empty;      /* texts that have no word of the vocabulary                           */
+    int64_t unlabelled; /* samples without a label, or with one that the model does not have  */
+} attsvm_samples_info;
+
+/*
+ * With a model (NULL: none) its vocabulary and its classes count: words that it has not seen are
+ * dropped.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_samples_read(attsvm_samples **out, const char *path,
+                                             const attsvm_samples_settings *settings,
+                                             const attsvm_classifier *model, attsvm_error *err);
+/* Texts in memory; label (n) may be NULL. */
+ATTSVM_API attsvm_status attsvm_samples_texts(attsvm_samples **out, const char *const *text,
+                                              const char *const *label, int64_t n,
+                                              const attsvm_samples_settings *settings,
+                                              const attsvm_classifier *model, attsvm_error *err);
+ATTSVM_API void attsvm_samples_free(attsvm_samples *samples);
+ATTSVM_API attsvm_samples_info attsvm_samples_describe(const attsvm_samples *samples);
+/* Borrowed from the samples: data, class number of each sample (n; -1: none; NULL: no labels at
+   all), folds (repeats,n), any other array of the file. */
+ATTSVM_API const attsvm_data *attsvm_samples_data(const attsvm_samples *samples);
+ATTSVM_API const int64_t *attsvm_samples_label(const attsvm_samples *samples);
+ATTSVM_API const int64_t *attsvm_samples_fold(const attsvm_samples *samples);
+ATTSVM_API const attsvm_array *attsvm_samples_array(const attsvm_samples *samples,
+                                                    const char *name);
+/* Name of class k; token t of sample i as a word (NULL: bags); NULL beyond them. */
+ATTSVM_API const char *attsvm_samples_class(const attsvm_samples *samples, int64_t k);
+ATTSVM_API const char *attsvm_samples_word(const attsvm_samples *samples, int64_t i, int64_t t);
+
+/* Class names, vocabulary and word vectors of the samples that a classifier was fitted to, so that
+   it can read texts by itself. */
+ATTSVM_API attsvm_status attsvm_classifier_adopt(attsvm_classifier *classifier,
+                                                 const attsvm_samples *samples, attsvm_error *err);
+
+/*
+ * Images (n,h,w), or (n,h*w) for squares, cut into tokens: windows of size x size pixels, row by
+ * row, with their place (top, left, from -1 to 1) as two more features where asked for.
+ */
+typedef struct attsvm_patches_settings {
+    const char *images, *labels; /* names of the arrays                                      */
+    int64_t size, stride;
+    bool positions;
+    char padding[7];
+    int64_t reserved[8];
+} attsvm_patches_settings;
+ATTSVM_API void attsvm_patches_settings_init(attsvm_patches_settings *settings);
+
+typedef struct attsvm_patches_info {
+    int64_t n, height, width, rows, columns, d; /* rows x columns windows an image           */
+} attsvm_patches_info;
+/* Reads `from` and writes X, y, fold (where there is one) and patches (size, stride, rows,
+   columns, height, width) to `to`. */
+ATTSVM_API attsvm_status attsvm_patches_cut(const char *from, const char *to,
+                                            const attsvm_patches_settings *settings,
+                                            attsvm_patches_info *info, attsvm_error *err);
+
 /* ------------------------------------------------------------- results on disk */
 
 /*
@@ -1499,6 +1834,14 @@ ATTSVM_API attsvm_status attsvm_solution_load(attsvm_solution **out, const attsv
 ATTSVM_API attsvm_status attsvm_train_save(const attsvm_train *train, const char *path,
                                            const attsvm_named_array *more, int64_t count,
                                            attsvm_error *err);
+
+/* Writes a classifier with its class names and vocabulary; `settings` (JSON text, NULL: none) says
+   how it was made.  A loaded one predicts the same bytes.  On failure *out is NULL. */
+ATTSVM_API attsvm_status attsvm_classifier_save(const attsvm_classifier *classifier,
+                                                const char *path, const char *settings,
+                                                attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_classifier_load(attsvm_classifier **out, const char *path,
+                                                attsvm_error *err);
 
 /* ---------------------------------------------------------------- interrupting */
 

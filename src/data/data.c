@@ -5,7 +5,6 @@
  */
 #include "data/reader.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@ const char *const data_known_arrays[] = { "X",       "E",      "tokens", "offset
                                           "y",       "Z",      "v",      "V",       "W",
                                           "p",       "ids",    "O",      "s",       "init_p",
                                           "init_W",  "init_K", "init_Q", "init_v",  "labels",
-                                          "lengths", "bags",   NULL };
+                                          "lengths", "bags",   "vocabulary", NULL };
 
 const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)
 {
@@ -41,6 +40,7 @@ static const field read_fields[] = {
     { F(memory), FIELD_INT, 0, 1e18, 0,
       "bytes of mapped tokens that may stay in memory; 0: half of what the machine has", 0, 0 },
     { F(verify), FIELD_BOOL, 0, 1, 0, "check the stored checksums of mapped arrays too", 0, 0 },
+    { F(empty), FIELD_BOOL, 0, 1, 0, "accept sequences without tokens, for classifiers", 0, 0 },
 };
 #undef SETTINGS
 
@@ -116,23 +116,46 @@ static attsvm_status shape_ragged(attsvm_data *data, int64_t rows, const char *o
     return data_count_sequences(data, rows, of, &data->n, err);
 }
 
-static attsvm_status shape_table(attsvm_data *data, const attsvm_array *E, attsvm_error *err)
+/* Index of words: tokens (N). */
+static attsvm_status shape_words(attsvm_data *data, attsvm_error *err)
 {
     const attsvm_array *tokens = attsvm_data_array(data, "tokens");
+    if (!tokens)
+        return fail(err, ATTSVM_E_DATA, "%s, so tokens (N) must index it",
+                    attsvm_data_array(data, "E") ? "E is a table of words"
+                                                 : "vocabulary is a number of words");
+    if (tokens->ndim != 1)
+        return wrong_shape(tokens, "tokens", "(N,)", err);
+    TRY(need_integers(tokens, "tokens", err));
+    return shape_ragged(data, tokens->shape[0], "tokens", err);
+}
+
+/* One-hot words: d = vocabulary unit vectors, which are stored nowhere. */
+static attsvm_status shape_one_hot(attsvm_data *data, const attsvm_array *words, attsvm_error *err)
+{
+    TRY(need_integers(words, "vocabulary", err));
+    if (attsvm_array_count(words) != 1)
+        return wrong_shape(words, "vocabulary", "one number", err);
+    TRY(data_integer(words, "vocabulary", 0, &data->d, err));
+    if (data->d < 1 || data->d > INT32_MAX)
+        return fail(err, ATTSVM_E_DATA, "vocabulary = %" PRId64 " is not in 1..%d", data->d,
+                    INT32_MAX);
+    data->storage = ATTSVM_STORAGE_ONE_HOT;
+    data->vocabulary = data->d;
+    return shape_words(data, err);
+}
+
+static attsvm_status shape_table(attsvm_data *data, const attsvm_array *E, attsvm_error *err)
+{
     if (E->ndim != 2 || E->shape[0] < 1 || E->shape[1] < 1)
         return wrong_shape(E, "E", "(V,d)", err);
     if (E->shape[0] > INT32_MAX)
         return fail(err, ATTSVM_E_DATA, "E has %" PRId64 " rows; a table may have %d", E->shape[0],
                     INT32_MAX);
-    if (!tokens)
-        return fail(err, ATTSVM_E_DATA, "E is a table of words, so tokens (N) must index it");
-    if (tokens->ndim != 1)
-        return wrong_shape(tokens, "tokens", "(N,)", err);
-    TRY(need_integers(tokens, "tokens", err));
     data->storage = ATTSVM_TABLE;
     data->vocabulary = E->shape[0];
     data->d = E->shape[1];
-    return shape_ragged(data, tokens->shape[0], "tokens", err);
+    return shape_words(data, err);
 }
 
 /* Neither X nor E: says what there is instead. */
@@ -165,7 +188,8 @@ static attsvm_status shape_tokens(attsvm_data *data, attsvm_error *err)
                     "X and E are both present; tokens are either X, or E with tokens");
     if (E)
         return shape_table(data, E, err);
-    assert(X); /* data_create has seen X or E */
+    if (!X)
+        return shape_one_hot(data, attsvm_data_array(data, "vocabulary"), err);
     if (X->ndim == 3)
         return shape_equal(data, X, err);
     if (X->ndim != 2 || X->shape[0] < 1 || X->shape[1] < 1)
@@ -247,9 +271,9 @@ static void layout(pieces *own, arena *a, const attsvm_data *data, const attsvm_
     own->offsets = ragged ? take_int64(a, (size_t)data->n + 1) : NULL;
     own->index = data->vocabulary ? base_take(a, (size_t)data->tokens, sizeof(int32_t)) : NULL;
     own->Y = data->labels ? base_take(a, (size_t)data->labels, 1) : NULL;
-    own->X = data_is_float(X->dtype) ? NULL
-                                     : base_take(a, (size_t)attsvm_array_count(X),
-                                                 attsvm_dtype_size(stored_type(X->dtype)));
+    own->X = !X || data_is_float(X->dtype) ? NULL
+                                           : base_take(a, (size_t)attsvm_array_count(X),
+                                                       attsvm_dtype_size(stored_type(X->dtype)));
     own->Z = !Z || data_is_float(Z->dtype) ? NULL
                                            : base_take(a, (size_t)attsvm_array_count(Z),
                                                        attsvm_dtype_size(stored_type(Z->dtype)));
@@ -269,11 +293,12 @@ static void widen_integers(attsvm_array *array, void *memory)
     array->dtype = dtype;
 }
 
-static attsvm_status fill_offsets(attsvm_data *data, int64_t *offsets, attsvm_error *err)
+static attsvm_status fill_offsets(attsvm_data *data, int64_t *offsets, bool empty,
+                                  attsvm_error *err)
 {
     if (!offsets)
         return ATTSVM_OK;
-    TRY(data_fill_offsets(data, data->vocabulary ? "tokens" : "X", offsets, err));
+    TRY(data_fill_offsets(data, data->vocabulary ? "tokens" : "X", empty, offsets, err));
     data->offsets = offsets;
     data->T_min = INT64_MAX;
     for (int64_t i = 0; i < data->n; i++) {
@@ -333,6 +358,7 @@ static attsvm_status build(attsvm_data *data, const attsvm_read_settings *settin
     TRY(shape_tokens(data, err));
     TRY(shape_queries(data, err));
     TRY(shape_labels(data, &labels, &labels_name, err));
+    const bool one_hot = data->storage == ATTSVM_STORAGE_ONE_HOT;
     attsvm_array *X = (attsvm_array *)attsvm_data_array(data, data->vocabulary ? "E" : "X");
     attsvm_array *Z = (attsvm_array *)attsvm_data_array(data, "Z");
     pieces own;
@@ -342,13 +368,13 @@ static attsvm_status build(attsvm_data *data, const attsvm_read_settings *settin
     data->memory = a.base;
     layout(&own, &a, data, X, Z);
 
-    TRY(fill_offsets(data, own.offsets, err));
+    TRY(fill_offsets(data, own.offsets, settings->empty, err));
     if (own.X)
         widen_integers(X, own.X);
     if (own.Z)
         widen_integers(Z, own.Z);
-    data->X = X->data;
-    data->dtype = X->dtype;
+    data->X = one_hot ? NULL : X->data;
+    data->dtype = one_hot ? ATTSVM_F64 : X->dtype;
     data->rows = data->vocabulary ? data->vocabulary : data->tokens;
     if (own.index)
         TRY(data_check_tokens(attsvm_data_array(data, "tokens"), data->vocabulary, own.index, err));
@@ -356,9 +382,10 @@ static attsvm_status build(attsvm_data *data, const attsvm_read_settings *settin
     if (labels)
         TRY(data_check_labels(labels, labels_name, own.Y, &data->positive, err));
     data->Y = own.Y;
-    data_set_memory(data, source->mapped && !own.X, settings->memory);
+    data_set_memory(data, source->mapped && !own.X && !one_hot, settings->memory);
     TRY(data_share(data, source->comm, err));
-    TRY(data_check_own_tokens(data, X, threads, err));
+    if (!one_hot)
+        TRY(data_check_own_tokens(data, X, threads, err));
     if (Z)
         TRY(data_check_finite(Z, "Z", "queries", threads, err));
     const attsvm_array *ids = attsvm_data_array(data, "ids");
@@ -386,7 +413,8 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
     attsvm_status status = base_allocate(&data->arrays, known, sizeof *data->arrays, "arrays", err);
     if (status == ATTSVM_OK)
         status = keep_arrays(data, arrays, count, err);
-    if (status == ATTSVM_OK && !attsvm_data_array(data, "X") && !attsvm_data_array(data, "E"))
+    if (status == ATTSVM_OK && !attsvm_data_array(data, "X") && !attsvm_data_array(data, "E") &&
+        !attsvm_data_array(data, "vocabulary"))
         status = no_tokens(arrays, count, err);
     if (status == ATTSVM_OK)
         status = build(data, settings, source, err);

@@ -14,14 +14,14 @@ bool data_is_known(const char *name);
 
 struct attsvm_data {
     int64_t n, d, tokens, T_min, T_max;
-    int64_t vocabulary; /* rows of E, 0 unless a table                            */
+    int64_t vocabulary; /* rows of E, or d of one-hot words; else 0               */
     int64_t rows;       /* of X below: vocabulary, or tokens; of a subset those of the whole */
     int64_t queries;    /* M of Z, 0 without Z                                    */
     int64_t labels;     /* entries of Y: 0, n, or n*M (sum of T_i: one per token) */
     int64_t positive;
     attsvm_storage storage;
-    attsvm_dtype dtype;         /* of the tokens: F16, F32 or F64                         */
-    const void *X;              /* tokens (tokens x d), or the table E (vocabulary x d)   */
+    attsvm_dtype dtype; /* of the tokens: F16, F32 or F64                         */
+    const void *X; /* tokens (tokens x d), or the table E (vocabulary x d); NULL: unit vectors */
     const int32_t *index;       /* row of X for each token; NULL: they follow each other   */
     const int64_t *offsets;     /* n+1; NULL when all have T_max tokens                   */
     const int8_t *Y;            /* -1, +1; NULL without labels                            */
@@ -50,13 +50,14 @@ attsvm_status data_check_finite(const attsvm_array *array, const char *name, con
 /* The tokens of this rank's sequences. */
 attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array *X, int threads,
                                     attsvm_error *err);
-/* Where sequences begin, from offsets, lengths or bags: how many there are; offsets (n+1). */
+/* Where sequences begin, from offsets, lengths or bags: how many there are; offsets (n+1).
+   `empty`: sequences may have no tokens. */
 attsvm_status data_count_sequences(const attsvm_data *data, int64_t rows, const char *of,
                                    int64_t *n, attsvm_error *err);
-attsvm_status data_fill_offsets(const attsvm_data *data, const char *of, int64_t *out,
+attsvm_status data_fill_offsets(const attsvm_data *data, const char *of, bool empty, int64_t *out,
                                 attsvm_error *err);
 attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, const char *of,
-                                 int64_t *out, attsvm_error *err);
+                                 bool empty, int64_t *out, attsvm_error *err);
 attsvm_status data_check_tokens(const attsvm_array *tokens, int64_t vocabulary, int32_t *out,
                                 attsvm_error *err);
 attsvm_status data_check_labels(const attsvm_array *labels, const char *name, int8_t *out,
@@ -99,7 +100,7 @@ int64_t data_block_first(const attsvm_data *data, int64_t blocks, int64_t b);
  * The first n sequences of a data set, with or without its key map W: everything is borrowed, and
  * nothing need be freed.  With ranks n is that of all.
  */
-enum { DATA_MOST_ARRAYS = 22 }; /* known names */
+enum { DATA_MOST_ARRAYS = 23 }; /* known names */
 typedef struct data_view {
     attsvm_data data;
     attsvm_named_array arrays[DATA_MOST_ARRAYS];

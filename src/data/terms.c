@@ -5,6 +5,9 @@ attsvm_status data_terms_create(data_terms *out, const attsvm_data *data, int32_
                                 int64_t token, attsvm_error *err)
 {
     data_terms terms = { .data = data, .mode = mode, .token = token, .count = data->n };
+    if (data->T_min < 1)
+        return fail(err, ATTSVM_E_DATA,
+                    "a sequence has no tokens; only classifiers accept such data");
     if (mode == ATTSVM_QUERY_GIVEN) {
         terms.Z = attsvm_data_array(data, "Z");
         if (!terms.Z)

@@ -95,7 +95,7 @@ attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array 
 }
 
 attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, const char *of,
-                                 int64_t *out, attsvm_error *err)
+                                 bool empty, int64_t *out, attsvm_error *err)
 {
     int64_t n = offsets->shape[0] - 1;
     for (int64_t i = 0; i <= n; i++) {
@@ -107,7 +107,7 @@ attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, cons
                         "offsets[%" PRId64 "] = %" PRId64 " is below offsets[%" PRId64
                         "] = %" PRId64,
                         i, out[i], i - 1, out[i - 1]);
-        if (i > 0 && out[i] == out[i - 1])
+        if (!empty && i > 0 && out[i] == out[i - 1])
             return fail(err, ATTSVM_E_DATA,
                         "offsets[%" PRId64 "] = offsets[%" PRId64 "] = %" PRId64
                         ": sequence %" PRId64 " has no token; every sequence needs one",

@@ -1,9 +1,15 @@
 #include "la/la.h"
 
 #include <math.h>
+#include <string.h>
 
 void la_row(const la_rows *rows, int64_t t, double *x)
 {
+    if (!rows->base) {
+        memset(x, 0, (size_t)rows->d * sizeof *x);
+        x[rows->index[t]] = 1;
+        return;
+    }
     int64_t at = (rows->index ? rows->index[t] : t) * rows->d;
     int64_t size = rows->dtype == ATTSVM_F64 ? 8 : rows->dtype == ATTSVM_F32 ? 4 : 2;
     la_active()->widen(rows->dtype, (const char *)rows->base + at * size, x, rows->d);

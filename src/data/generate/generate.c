@@ -8,16 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = { "gauss",      "sphere", "planted-p", "planted-W", "clusters",
-                                     "vocabulary", "onehot", "tied",      "ntp",       NULL };
+static const char *const kinds[] = { "gauss",    "sphere",     "planted-p", "planted-W",
+                                     "clusters", "vocabulary", "onehot",    "tied",
+                                     "ntp",      "mil-single", "mil-multi", "mil-frequency",
+                                     NULL };
+static const char *const splits[] = { "train", "test", NULL };
 static const char *const dtypes[] = { "float16", "float32", "float64", NULL };
 
 #define SETTINGS attsvm_generate_settings
 static const field generate_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
-    { F(kind), FIELD_CHOICE, ATTSVM_GAUSS, ATTSVM_NTP, ATTSVM_GAUSS,
+    { F(kind), FIELD_CHOICE, ATTSVM_GAUSS, ATTSVM_MIL_FREQUENCY, ATTSVM_GAUSS,
       "what tokens look like; planted kinds have a selection that can be separated, ntp has labels "
-      "of next-token prediction",
+      "of next-token prediction, mil kinds are bags that test the multiple-instance assumption",
       kinds, 0 },
     { F(n), FIELD_INT, 1, 1e12, 100, "sequences", 0, 0 },
     { F(T), FIELD_INT, 1, 1e9, 10, "tokens of a sequence, or of the longest", 0, 0 },
@@ -33,6 +36,8 @@ static const field generate_fields[] = {
     { F(push), FIELD_DOUBLE, 0, 1e6, 1, "margin by which the planted token leads", 0, 0 },
     { F(optimal), FIELD_BOOL, 0, 1, 1, "the planted token has the best score too", 0, 0 },
     { F(noise), FIELD_DOUBLE, 0, 1e6, 0.1, "typical distance from the centre", 0, 0 },
+    { F(split), FIELD_CHOICE, ATTSVM_TRAIN_SPLIT, ATTSVM_TEST_SPLIT, ATTSVM_TRAIN_SPLIT,
+      "bags to learn from or to test with", splits, 0 },
     { F(spread), FIELD_DOUBLE, 0, 30, 0, "token norms vary by 10^u, u uniform in +-spread", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "another seed, another data set", 0, 0 },
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "give up after so many seconds; 0: never", 0, 0 },
@@ -104,7 +109,7 @@ static void describe_arrays(attsvm_generator *g)
     if (data_generate_is_table(g)) {
         describe(g, "E", dtype, 2, s->vocabulary, s->d, 0);
         describe(g, "tokens", ATTSVM_I32, 1, g->tokens, 0, 0);
-    } else if (s->T_min > 0) {
+    } else if (g->offsets) {
         describe(g, "X", dtype, 2, g->tokens, s->d, 0);
     } else {
         describe(g, "X", dtype, 3, s->n, s->T, s->d);
@@ -154,7 +159,7 @@ static void layout(attsvm_generator *g, arena *a)
     size_t threads = (size_t)base_threads(s->threads);
     g->v = take(a, d);
     g->scratch = take(a, threads * (size_t)g->scratch_size);
-    if (s->T_min > 0 || data_generate_is_table(g))
+    if (s->T_min > 0 || data_generate_is_table(g) || data_generate_is_mil(g))
         g->offsets = take_int64(a, n + 1);
     if (data_generate_is_table(g))
         g->zipf = take(a, (size_t)s->vocabulary);

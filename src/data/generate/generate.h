@@ -44,6 +44,12 @@ attsvm_status data_generate_stopped(const attsvm_generator *g, attsvm_error *err
 
 bool data_generate_is_table(const attsvm_generator *g);
 bool data_generate_is_planted(const attsvm_generator *g);
+bool data_generate_is_mil(const attsvm_generator *g);
+
+/* Bags of the mil kinds. */
+int data_mil_label(int64_t i);
+int64_t data_mil_length(const attsvm_generator *g, int64_t i);
+void data_mil_token(const attsvm_generator *g, int64_t i, int64_t t, double *x);
 
 /* One random thing each; vectors (d) come as they are stored, that is, rounded to the dtype. */
 int64_t data_generate_length(const attsvm_generator *g, int64_t i);

@@ -64,6 +64,8 @@ bool data_generate_is_planted(const attsvm_generator *g)
 int64_t data_generate_length(const attsvm_generator *g, int64_t i)
 {
     const attsvm_generate_settings *s = &g->settings;
+    if (data_generate_is_mil(g))
+        return data_mil_length(g, i);
     if (s->T_min == 0)
         return s->T;
     return s->T_min + cell(uniform(g, USE_LENGTH, 0, i), s->T - s->T_min + 1);
@@ -71,6 +73,8 @@ int64_t data_generate_length(const attsvm_generator *g, int64_t i)
 
 int data_generate_label(const attsvm_generator *g, int64_t i)
 {
+    if (data_generate_is_mil(g))
+        return data_mil_label(i);
     return uniform(g, USE_LABEL, 0, i) < 0.5 ? -1 : 1;
 }
 
@@ -248,6 +252,9 @@ void data_generate_token(const attsvm_generator *g, int64_t i, int64_t t, double
     case ATTSVM_VOCABULARY:
     case ATTSVM_NTP:
     case ATTSVM_ONEHOT: data_generate_word(g, data_generate_index(g, i, t), x); return;
+    case ATTSVM_MIL_SINGLE:
+    case ATTSVM_MIL_MULTI:
+    case ATTSVM_MIL_FREQUENCY: data_mil_token(g, i, t, x); return;
     }
     scale_and_round(g, USE_SCALE, i, t, x);
 }

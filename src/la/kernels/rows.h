@@ -134,6 +134,11 @@ INLINE void rows_dot_of(attsvm_dtype dtype, const la_rows *rows, const double *p
 
 static void rows_dot(const la_rows *rows, const double *p, const void *ahead, double *y)
 {
+    if (!rows->base) {
+        for (int64_t t = 0; t < rows->count; t++)
+            y[t] = p[rows->index[t]];
+        return;
+    }
     if (rows->dtype == ATTSVM_F64)
         rows_dot_of(ATTSVM_F64, rows, p, ahead, y);
     else if (rows->dtype == ATTSVM_F32)
@@ -166,6 +171,11 @@ INLINE void rows_square_of(attsvm_dtype dtype, const la_rows *rows, double *y)
 
 static void rows_square(const la_rows *rows, double *y)
 {
+    if (!rows->base) {
+        for (int64_t t = 0; t < rows->count; t++)
+            y[t] = 1;
+        return;
+    }
     if (rows->dtype == ATTSVM_F64)
         rows_square_of(ATTSVM_F64, rows, y);
     else if (rows->dtype == ATTSVM_F32)
@@ -241,6 +251,11 @@ INLINE void rows_sum_of(attsvm_dtype dtype, const la_rows *rows, const double *w
 
 static void rows_sum(const la_rows *rows, const double *w, const void *ahead, double *y)
 {
+    if (!rows->base) {
+        for (int64_t t = 0; t < rows->count; t++)
+            y[rows->index[t]] += w[t];
+        return;
+    }
     if (rows->dtype == ATTSVM_F64)
         rows_sum_of(ATTSVM_F64, rows, w, ahead, y);
     else if (rows->dtype == ATTSVM_F32)

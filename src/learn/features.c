@@ -1,0 +1,149 @@
+/* Mean and deviation of every feature over the training tokens (theory 8). */
+#include "learn/learn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums over the tokens, cut into blocks by the data alone. */
+typedef struct sums {
+    const attsvm_data *data;
+    const double *weight; /* (n) or NULL                                           */
+    const double *mu;     /* (d) second pass: squares of x - mu; NULL: first pass   */
+    int64_t blocks;
+    double *total;            /* (blocks x d)                                     */
+    double *lowest, *highest; /* (blocks x d) first pass                           */
+    double *row;              /* (blocks x d) a token                              */
+    double *mass;             /* (blocks) weight of all tokens                     */
+} sums;
+
+static void sum_block(void *context, int64_t block, int worker)
+{
+    (void)worker;
+    const sums *s = context;
+    const int64_t d = s->data->d, at = block * d;
+    double *total = s->total + at, *x = s->row + at;
+    int64_t hi = data_block_first(s->data, s->blocks, block + 1);
+    for (int64_t i = data_block_first(s->data, s->blocks, block); i < hi; i++) {
+        const la_rows rows = data_sequence(s->data, i);
+        const double w = s->weight ? s->weight[i] : 1;
+        for (int64_t t = 0; t < rows.count; t++) {
+            la_row(&rows, t, x);
+            for (int64_t j = 0; s->mu && j < d; j++)
+                total[j] += w * ((x[j] - s->mu[j]) * (x[j] - s->mu[j]));
+            for (int64_t j = 0; !s->mu && j < d; j++) {
+                total[j] += w * x[j];
+                s->lowest[at + j] = fmin(s->lowest[at + j], x[j]);
+                s->highest[at + j] = fmax(s->highest[at + j], x[j]);
+            }
+        }
+        s->mass[block] += w * (double)rows.count;
+    }
+}
+
+static void measure(sums *s, int threads, double *out)
+{
+    const int64_t d = s->data->d;
+    memset(s->total, 0, (size_t)(s->blocks * d) * sizeof *s->total);
+    memset(s->mass, 0, (size_t)s->blocks * sizeof *s->mass);
+    for (int64_t k = 0; !s->mu && k < s->blocks * d; k++) {
+        s->lowest[k] = INFINITY;
+        s->highest[k] = -INFINITY;
+    }
+    base_parallel(threads, s->blocks, sum_block, s);
+    memset(out, 0, (size_t)d * sizeof *out);
+    base_reduce(out, s->total, s->blocks, d);
+    double mass = 0;
+    for (int64_t b = 0; b < s->blocks; b++)
+        mass += s->mass[b];
+    for (int64_t j = 0; j < d; j++)
+        out[j] /= mass;
+}
+
+/* A feature that is the same everywhere: mu is its value, exactly, and sigma 1. */
+static void settle_constants(const sums *s, double *mu, double *sigma)
+{
+    const int64_t d = s->data->d;
+    for (int64_t j = 0; j < d; j++) {
+        double lowest = INFINITY, highest = -INFINITY;
+        for (int64_t b = 0; b < s->blocks; b++) {
+            lowest = fmin(lowest, s->lowest[b * d + j]);
+            highest = fmax(highest, s->highest[b * d + j]);
+        }
+        sigma[j] = sqrt(sigma[j]);
+        if (lowest == highest || !(sigma[j] > 0)) {
+            mu[j] = lowest == highest ? lowest : mu[j];
+            sigma[j] = 1;
+        }
+    }
+}
+
+static attsvm_status allocate(learn_features *f, int64_t d, attsvm_error *err)
+{
+    *f = (learn_features){ .d = d };
+    TRY(base_allocate(&f->mu, 3 * (size_t)d, sizeof *f->mu, "features", err));
+    f->sigma = f->mu + d;
+    f->scale = f->sigma + d;
+    return ATTSVM_OK;
+}
+
+static void finish(learn_features *f)
+{
+    const double root = sqrt((double)f->d);
+    for (int64_t j = 0; j < f->d; j++)
+        f->scale[j] = f->plain ? 1 : 1 / (f->sigma[j] * root);
+}
+
+static void layout(sums *s, arena *a)
+{
+    const size_t size = (size_t)(s->blocks * s->data->d);
+    s->total = take(a, size);
+    s->lowest = take(a, size);
+    s->highest = take(a, size);
+    s->row = take(a, size);
+    s->mass = take(a, (size_t)s->blocks);
+}
+
+attsvm_status learn_features_create(learn_features *out, const attsvm_data *data,
+                                    const double *weight, int32_t scale, int threads,
+                                    attsvm_error *err)
+{
+    TRY(allocate(out, data->d, err));
+    out->plain = scale == ATTSVM_SCALE_NONE || data->storage == ATTSVM_STORAGE_ONE_HOT;
+    for (int64_t j = 0; j < data->d; j++)
+        out->sigma[j] = 1;
+    if (!out->plain) {
+        sums s = { .data = data, .weight = weight, .blocks = base_blocks(data->tokens, 4096) };
+        arena a = { 0 };
+        layout(&s, &a);
+        attsvm_status status = base_arena_allocate(&a, "mean and deviation", err);
+        if (status != ATTSVM_OK) {
+            learn_features_free(out);
+            return status;
+        }
+        layout(&s, &a);
+        measure(&s, threads, out->mu);
+        s.mu = out->mu;
+        measure(&s, threads, out->sigma);
+        settle_constants(&s, out->mu, out->sigma);
+        free(a.base);
+    }
+    finish(out);
+    return ATTSVM_OK;
+}
+
+attsvm_status learn_features_restore(learn_features *out, int64_t d, const double *mu,
+                                     const double *sigma, bool plain, attsvm_error *err)
+{
+    TRY(allocate(out, d, err));
+    out->plain = plain;
+    memcpy(out->mu, mu, (size_t)d * sizeof *mu);
+    memcpy(out->sigma, sigma, (size_t)d * sizeof *sigma);
+    finish(out);
+    return ATTSVM_OK;
+}
+
+void learn_features_free(learn_features *features)
+{
+    free(features->mu);
+    *features = (learn_features){ 0 };
+}
