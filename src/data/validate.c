@@ -364,7 +364,7 @@ static attsvm_status fill_lengths(const attsvm_array *lengths, int64_t rows, con
     return ATTSVM_OK;
 }
 
-attsvm_status data_fill_offsets(const attsvm_data *data, const char *of, int64_t *out,
+attsvm_status data_fill_offsets(const attsvm_data *data, const char *of, bool empty, int64_t *out,
                                 attsvm_error *err)
 {
     const attsvm_array *array;
@@ -374,5 +374,5 @@ attsvm_status data_fill_offsets(const attsvm_data *data, const char *of, int64_t
         return fill_bags(array, data->n, out, err);
     if (strcmp(name, "lengths") == 0)
         return fill_lengths(array, data->tokens, of, out, err);
-    return data_check_offsets(array, data->tokens, of, out, err);
+    return data_check_offsets(array, data->tokens, of, empty, out, err);
 }
