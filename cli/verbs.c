@@ -165,7 +165,8 @@ const cli_verb cli_verbs[] = {
       "Predicts every sample of FILE by a classifier that has not seen its fold. The array fold of "
       "FILE, (n) or (repetitions,n), gives the folds unless --folds makes stratified ones. "
       "--against compares with another pool, or with the result of another cv, on the same folds.",
-      "Arrays: fold, label, score, pool, ridge, accuracy, auc, log_loss; with --key key, hits. JSON "
+      "Arrays: fold, label, score, pool, ridge, accuracy, auc, log_loss; with --key key, hits. "
+      "JSON "
       "keys: file, n, accuracy, auc, log_loss, hits, accuracy_sd, auc_sd, folds, repeats, pool, "
       "against, against_accuracy, difference, standard_error, iterations, evaluations, seconds." },
     { "patches", "cut images into bags of windows", "FILE -o FILE",
