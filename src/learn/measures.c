@@ -108,7 +108,9 @@ attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes, 
     int64_t *order, next = 0;
     if (folds < 2 || folds > n)
         return fail(err, ATTSVM_E_ARG,
-                    "%" PRId64 " folds of %" PRId64 " bags; expected 2 to %" PRId64, folds, n, n);
+                    "%" PRId64 " folds of %" PRId64
+                    " bags: the number of folds may be 2 to %" PRId64,
+                    folds, n, n);
     TRY(base_allocate(&order, (size_t)n, sizeof *order, "folds", err));
     base_random r = base_random_stream((uint64_t)seed, UINT64_C(0xf01d5));
     base_random_permutation(&r, order, n);

@@ -55,14 +55,20 @@ arrays set.npz X:float64:2,3,2=1,2,3,4,5 Y:int8:2=1,-1
 good generate --kind planted-p --n 6 --T 4 --d 8 -o planted.npz
 good generate --kind ntp --n 12 --T 4 --d 6 -o contexts.npz
 good svm planted.npz -o result.npz
+good fit planted.npz -o model.npz
+arrays bags.npz X:float64:8,2,2=1,2,3,4,5 y:int8:8=1,-1 fold:int8:8=0,0,1,1
+arrays images.npz images:uint8:2,6,6=1,2,3,4,5 y:int8:2=1,-1
 for verb in $verbs; do
     words=()
     file=planted.npz
     [ "$verb" = graph ] && file=contexts.npz
+    [ "$verb" = patches ] && file=images.npz
+    [ "$verb" = cv ] && file=bags.npz
     for word in $("$attsvm" help "$verb" | sed -n 's/^Usage: attsvm [a-z]* \[flags\] *//p'); do
         case $word in
         -o) words+=(-o) ;;
-        FILE) [ "${words[*]}" = -o ] && words+=(made.npz) || words+=("$file") ;;
+        FILE) [ "${words[*]: -1}" = -o ] && words+=(made.npz) || words+=("$file") ;;
+        MODEL) words+=(model.npz planted.npz) ;;
         RESULT) words+=(result.npz) ;;
         SHELL) words+=(bash) ;;
         \[*\]) ;;
