@@ -257,6 +257,9 @@ bool cli_gradient_print(const attsvm_data *data, const attsvm_train_settings *se
 /* Samples with labels for all of them: something to learn from. */
 attsvm_status cli_samples_read(const cli_call *call, const char *path, attsvm_samples **out,
                                attsvm_targets *targets, attsvm_error *err);
+/* Progress in words: "12 of 55 fits".  An attsvm_observer; `progress` is a cli_progress. */
+bool cli_fits_show(void *progress, int64_t done, int64_t total);
+bool cli_folds_show(void *progress, int64_t done, int64_t total);
 /* "prompt", "score", ... */
 const char *cli_pool_name(int64_t pool);
 io_json *cli_classes_json(const attsvm_classifier *classifier);

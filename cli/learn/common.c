@@ -19,6 +19,24 @@ attsvm_status cli_samples_read(const cli_call *call, const char *path, attsvm_sa
                                : "an array y with the class of every bag");
 }
 
+static bool show(void *progress, int64_t done, int64_t total, const char *what)
+{
+    char text[80];
+    snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " %s", done, total, what);
+    cli_progress_line(progress, text);
+    return true;
+}
+
+bool cli_fits_show(void *progress, int64_t done, int64_t total)
+{
+    return show(progress, done, total, "fits");
+}
+
+bool cli_folds_show(void *progress, int64_t done, int64_t total)
+{
+    return show(progress, done, total, "folds");
+}
+
 const char *cli_pool_name(int64_t pool)
 {
     const char *const *names = attsvm_settings_find(&attsvm_fit_table, "pool")->choices;

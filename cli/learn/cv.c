@@ -85,7 +85,7 @@ static attsvm_status run(const validated *v, attsvm_cv **out, int32_t pool, atts
                     s.repeats, info.repeats);
     cli_progress progress = cli_progress_start(v->call, "cv");
     attsvm_status status = attsvm_cv_run(out, attsvm_samples_data(v->samples), &v->targets, &fit,
-                                         &s, fold, inst, key, cli_progress_show, &progress, err);
+                                         &s, fold, inst, key, cli_folds_show, &progress, err);
     cli_progress_end(&progress);
     if (status == ATTSVM_E_DATA && !strstr(err->message, v->path))
         base_fail_in(err, status, v->path);

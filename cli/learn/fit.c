@@ -154,7 +154,7 @@ attsvm_status cli_fit(cli_call *call, attsvm_error *err)
     attsvm_status status = cli_samples_read(call, f.path, &f.samples, &targets, err);
     if (status == ATTSVM_OK)
         status = attsvm_classifier_fit(&f.model, attsvm_samples_data(f.samples), &targets,
-                                       cli_settings(call, &attsvm_fit_table), cli_progress_show,
+                                       cli_settings(call, &attsvm_fit_table), cli_fits_show,
                                        &progress, err);
     cli_progress_end(&progress);
     if (status == ATTSVM_E_DATA && !strstr(err->message, f.path))

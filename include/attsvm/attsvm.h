@@ -1525,17 +1525,15 @@ typedef struct attsvm_targets {
 
 typedef struct attsvm_classifier attsvm_classifier;
 
-/* Told about now and then; false ends the call with ATTSVM_E_STOPPED. */
-typedef bool attsvm_fit_observer(void *context, int64_t done, int64_t total);
-
 /*
  * Learns a classifier.  `data` and `targets` are borrowed until the call returns; labels of the
- * data set itself do not count.  On failure *out is NULL.
+ * data set itself do not count.  `observer` (may be NULL) counts minimisations; where it stops the
+ * call, ATTSVM_E_STOPPED.  On failure *out is NULL.
  */
 ATTSVM_API attsvm_status attsvm_classifier_fit(attsvm_classifier **out, const attsvm_data *data,
                                                const attsvm_targets *targets,
                                                const attsvm_fit_settings *settings,
-                                               attsvm_fit_observer *observer, void *context,
+                                               attsvm_observer *observer, void *context,
                                                attsvm_error *err);
 ATTSVM_API void attsvm_classifier_free(attsvm_classifier *classifier);
 
@@ -1671,15 +1669,15 @@ typedef struct attsvm_cv_info {
 
 /*
  * Cross-validates.  `fold` (repeats,n), numbers from 0 on, gives the folds; NULL: stratified ones.
- * `inst` (tokens, NULL: none) and `which` are for hits.  On failure *out is NULL.
+ * `inst` (tokens, NULL: none) and `which` are for hits.  `observer` (may be NULL) counts folds;
+ * where it stops the call, ATTSVM_E_STOPPED.  On failure *out is NULL.
  */
 ATTSVM_API attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data,
                                        const attsvm_targets *targets,
                                        const attsvm_fit_settings *fit,
                                        const attsvm_cv_settings *settings, const int64_t *fold,
                                        const attsvm_array *inst, int64_t which,
-                                       attsvm_fit_observer *observer, void *context,
-                                       attsvm_error *err);
+                                       attsvm_observer *observer, void *context, attsvm_error *err);
 ATTSVM_API void attsvm_cv_free(attsvm_cv *cv);
 ATTSVM_API attsvm_cv_info attsvm_cv_describe(const attsvm_cv *cv);
 /* Borrowed: fold (R,n), label, key (R,n), score (R,n) or (R,n,C), pool (R,F) and ridge (R,F) that

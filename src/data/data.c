@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const data_known_arrays[] = { "X",       "E",      "tokens", "offsets", "Y",
-                                          "y",       "Z",      "v",      "V",       "W",
-                                          "p",       "ids",    "O",      "s",       "init_p",
-                                          "init_W",  "init_K", "init_Q", "init_v",  "labels",
+const char *const data_known_arrays[] = { "X",       "E",      "tokens",     "offsets", "Y",
+                                          "y",       "Z",      "v",          "V",       "W",
+                                          "p",       "ids",    "O",          "s",       "init_p",
+                                          "init_W",  "init_K", "init_Q",     "init_v",  "labels",
                                           "lengths", "bags",   "vocabulary", NULL };
 
 const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)

@@ -75,11 +75,11 @@ static attsvm_status compare(const picture *f, const attsvm_data *seen, const at
     attsvm_settings_set(&attsvm_svm_table, &settings, "problem", "p", NULL);
     settings.time_limit = 60;
     attsvm_status status = attsvm_problem_create(
-        &problem, seen, &(attsvm_selection){ .alpha = f->alpha }, &settings, err);
+        &problem, seen, &(attsvm_selection){ .alpha = f->alpha, .terms = data->n }, &settings, err);
     if (status == ATTSVM_OK)
         status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, err);
     if (status == ATTSVM_OK) {
-        const attsvm_svm_info info = attsvm_solution_info(solution);
+        const attsvm_svm_info info = attsvm_solution_describe(solution);
         const attsvm_claim claim = attsvm_solution_claim(solution);
         out->outcome = info.outcome;
         if (info.outcome == ATTSVM_OPTIMAL && info.norm > 0) {

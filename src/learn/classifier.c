@@ -226,7 +226,7 @@ static attsvm_status kept_open(kept *k, const attsvm_data *data, const attsvm_ta
 /* ------------------------------------------------------------------------------ the fit */
 
 typedef struct progress {
-    attsvm_fit_observer *observer;
+    attsvm_observer *observer;
     void *context;
     int64_t done, total;
 } progress;
@@ -295,8 +295,8 @@ static attsvm_status fit(attsvm_classifier **out, const learn_training *t, const
 
 attsvm_status attsvm_classifier_fit(attsvm_classifier **out, const attsvm_data *data,
                                     const attsvm_targets *targets,
-                                    const attsvm_fit_settings *settings,
-                                    attsvm_fit_observer *observer, void *context, attsvm_error *err)
+                                    const attsvm_fit_settings *settings, attsvm_observer *observer,
+                                    void *context, attsvm_error *err)
 {
     attsvm_fit_settings standard;
     attsvm_fit_settings_init(&standard);

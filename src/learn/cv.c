@@ -231,7 +231,7 @@ static attsvm_status measure(validation *v, const attsvm_array *inst, int64_t wh
 
 typedef struct progress {
     validation *v;
-    attsvm_fit_observer *observer;
+    attsvm_observer *observer;
     void *context;
 } progress;
 
@@ -294,7 +294,7 @@ static attsvm_status validate(validation *v, const int64_t *fold, progress *p,
 attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data, const attsvm_targets *targets,
                             const attsvm_fit_settings *fit, const attsvm_cv_settings *settings,
                             const int64_t *fold, const attsvm_array *inst, int64_t which,
-                            attsvm_fit_observer *observer, void *context, attsvm_error *err)
+                            attsvm_observer *observer, void *context, attsvm_error *err)
 {
     attsvm_fit_settings standard_fit;
     attsvm_cv_settings standard;
