@@ -361,6 +361,7 @@ attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, at
 typedef struct solving {
     double *W0, *W, *lambda, *margin, *scratch, *sums;
     void *memory;
+    bool spent; /* the iterations are used up */
 } solving;
 
 static attsvm_status make_room(solving *s, const svm_small *part, attsvm_error *err)
@@ -424,16 +425,16 @@ static void store(svm_phase *phase, const svm_small *part, solving *s)
 static attsvm_status run_core(svm_phase *phase, svm_small *part, solving *s, svm_end *end,
                               attsvm_error *err)
 {
-    bool spent = phase->iterations >= phase->max_iterations;
+    s->spent = phase->iterations >= phase->max_iterations;
     part->stop = phase->stop;
     part->most = phase->max_iterations;
-    part->spent = &spent;
+    part->spent = &s->spent;
     svm_small_project(part, phase->start, s->W0);
     memcpy(s->W, s->W0, (size_t)(part->p * part->q) * sizeof *s->W);
     bool early = svm_small_stopped(part);
     if (!early)
         TRY(phase->norm->core(phase, part, s->W0, s->W, s->lambda, err));
-    *end = spent ? SVM_LIMIT : dist_stop_why(phase->stop) != DIST_GO_ON ? SVM_STOP : SVM_SOLVED;
+    *end = s->spent ? SVM_LIMIT : dist_stop_why(phase->stop) != DIST_GO_ON ? SVM_STOP : SVM_SOLVED;
     if (early || (*end != SVM_SOLVED && phase->round > 0))
         return ATTSVM_OK;
     TRY(svm_small_settle(part, 1, s->W, err));
