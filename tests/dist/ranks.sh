@@ -95,6 +95,17 @@ both svm w.npz --problem W --select ids --norm nuc
 good check w.npz many.npz
 both svm p.npz --problem joint --select ids --norm linf
 
+# a violated row with b = 0 was known to its own rank alone: the last sequence is not tight in the
+# v-SVM (0,1), and (1,0), the p-SVM of the others, violates its row; p = (1.5,0.5)
+"$helper" write slack.npz X:float64:3,2,2=0,0,1,1,0,0,1,-1,0,0,-.5,1.5 Y:int8:3=1,-1,1 ids:int64:3=1,1,1
+for norm in l2 linf lq:3; do
+    both svm slack.npz --problem joint --select ids --norm $norm
+    says 'status     optimal'
+    good check slack.npz many.npz
+done
+good svm slack.npz --problem joint --select ids --json
+near norm 1.5811388300841898 1e-12
+
 # every norm of a matrix and of a vector: the same bytes, so the same norm and theta
 good generate --kind planted-W --n 200 --T 8 --T-min 3 --d 12 --seed 6 -o small.npz -q
 for norm in fro spectral nuc l1 linf lq:3 lq:1.5; do
