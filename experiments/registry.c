@@ -10,14 +10,21 @@
     X(mm_joint_slack)      \
     X(mm_loss)             \
     X(mm_attention)        \
+    X(mm_image)            \
     X(ts_path)             \
     X(ts_local)            \
     X(ts_rank)             \
     X(ts_multitoken)       \
     X(ts_global)           \
+    X(ts_grid)             \
+    X(ts_lambda)           \
+    X(causal)              \
+    X(basin)               \
+    X(nuclear_ridge)       \
     X(md_path)             \
     X(md_corr)             \
     X(geometry)            \
+    X(geometry_decay)      \
     X(saturation)          \
     X(rates)               \
     X(ntp)                 \

@@ -209,8 +209,9 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         experiments_number(out, key, last[k], meaning);
     }
     experiments_finds(out,
-                      "Attention begins on %.2f tokens a sequence and ends on %.2f, while |p| "
-                      "grows to %.1f; accuracy ends at %.1f %%.",
+                      "Attention begins on %.2f tokens a sequence and ends on %.2f; |p| grows at first "
+                      "and ends at %.1f, where a fixed step no longer lengthens it; accuracy ends at "
+                      "%.1f %%.",
                       first[TOKENS * RECORDS], last[TOKENS], last[NORM], 100 * last[ACCURACY]);
     return own.x[0] == 0 ? find_words(&words, out, err) : ATTSVM_OK;
 }
@@ -255,7 +256,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 
 const experiment mm_attention = {
     .id = "mm-attention",
-    .title = "On sentences: fewer tokens, larger norm",
+    .title = "On sentences: attention turns to few tokens",
     .paper = "MM",
     .setting =
         "200 review sentences (examples/reviews.txt), a random unit vector of 128 dimensions "
@@ -263,8 +264,9 @@ const experiment mm_attention = {
         "0, logistic loss, exact normalised descent with step 0.03, 3000 steps.",
     .caption = "Effective number of attended tokens, norm of the prompt, accuracy and share of "
                "tokens with more than 1/T of the attention, along training.",
-    .says = "On real data attention attends to fewer tokens and the norm of the prompt grows as "
-            "training goes on.",
+    .says = "While a vision transformer is trained on CIFAR-10, attention maps become sparser and the "
+            "norm of the attention weights grows. The data here are others: two hundred sentences "
+            "that come with the program, their words random vectors.",
     .takes_data = true,
     .seconds = 0.5,
     .run = run,

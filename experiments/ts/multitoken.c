@@ -11,6 +11,8 @@ static const int64_t dimensions[DIMENSIONS] = { 4, 6, 8, 10 };
 static const double kept = 1e-3,
                     masked = 1e-6; /* a token stays above the one, goes below the other */
 
+enum { FOLLOWED = 40 }; /* accepted runs of each dimension that are followed step by step */
+
 /* Of an accepted run: 1 - correlation of W to the three, and what describes it. */
 enum { TO_BOTH, TO_SVM, TO_SINGLE, MASKED, TOKENS_KEPT, RADIUS, NORM, FACTS };
 
@@ -23,6 +25,9 @@ typedef struct job {
     const experiments_setup *setup;
     int64_t d, first; /* number of the first candidate of the round */
     candidate *out;   /* ROUND                                      */
+    int64_t number[FOLLOWED]; /* of the first accepted candidates    */
+    int64_t records;
+    double *steps, *curve; /* (records), (FOLLOWED, records) of this dimension */
 } job;
 
 /* Some token is gone, none is in between. */
@@ -109,6 +114,37 @@ static attsvm_status judge(const experiments_sample *s, const attsvm_train *run,
     return ATTSVM_OK;
 }
 
+/* 1 - correlation of every record of an accepted run with W_fin + R W_svm of its end, R by least
+   squares at each. */
+static attsvm_status follow(void *context, int64_t k, int worker, attsvm_error *err)
+{
+    const job *j = context;
+    experiments_sample s;
+    attsvm_train *run = NULL;
+    attsvm_multi_token several;
+    double fin[MOST_D * MOST_D], svm[MOST_D * MOST_D], sum[MOST_D * MOST_D];
+    const int64_t count = j->d * j->d;
+    (void)worker;
+    TRY(experiments_sample_create(&s, j->setup, N, T, j->d, j->d, j->number[k], err));
+    attsvm_status status =
+        experiments_sample_train(&s, ATTSVM_MODEL_W, "ngd", true, "log", STEPS, &run, err);
+    if (status == ATTSVM_OK)
+        status = experiments_train(j->setup, run, err);
+    if (status == ATTSVM_OK)
+        status = attsvm_multi_token_compare(&several, s.data, run->theta, NULL, fin, svm, NULL, err);
+    for (int64_t r = 0; r < j->records && status == ATTSVM_OK; r++) {
+        const double *W = run->trace.theta[0] + r * count;
+        double R = radius_of(W, fin, svm, count);
+        for (int64_t i = 0; i < count; i++)
+            sum[i] = fin[i] + R * svm[i];
+        j->steps[r] = (double)run->trace.iter[r];
+        j->curve[k * j->records + r] = 1 - attsvm_correlation(W, sum, count);
+    }
+    attsvm_train_free(run);
+    experiments_sample_free(&s);
+    return status;
+}
+
 static bool has_negative_label(const experiments_sample *s)
 {
     bool some = false;
@@ -164,28 +200,36 @@ static attsvm_status run_dimension(job *j, double *facts, double *drawn, double 
         j->first = next;
         TRY(experiments_parallel(j->setup, BLOCKS, share, share, run_block, j, err));
         int64_t k = 0;
-        for (; k < ROUND && found < runs; k++)
-            if (j->out[k].accepted)
-                memcpy(facts + found++ * FACTS, j->out[k].facts, sizeof j->out[k].facts);
+        for (; k < ROUND && found < runs; k++) {
+            if (!j->out[k].accepted)
+                continue;
+            if (found < FOLLOWED)
+                j->number[found] = next + k;
+            memcpy(facts + found++ * FACTS, j->out[k].facts, sizeof j->out[k].facts);
+        }
         next += k;
     }
     *drawn = (double)next;
-    return ATTSVM_OK;
+    return experiments_parallel(j->setup, runs < FOLLOWED ? runs : FOLLOWED, to, to, follow, j,
+                                err);
 }
 
 static attsvm_status run(const experiments_setup *setup, experiments_arrays *out, attsvm_error *err)
 {
     static const double reached[DIMENSIONS + 1] = { 0, 0.04, 0.12, 0.4, 1 }; /* of the time */
-    job j = { .setup = setup };
-    double *facts, *drawn, *d;
+    job j = { .setup = setup, .records = experiments_log_records(STEPS) };
+    double *facts, *drawn, *d, *curves;
     TRY(experiments_add(out, &d, "d", SHAPE(DIMENSIONS), err));
     TRY(experiments_add(out, &drawn, "candidates", SHAPE(DIMENSIONS), err));
     TRY(experiments_add(out, &facts, "facts", SHAPE(DIMENSIONS, setup->runs, FACTS), err));
+    TRY(experiments_add(out, &j.steps, "steps", SHAPE(j.records), err));
+    TRY(experiments_add(out, &curves, "curves", SHAPE(DIMENSIONS, FOLLOWED, j.records), err));
     TRY(base_allocate(&j.out, ROUND, sizeof *j.out, "candidates", err));
     attsvm_status status = ATTSVM_OK;
     for (int k = 0; k < DIMENSIONS && status == ATTSVM_OK; k++) {
         d[k] = (double)dimensions[k];
         j.d = dimensions[k];
+        j.curve = curves + k * FOLLOWED * j.records;
         status = run_dimension(&j, facts + k * setup->runs * FACTS, &drawn[k], reached[k],
                                reached[k + 1], err);
     }
@@ -301,14 +345,50 @@ static attsvm_status draw_medians(report_figure *f, const experiments_view *v, a
     return ATTSVM_OK;
 }
 
+static const report_colour colours[DIMENSIONS] = { REPORT_BLUE, REPORT_VERMILION, REPORT_GREEN,
+                                                   REPORT_PURPLE };
+
+/* Median of 1 - correlation over the followed runs, against steps. */
+static attsvm_status draw_curves(report_figure *f, const experiments_result *r, int64_t runs,
+                                 attsvm_error *err)
+{
+    experiments_view steps, curves;
+    TRY(experiments_get(r, "steps", &steps, err));
+    TRY(experiments_get(r, "curves", &curves, err));
+    const int64_t records = steps.count, count = runs < FOLLOWED ? runs : FOLLOWED;
+    double sorted[FOLLOWED], *y;
+    TRY(base_allocate(&y, (size_t)records, sizeof *y, "a curve", err));
+    report_add_panel(f, &(report_panel){ .title = "Along training",
+                                         .x = { .label = "steps", .log = true },
+                                         .y = { .label = "1 - correlation, median", .log = true } });
+    for (int k = 0; k < DIMENSIONS; k++) {
+        char label[16];
+        for (int64_t t = 0; t < records; t++) {
+            for (int64_t i = 0; i < count; i++)
+                sorted[i] = fmax(1e-16, curves.x[(k * FOLLOWED + i) * records + t]);
+            qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+            y[t] = steps.x[t] > 0 && count > 0 ? sorted[count / 2] : NAN;
+        }
+        snprintf(label, sizeof label, "d = %d", (int)dimensions[k]);
+        report_add_series(f, &(report_series){ .kind = REPORT_LINE,
+                                               .label = label,
+                                               .colour = colours[k],
+                                               .dash = (report_dash)(k % 3),
+                                               .count = records,
+                                               .x = steps.x,
+                                               .y = y });
+    }
+    free(y);
+    return ATTSVM_OK;
+}
+
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
 {
     experiments_view v;
-    static const report_colour colours[DIMENSIONS] = { REPORT_BLUE, REPORT_VERMILION, REPORT_GREEN,
-                                                       REPORT_PURPLE };
     TRY(experiments_get(r, "facts", &v, err));
-    *out = report_figure_create(2, 960, 460);
+    *out = report_figure_create(3, 1200, 460);
     TRY(draw_medians(*out, &v, err));
+    TRY(draw_curves(*out, r, v.shape[1], err));
     report_add_panel(
         *out,
         &(report_panel){ .title = "Every run",
@@ -339,8 +419,9 @@ const experiment ts_multitoken = {
                "2.2e-16, step 0.1, 2001 steps. Accepted: some label is -1, no softmax entry in "
                "(1e-6, 1e-3], some at most 1e-6, the SVMs are feasible.",
     .caption = "Left: 1 - correlation of the trained W to the finite part plus the multi-token SVM "
-               "direction, to that direction, and to the SVM of the most attended tokens. Right: "
-               "the first against the largest attention that is counted as none.",
+               "direction, to that direction, and to the SVM of the most attended tokens. Middle: the "
+               "first against steps, 40 runs for each d, with the parts of their end. Right: the "
+               "first against the largest attention that is counted as none.",
     .says = "With a nonlinear head attention may keep several tokens; W is then W_fin + R W_svm, a "
             "finite part that shares the attention among them and a growing max-margin part.",
     .runs = 500,
