@@ -19,7 +19,7 @@ build = @[ $(2)/build.ninja -nt CMakePresets.json ] || { cmake --preset $(1) && 
 ninja = ninja -j$(JOBS) -C
 
 .NOTPARALLEL: # ninja runs things side by side; two ninjas in one directory would collide
-.PHONY: all test test-all check demo mpi bench install fuzz format lint docs coverage clean help
+.PHONY: all test test-all check demo mpi bench install uninstall fuzz format lint docs coverage clean help
 
 all: ## build everything into build/ (the command is build/attsvm)
 	$(call setup,build)
@@ -61,6 +61,10 @@ bench: all ## measure what the documents claim (BENCH=--quick: two minutes); nee
 install: all ## install into PREFIX (and DESTDIR)
 	@cmake --install build --prefix $(abspath $(PREFIX))
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+uninstall: ## remove what `make install` with the same PREFIX (and DESTDIR) has put there
+	@[ -f build/install_manifest.txt ] || { echo "build/install_manifest.txt is missing: run make install first"; exit 1; }
+	@tools/uninstall build/install_manifest.txt "$(abspath $(PREFIX))" "$(DESTDIR)"
 
 fuzz: ## fuzz every parser for FUZZ_SECONDS each
 	$(call setup,build fuzz)

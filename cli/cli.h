@@ -112,6 +112,7 @@ void cli_help_usage(FILE *out);                      /* what `attsvm` alone show
 void cli_help_top(FILE *out);                        /* attsvm help               */
 void cli_help_verb(const cli_verb *verb, FILE *out); /* attsvm help VERB          */
 void cli_man(FILE *out);
+void cli_man_verb(const cli_verb *verb, FILE *out); /* attsvm-train(1) */
 void cli_markdown(FILE *out);
 
 /* `text` in lines of at most `width` columns, each after `indent` spaces; the first line starts at

@@ -190,7 +190,8 @@ const cli_verb cli_verbs[] = {
       NULL },
     { "completion", "print a completion script for the shell", "SHELL", TABLES(NULL),
       "source <(attsvm completion bash)", cli_completion,
-      "SHELL is bash. The script completes commands, flags, the values of flags, and file names.",
+      "SHELL is bash, zsh or fish. The script completes commands, flags, the values of flags, "
+      "experiments and file names.",
       NULL },
     { "version", "print the version and how it was built", "", TABLES(NULL), "attsvm --version",
       cli_version,

@@ -1,5 +1,5 @@
-# What `make install` gives: command, libraries, header, pkg-config and CMake package, man page,
-# completion.  tests/install builds a program against each of them.
+# What `make install` gives: command, libraries, header, pkg-config and CMake package, man
+# pages, completions, licence, documents.  tests/install builds a program against each of them.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS attsvm RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -27,13 +27,24 @@ list(JOIN pc_private " " pc_private)
 configure_file(cmake/attsvm.pc.in attsvm.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/attsvm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# Man page and completion come out of the command's own tables.
+# Man pages and completions come out of the command's own tables.
 if(NOT CMAKE_CROSSCOMPILING)
-    add_custom_command(OUTPUT attsvm.1 COMMAND attsvm help --man > attsvm.1 DEPENDS attsvm VERBATIM)
-    add_custom_command(OUTPUT attsvm.bash COMMAND attsvm completion bash > attsvm.bash
-                       DEPENDS attsvm VERBATIM)
-    add_custom_target(attsvm_pages ALL DEPENDS attsvm.1 attsvm.bash)
-    install(FILES ${PROJECT_BINARY_DIR}/attsvm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-    install(FILES ${PROJECT_BINARY_DIR}/attsvm.bash RENAME attsvm
+    add_custom_command(OUTPUT pages.stamp
+                       COMMAND ${CMAKE_COMMAND} -D COMMAND=$<TARGET_FILE:attsvm>
+                               -D OUT=${PROJECT_BINARY_DIR}/pages
+                               -P ${PROJECT_SOURCE_DIR}/cmake/pages.cmake
+                       COMMAND ${CMAKE_COMMAND} -E touch pages.stamp
+                       DEPENDS attsvm cmake/pages.cmake VERBATIM)
+    add_custom_target(attsvm_pages ALL DEPENDS pages.stamp)
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/pages/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_BINARY_DIR}/pages/attsvm.bash RENAME attsvm
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${PROJECT_BINARY_DIR}/pages/_attsvm
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${PROJECT_BINARY_DIR}/pages/attsvm.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
+
+install(FILES README.md LICENSE CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

@@ -13,7 +13,8 @@ typedef struct help_settings {
 } help_settings;
 static const field help_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
-    { F(man), FIELD_BOOL, 0, 1, 0, "print the manual page, for man -l", 0, 0 },
+    { F(man), FIELD_BOOL, 0, 1, 0,
+      "print the manual page, of COMMAND where one is named; for man -l", 0, 0 },
     { F(markdown), FIELD_BOOL, 0, 1, 0, "print docs/reference.md", 0, 0 },
 };
 const settings_table cli_help_table = { "help", help_fields,
@@ -148,7 +149,9 @@ attsvm_status cli_help(cli_call *call, attsvm_error *err)
         TRY(cli_verb_find(call->arguments[0], &verb, err));
     if (settings->man && settings->markdown)
         return fail(err, ATTSVM_E_ARG, "Use either --man or --markdown, not both.");
-    if (settings->man)
+    if (settings->man && verb)
+        cli_man_verb(verb, stdout);
+    else if (settings->man)
         cli_man(stdout);
     else if (settings->markdown)
         cli_markdown(stdout);

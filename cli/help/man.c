@@ -134,3 +134,28 @@ void cli_man(FILE *out)
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         put_example(out, verb->example);
 }
+
+void cli_man_verb(const cli_verb *verb, FILE *out)
+{
+    fprintf(out, ".TH ATTSVM\\-%s 1 \"\" \"attsvm %s\" \"User Commands\"\n", verb->name,
+            attsvm_version());
+    fprintf(out, ".SH NAME\nattsvm\\-%s \\- ", verb->name);
+    put(out, verb->summary);
+    fprintf(out, "\n.SH SYNOPSIS\n.B attsvm %s\n[flags] ", verb->name);
+    put(out, verb->arguments);
+    fputs("\n.SH DESCRIPTION\n", out);
+    put_sentences(out, verb->about);
+    fputs(".SH FLAGS\n", out);
+    for (int k = 0; cli_table(verb, k); k++)
+        put_table(out, verb, k);
+    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nhelp for the command\n", out);
+    if (verb->output) {
+        fputs(".SH OUTPUT\n", out);
+        put_sentences(out, verb->output);
+    }
+    fputs(".SH EXIT STATUS\n", out);
+    put_entries(out, cli_exits);
+    fputs(".SH EXAMPLE\n", out);
+    put_example(out, verb->example);
+    fputs(".SH SEE ALSO\n.BR attsvm (1)\n", out);
+}

@@ -42,7 +42,29 @@ complete_is '--verify' attsvm info set.npz --v
 complete_is '' attsvm info se
 complete_is 'generate graph' attsvm help g
 complete_is '--man --markdown --memory' attsvm help --m
-complete_is 'bash' attsvm completion ''
+complete_is 'bash zsh fish' attsvm completion ''
+complete_is 'sign signum' attsvm train data.npz --step si
+complete_is 'mm-single-global mm-single-local' attsvm reproduce mm-s
+complete_is 'opt' attsvm svm data.npz --select o
+# every word that is offered for a flag is one that the flag takes
+"$attsvm" generate --kind planted-p --n 4 --T 3 --d 3 -q -o data.npz
+for step in $(sed -n "s/^ *train:--step) words='\(.*\)' value=yes ;;/\1/p" completion.bash); do
+    check "--step $step" "$attsvm" train data.npz --model W --step $step --iters 1 -q
+done
+for loss in $(sed -n "s/^ *train:--loss) words='\(.*\) ntp' value=yes ;;/\1/p" completion.bash); do
+    check "--loss $loss" "$attsvm" train data.npz --loss $loss --iters 1 -q
+done
+for shell in zsh fish; do
+    "$attsvm" completion $shell >completion.$shell
+    command -v $shell >/dev/null && check "completion for $shell" $shell -n completion.$shell
+    for word in train --step muon mm-multi --checkpoint; do
+        check "$shell: $word" grep -q -e "${word#--}" completion.$shell
+    done
+done
+for page in train svm help; do
+    "$attsvm" help $page --man >page.1
+    check "attsvm-$page(1)" grep -q "^.TH ATTSVM.*$page" page.1
+done
 check 'bash finds the completion' bash -c 'source ./completion.bash && complete -p attsvm'
 if command -v shellcheck >/dev/null; then
     check 'shellcheck has nothing to say' shellcheck -s bash completion.bash

@@ -1,0 +1,16 @@
+# Man pages and completions: cmake -D COMMAND=attsvm -D OUT=dir -P pages.cmake
+function(page file)
+    execute_process(COMMAND ${COMMAND} ${ARGN} OUTPUT_FILE ${OUT}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT}/man)
+page(man/attsvm.1 help --man)
+file(STRINGS ${OUT}/man/attsvm.1 sections REGEX "^\\.SS attsvm [a-z]+")
+foreach(section ${sections})
+    string(REGEX REPLACE "^\\.SS attsvm ([a-z]+).*" "\\1" verb "${section}")
+    page(man/attsvm-${verb}.1 help ${verb} --man)
+endforeach()
+page(attsvm.bash completion bash)
+page(_attsvm completion zsh)
+page(attsvm.fish completion fish)
