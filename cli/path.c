@@ -53,12 +53,21 @@ static io_json *selected_json(const attsvm_path *path)
 static attsvm_status print_json(const char *file, const attsvm_path_settings *s,
                                 const attsvm_path *path, attsvm_error *err)
 {
-    static const char *const columns[] = {
-        "radius",        "correlation", "loss_excess",         "log_excess",
-        "loss",          "efficiency",  "attention",           "margin",
-        "ridge",         "radius_v",    "correlation_relaxed", "correlation_unrelaxed",
-        "correlation_v", "predictivity"
-    };
+    static const char *const columns[] = { "radius",
+                                           "correlation",
+                                           "loss_excess",
+                                           "log_excess",
+                                           "loss",
+                                           "efficiency",
+                                           "attention",
+                                           "margin",
+                                           "ridge",
+                                           "radius_v",
+                                           "correlation_relaxed",
+                                           "correlation_unrelaxed",
+                                           "correlation_v",
+                                           "predictivity",
+                                           "inside" };
     attsvm_path_info info = attsvm_path_describe(path);
     char name[8];
     base_settings_print(attsvm_settings_find(&attsvm_path_table, "model"), s, name, sizeof name);
@@ -193,7 +202,12 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
            info.terms);
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
-    if (is_joint) {
+    if (is_joint && entry(path, "inside", info.points - 1) != 0) {
+        printf("The minimum lies inside the ball of p, at |p| = %g: attention mixes tokens, and p "
+               "goes "
+               "to no SVM direction.\n",
+               entry(path, "radius", info.points - 1));
+    } else if (is_joint) {
         print_case(&info, s);
         print_whether_there(&info, path);
     } else if (info.svm == ATTSVM_OPTIMAL) {

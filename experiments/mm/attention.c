@@ -208,11 +208,12 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         experiments_mean(first + (k + 1) * RECORDS - LAST, LAST, 1, &last[k], NULL);
         experiments_number(out, key, last[k], meaning);
     }
-    experiments_finds(out,
-                      "Attention begins on %.2f tokens a sequence and ends on %.2f; |p| grows at first "
-                      "and ends at %.1f, where a fixed step no longer lengthens it; accuracy ends at "
-                      "%.1f %%.",
-                      first[TOKENS * RECORDS], last[TOKENS], last[NORM], 100 * last[ACCURACY]);
+    experiments_finds(
+        out,
+        "Attention begins on %.2f tokens a sequence and ends on %.2f; |p| grows at first "
+        "and ends at %.1f, where a fixed step no longer lengthens it; accuracy ends at "
+        "%.1f %%.",
+        first[TOKENS * RECORDS], last[TOKENS], last[NORM], 100 * last[ACCURACY]);
     return own.x[0] == 0 ? find_words(&words, out, err) : ATTSVM_OK;
 }
 
@@ -264,9 +265,10 @@ const experiment mm_attention = {
         "0, logistic loss, exact normalised descent with step 0.03, 3000 steps.",
     .caption = "Effective number of attended tokens, norm of the prompt, accuracy and share of "
                "tokens with more than 1/T of the attention, along training.",
-    .says = "While a vision transformer is trained on CIFAR-10, attention maps become sparser and the "
-            "norm of the attention weights grows. The data here are others: two hundred sentences "
-            "that come with the program, their words random vectors.",
+    .says =
+        "While a vision transformer is trained on CIFAR-10, attention maps become sparser and the "
+        "norm of the attention weights grows. The data here are others: two hundred sentences "
+        "that come with the program, their words random vectors.",
     .takes_data = true,
     .seconds = 0.5,
     .run = run,

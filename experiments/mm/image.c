@@ -158,11 +158,11 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
 static attsvm_status numbers(const experiments_result *r, experiments_numbers *out,
                              attsvm_error *err)
 {
-    static const char *const keys[CURVES] = { "patches", "norm", "accuracy_train", "accuracy_test" };
-    static const char *const meanings[CURVES] = {
-        "mean of exp(entropy): patches at work", "|p|", "accuracy on the images trained on",
-        "accuracy on held-out images"
-    };
+    static const char *const keys[CURVES] = { "patches", "norm", "accuracy_train",
+                                              "accuracy_test" };
+    static const char *const meanings[CURVES] = { "mean of exp(entropy): patches at work", "|p|",
+                                                  "accuracy on the images trained on",
+                                                  "accuracy on held-out images" };
     experiments_view curves;
     double last[CURVES];
     TRY(experiments_get(r, "curves", &curves, err));
@@ -191,14 +191,14 @@ static void draw_curve(report_figure *f, const experiments_view *curves, int cur
     double steps[RECORDS];
     for (int k = 0; k < RECORDS; k++)
         steps[k] = (double)k * EVERY;
-    report_add_series(f, &(report_series){ .kind = REPORT_LINE,
-                                           .label = label,
-                                           .colour = colour,
-                                           .dash = colour == REPORT_VERMILION ? REPORT_DASHED
-                                                                              : REPORT_SOLID,
-                                           .count = RECORDS,
-                                           .x = steps,
-                                           .y = curves->x + (ptrdiff_t)curve * RECORDS });
+    report_add_series(
+        f, &(report_series){ .kind = REPORT_LINE,
+                             .label = label,
+                             .colour = colour,
+                             .dash = colour == REPORT_VERMILION ? REPORT_DASHED : REPORT_SOLID,
+                             .count = RECORDS,
+                             .x = steps,
+                             .y = curves->x + (ptrdiff_t)curve * RECORDS });
 }
 
 /* Mean attention on held-out images, by place; both classes together. */
@@ -251,15 +251,17 @@ const experiment mm_image = {
     .id = "mm-image",
     .title = "On images: attention turns to few patches",
     .paper = "MM",
-    .setting = "357 handwritten digits 3 and 8 of 8 x 8 pixels (examples/digits.txt, from "
-               "examples/data/digits.npz), every third held out; 16 patches of 2 x 2 pixels, each a "
-               "vector of its pixels in their place and a 1 for its position (d=80). Model vp from "
-               "small random numbers, logistic loss, exact normalised descent with step 0.1, 3000 "
-               "steps.",
+    .setting =
+        "357 handwritten digits 3 and 8 of 8 x 8 pixels (examples/digits.txt, from "
+        "examples/data/digits.npz), every third held out; 16 patches of 2 x 2 pixels, each a "
+        "vector of its pixels in their place and a 1 for its position (d=80). Model vp from "
+        "small random numbers, logistic loss, exact normalised descent with step 0.1, 3000 "
+        "steps.",
     .caption = "Effective number of attended patches, norm of the prompt, accuracy, and the mean "
                "attention of held-out images by place, at several steps.",
-    .says = "In a vision transformer attention maps become sparser as training goes on, and the norm "
-            "of the attention weights grows. This is one layer on small images, not their network.",
+    .says =
+        "In a vision transformer attention maps become sparser as training goes on, and the norm "
+        "of the attention weights grows. This is one layer on small images, not their network.",
     .seconds = 3,
     .run = run,
     .numbers = numbers,

@@ -9,8 +9,9 @@ enum { TRIES = 200 }; /* random selections that are looked at for one that is no
 static const double angles[ANGLES] = { 0, 15, 30, 45, 60, 75, 90 };
 static const double radii[RADII] = { 1, 10, 100 };
 /* cosines and sines of the angles: libm's differ between processors */
-static const double cosine[ANGLES] = { 1, 0.9659258262890683, 0.8660254037844387,
-                                       0.7071067811865476, 0.5, 0.25881904510252074, 0 };
+static const double cosine[ANGLES] = {
+    1, 0.9659258262890683, 0.8660254037844387, 0.7071067811865476, 0.5, 0.25881904510252074, 0
+};
 
 typedef struct job {
     const experiments_setup *setup;
@@ -67,11 +68,11 @@ static attsvm_status descend(const experiments_sample *s, const double *u, const
     attsvm_data *data = NULL;
     for (int j = 0; j < DD; j++)
         start[j] = R * (c * u[j] + sine * w[j]);
-    attsvm_named_array arrays[] = {
-        experiments_name("X", s->X, SHAPE(N, T, D)), experiments_name("Z", s->Z, SHAPE(N, D)),
-        experiments_name("Y", s->Y, SHAPE(N)), experiments_name("v", s->v, SHAPE(D)),
-        experiments_name("init_W", start, SHAPE(D, D))
-    };
+    attsvm_named_array arrays[] = { experiments_name("X", s->X, SHAPE(N, T, D)),
+                                    experiments_name("Z", s->Z, SHAPE(N, D)),
+                                    experiments_name("Y", s->Y, SHAPE(N)),
+                                    experiments_name("v", s->v, SHAPE(D)),
+                                    experiments_name("init_W", start, SHAPE(D, D)) };
     experiments_train_settings(s->setup, &settings);
     settings.model = ATTSVM_MODEL_W;
     settings.init = "file";
@@ -165,10 +166,11 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
                       "%.0f %% still end there.",
                       100 * share(&stays, 0, 2, 2), 100 * share(&stays, 0, 2, 4),
                       100 * share(&stays, 0, 2, 6));
-    experiments_finds(out,
-                      "A selection with a support token of higher score is left from every angle "
-                      "and radius (at most %.0f %% of the starts stay), also from its own direction.",
-                      100 * most);
+    experiments_finds(
+        out,
+        "A selection with a support token of higher score is left from every angle "
+        "and radius (at most %.0f %% of the starts stay), also from its own direction.",
+        100 * most);
     return ATTSVM_OK;
 }
 
@@ -183,11 +185,11 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     TRY(experiments_get(r, "stays", &stays, err));
     *out = report_figure_create(2, 960, 400);
     for (int kind = 0; kind < KINDS; kind++) {
-        report_add_panel(*out, &(report_panel){ .title = titles[kind],
-                                                .x = { .label = "angle to the SVM direction, degrees" },
-                                                .y = { .label = "share that stays",
-                                                       .low = -0.02,
-                                                       .high = 1.02 } });
+        report_add_panel(
+            *out,
+            &(report_panel){ .title = titles[kind],
+                             .x = { .label = "angle to the SVM direction, degrees" },
+                             .y = { .label = "share that stays", .low = -0.02, .high = 1.02 } });
         for (int radius = 0; radius < RADII; radius++) {
             double y[ANGLES];
             for (int angle = 0; angle < ANGLES; angle++)
@@ -209,12 +211,14 @@ const experiment basin = {
     .id = "basin",
     .title = "Who stays near a max-margin direction",
     .paper = "MM and TS",
-    .setting = "n=4, T=6, d=8, unit tokens, queries and head; model W from R (cos a u + sin a w), u "
-               "the unit W-SVM solution of a selection, w random and orthogonal to it; exact "
-               "normalised descent, step R/100, 1000 steps. Selections: the best tokens, and a "
-               "random separable one with a support token of higher score.",
-    .caption = "Share of starts that end on the selection whose direction they start near, by angle "
-               "and radius.",
+    .setting =
+        "n=4, T=6, d=8, unit tokens, queries and head; model W from R (cos a u + sin a w), u "
+        "the unit W-SVM solution of a selection, w random and orthogonal to it; exact "
+        "normalised descent, step R/100, 1000 steps. Selections: the best tokens, and a "
+        "random separable one with a support token of higher score.",
+    .caption =
+        "Share of starts that end on the selection whose direction they start near, by angle "
+        "and radius.",
     .says = "Descent that starts in a cone around a locally optimal direction at large norm stays "
             "and converges to it; other directions are left.",
     .runs = 100,

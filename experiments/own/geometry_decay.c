@@ -24,9 +24,9 @@ static const struct {
     { "nmd:3", "nmd:3", "lq:3", "", ATTSVM_MODEL_W, 10, 0.5 },
 };
 /* From below, as the figure has them. */
-static const char *const rule_names[RULES + 1] = { "nmd:3",       "KQ ngd",      "nuclear", "muon",
-                                                   "spectral",    "coordinate",  "adam",    "signum",
-                                                   "sign",        "ngd",         NULL };
+static const char *const rule_names[RULES + 1] = { "nmd:3",    "KQ ngd",     "nuclear", "muon",
+                                                   "spectral", "coordinate", "adam",    "signum",
+                                                   "sign",     "ngd",        NULL };
 static const int64_t marks[MARKS] = { 100, 1000, 10000 };
 static const double constant_step = 0.1;
 
@@ -117,20 +117,20 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
     for (int rule = 0; rule < RULES; rule++)
         least = fmin(least, mean_at(&e, rule, 1, MARKS - 1));
     experiments_number(out, "least_decaying", least, "smallest mean of the decaying ones");
-    experiments_finds(out,
-                      "With decaying steps the mean efficiencies after 100, 1000 and 10 000 steps are "
-                      "%.3f, %.3f, %.3f (signum), %.3f, %.3f, %.3f (muon), %.3f, %.3f, %.3f (adam, "
-                      "eps 0) and %.3f, %.3f, %.3f (nuclear).",
-                      mean_at(&e, 2, 1, 0), mean_at(&e, 2, 1, 1), mean_at(&e, 2, 1, 2),
-                      mean_at(&e, 6, 1, 0), mean_at(&e, 6, 1, 1), mean_at(&e, 6, 1, 2),
-                      mean_at(&e, 3, 1, 0), mean_at(&e, 3, 1, 1), mean_at(&e, 3, 1, 2),
-                      mean_at(&e, 7, 1, 0), mean_at(&e, 7, 1, 1), mean_at(&e, 7, 1, 2));
-    experiments_finds(out,
-                      "With a constant step of 0.1 they end at %.3f (signum), %.3f (muon), %.3f (adam) "
-                      "and %.3f (nuclear). Averages lag: adam follows a gradient that shrinks by at "
-                      "most 5e-4 a step in its logarithm, signum and muon one that shrinks by 0.105.",
-                      mean_at(&e, 2, 0, 2), mean_at(&e, 6, 0, 2), mean_at(&e, 3, 0, 2),
-                      mean_at(&e, 7, 0, 2));
+    experiments_finds(
+        out,
+        "With decaying steps the mean efficiencies after 100, 1000 and 10 000 steps are "
+        "%.3f, %.3f, %.3f (signum), %.3f, %.3f, %.3f (muon), %.3f, %.3f, %.3f (adam, "
+        "eps 0) and %.3f, %.3f, %.3f (nuclear).",
+        mean_at(&e, 2, 1, 0), mean_at(&e, 2, 1, 1), mean_at(&e, 2, 1, 2), mean_at(&e, 6, 1, 0),
+        mean_at(&e, 6, 1, 1), mean_at(&e, 6, 1, 2), mean_at(&e, 3, 1, 0), mean_at(&e, 3, 1, 1),
+        mean_at(&e, 3, 1, 2), mean_at(&e, 7, 1, 0), mean_at(&e, 7, 1, 1), mean_at(&e, 7, 1, 2));
+    experiments_finds(
+        out,
+        "With a constant step of 0.1 they end at %.3f (signum), %.3f (muon), %.3f (adam) "
+        "and %.3f (nuclear). Averages lag: adam follows a gradient that shrinks by at "
+        "most 5e-4 a step in its logarithm, signum and muon one that shrinks by 0.105.",
+        mean_at(&e, 2, 0, 2), mean_at(&e, 6, 0, 2), mean_at(&e, 3, 0, 2), mean_at(&e, 7, 0, 2));
     return ATTSVM_OK;
 }
 
@@ -139,7 +139,8 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
 {
     static const char *const columns[MARKS + 1] = { "10^2", "10^3", "10^4", NULL };
-    static const char *const titles[WAYS] = { "Step 0.1", "Step c/(t+1)^{1/2}, adam c/(t+1)^{1/3}" };
+    static const char *const titles[WAYS] = { "Step 0.1",
+                                              "Step c/(t+1)^{1/2}, adam c/(t+1)^{1/3}" };
     experiments_view e;
     TRY(experiments_get(r, "efficiency", &e, err));
     *out = report_figure_create(2, 960, 520);
@@ -169,13 +170,15 @@ const experiment geometry_decay = {
     .id = "geometry-decay",
     .title = "The step rule decides the norm: decaying steps",
     .paper = "beyond the papers",
-    .setting = "n=6, T=8, d=10, unit tokens, queries and head; model W from 0, K and Q from "
-               "Uniform(1/sqrt d); constant step 0.1, and steps c/(t+1)^a with a = 1/2 (adam 1/3), c = "
-               "1 (ngd), 0.1 (sign, signum), 0.003 (adam), 3 (coordinate, nuclear), 0.5 (spectral, "
-               "muon), 0.3 (K, Q), 10 (nmd:3); signum and muon average gradients with 0.9, adam has "
-               "eps = 0.",
-    .caption = "Mean margin efficiency of each rule in the norm of its own geometry after 100, 1000 "
-               "and 10 000 steps.",
+    .setting =
+        "n=6, T=8, d=10, unit tokens, queries and head; model W from 0, K and Q from "
+        "Uniform(1/sqrt d); constant step 0.1, and steps c/(t+1)^a with a = 1/2 (adam 1/3), c = "
+        "1 (ngd), 0.1 (sign, signum), 0.003 (adam), 3 (coordinate, nuclear), 0.5 (spectral, "
+        "muon), 0.3 (K, Q), 10 (nmd:3); signum and muon average gradients with 0.9, adam has "
+        "eps = 0.",
+    .caption =
+        "Mean margin efficiency of each rule in the norm of its own geometry after 100, 1000 "
+        "and 10 000 steps.",
     .says = "For linear models with decaying steps, sign descent, signum and Adam lead to the "
             "l_infinity margin, spectral descent and Muon to the spectral one (Fan, Schmidt, "
             "Thrampoulidis, arXiv 2502.04664; Gronich, Vardi, arXiv 2602.16340). Attention is not "

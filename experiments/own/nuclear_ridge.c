@@ -183,27 +183,27 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
         to[1][k] = 1 - mean_of(&f, k, TO_FRO);
     }
     *out = report_figure_create(2, 960, 400);
-    report_add_panel(*out, &(report_panel){ .title = "Direction",
-                                            .x = { .label = "ridge lambda", .log = true },
-                                            .y = { .label = "1 - mean correlation", .log = true } });
+    report_add_panel(*out,
+                     &(report_panel){ .title = "Direction",
+                                      .x = { .label = "ridge lambda", .log = true },
+                                      .y = { .label = "1 - mean correlation", .log = true } });
     for (int k = 0; k < 2; k++)
-        report_add_series(*out, &(report_series){ .kind = REPORT_MARKS,
-                                                  .label = k ? "to the Frobenius SVM"
-                                                             : "to the nuclear SVM",
-                                                  .colour = (report_colour)k,
-                                                  .mark = (report_mark)k,
-                                                  .dash = (report_dash)k,
-                                                  .count = POINTS,
-                                                  .x = lambda,
-                                                  .y = to[k] });
+        report_add_series(
+            *out, &(report_series){ .kind = REPORT_MARKS,
+                                    .label = k ? "to the Frobenius SVM" : "to the nuclear SVM",
+                                    .colour = (report_colour)k,
+                                    .mark = (report_mark)k,
+                                    .dash = (report_dash)k,
+                                    .count = POINTS,
+                                    .x = lambda,
+                                    .y = to[k] });
     report_add_panel(*out, &(report_panel){ .title = "Rank of W = K Q'",
                                             .x = { .label = "ridge lambda", .log = true },
                                             .y = { .label = "mean rank", .low = 0, .high = D } });
-    report_add_series(*out, &(report_series){ .kind = REPORT_MARKS,
-                                              .colour = REPORT_BLUE,
-                                              .count = POINTS,
-                                              .x = lambda,
-                                              .y = rank });
+    report_add_series(
+        *out,
+        &(report_series){
+            .kind = REPORT_MARKS, .colour = REPORT_BLUE, .count = POINTS, .x = lambda, .y = rank });
     return ATTSVM_OK;
 }
 

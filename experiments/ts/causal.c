@@ -114,17 +114,17 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         experiments_number(out, key, correlation(&f, k),
                            "mean correlation of these with the Frobenius SVM");
     }
-    experiments_finds(out,
-                      "Runs end on locally optimal tokens in %.0f %% (cross-attention), %.0f %% "
-                      "(token 0 is the query), %.0f %% (every token) and %.0f %% (causal) of the "
-                      "data sets, with mean correlations %.4f, %.4f, %.4f and %.4f to the SVM over "
-                      "all queries.",
-                      100 * (share(&f, 0, ATTSVM_VERDICT_GLOBAL) + share(&f, 0, ATTSVM_VERDICT_LOCAL)),
-                      100 * (share(&f, 1, ATTSVM_VERDICT_GLOBAL) + share(&f, 1, ATTSVM_VERDICT_LOCAL)),
-                      100 * (share(&f, 2, ATTSVM_VERDICT_GLOBAL) + share(&f, 2, ATTSVM_VERDICT_LOCAL)),
-                      100 * (share(&f, 3, ATTSVM_VERDICT_GLOBAL) + share(&f, 3, ATTSVM_VERDICT_LOCAL)),
-                      correlation(&f, 0), correlation(&f, 1), correlation(&f, 2),
-                      correlation(&f, 3));
+    experiments_finds(
+        out,
+        "Runs end on locally optimal tokens in %.0f %% (cross-attention), %.0f %% "
+        "(token 0 is the query), %.0f %% (every token) and %.0f %% (causal) of the "
+        "data sets, with mean correlations %.4f, %.4f, %.4f and %.4f to the SVM over "
+        "all queries.",
+        100 * (share(&f, 0, ATTSVM_VERDICT_GLOBAL) + share(&f, 0, ATTSVM_VERDICT_LOCAL)),
+        100 * (share(&f, 1, ATTSVM_VERDICT_GLOBAL) + share(&f, 1, ATTSVM_VERDICT_LOCAL)),
+        100 * (share(&f, 2, ATTSVM_VERDICT_GLOBAL) + share(&f, 2, ATTSVM_VERDICT_LOCAL)),
+        100 * (share(&f, 3, ATTSVM_VERDICT_GLOBAL) + share(&f, 3, ATTSVM_VERDICT_LOCAL)),
+        correlation(&f, 0), correlation(&f, 1), correlation(&f, 2), correlation(&f, 3));
     return ATTSVM_OK;
 }
 
@@ -141,9 +141,10 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     double x[VARIANTS], y[VARIANTS];
     TRY(experiments_get(r, "facts", &f, err));
     *out = report_figure_create(2, 960, 400);
-    report_add_panel(*out, &(report_panel){ .title = "Where runs end",
-                                            .x = { .label = "queries", .names = names },
-                                            .y = { .label = "share of runs", .low = 0, .high = 1.02 } });
+    report_add_panel(*out,
+                     &(report_panel){ .title = "Where runs end",
+                                      .x = { .label = "queries", .names = names },
+                                      .y = { .label = "share of runs", .low = 0, .high = 1.02 } });
     for (int kind = 0; kind < 4; kind++) {
         for (int k = 0; k < VARIANTS; k++) {
             x[k] = k;
@@ -157,16 +158,16 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
                                                   .x = x,
                                                   .y = y });
     }
-    report_add_panel(*out, &(report_panel){ .title = "Direction of those that are decided",
-                                            .x = { .label = "queries", .names = names },
-                                            .y = { .label = "mean correlation", .low = 0.995, .high = 1 } });
+    report_add_panel(
+        *out, &(report_panel){ .title = "Direction of those that are decided",
+                               .x = { .label = "queries", .names = names },
+                               .y = { .label = "mean correlation", .low = 0.995, .high = 1 } });
     for (int k = 0; k < VARIANTS; k++)
         y[k] = correlation(&f, k);
-    report_add_series(*out, &(report_series){ .kind = REPORT_POINTS,
-                                              .colour = REPORT_BLUE,
-                                              .count = VARIANTS,
-                                              .x = x,
-                                              .y = y });
+    report_add_series(
+        *out,
+        &(report_series){
+            .kind = REPORT_POINTS, .colour = REPORT_BLUE, .count = VARIANTS, .x = x, .y = y });
     return ATTSVM_OK;
 }
 
@@ -180,8 +181,9 @@ const experiment causal = {
                "causal mask (15 loss terms each).",
     .caption = "Shares of the verdicts, and correlation of W with the Frobenius SVM over all "
                "queries of the selected tokens.",
-    .says = "The results extend to sequence outputs: one constraint for every query, over the tokens "
-            "that it sees.",
+    .says =
+        "The results extend to sequence outputs: one constraint for every query, over the tokens "
+        "that it sees.",
     .runs = 100,
     .unit = "data sets",
     .seconds = 8,

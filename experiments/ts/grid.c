@@ -148,12 +148,13 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     TRY(experiments_get(r, "all_support", &all, err));
     *out = report_figure_create(3, 1080, 420);
     for (int panel = 0; panel < 3; panel++) {
-        report_add_panel(*out, &(report_panel){ .title = titles[panel],
-                                                .x = { .label = "dimension d" },
-                                                .y = { .label = panel == 2 ? "share of draws"
-                                                                           : "share on the best tokens",
-                                                       .low = -0.03,
-                                                       .high = 1.03 } });
+        report_add_panel(*out,
+                         &(report_panel){ .title = titles[panel],
+                                          .x = { .label = "dimension d" },
+                                          .y = { .label = panel == 2 ? "share of draws"
+                                                                     : "share on the best tokens",
+                                                 .low = -0.03,
+                                                 .high = 1.03 } });
         for (int s = 0; s < SHAPES; s++) {
             for (int d = 0; d < DIMENSIONS; d++) {
                 const int point = s * DIMENSIONS + d;
@@ -176,14 +177,17 @@ const experiment ts_grid = {
     .id = "ts-grid",
     .title = "Global convergence of W and of (K,Q) over a grid",
     .paper = "TS, figures on global convergence",
-    .setting = "Unit tokens, queries and head, random labels; n in 5, 10, 20 at T=5, T in 5, 10, 20 "
-               "at n=5, d in 5, 10, 20, 30; W and (K,Q) from Uniform(1/sqrt d), exact normalised "
-               "descent, step 0.1, 2000 steps for W and 1000 for (K,Q).",
-    .caption = "Share of runs that put all attention on the best token of every sequence, and share "
-               "of draws in which every rival is a support token of the SVM of the best tokens "
-               "(then no point is stationary).",
-    .says = "The share of global convergence rises with d, for W and for (K,Q); when all tokens are "
-            "support tokens the landscape is benign.",
+    .setting =
+        "Unit tokens, queries and head, random labels; n in 5, 10, 20 at T=5, T in 5, 10, 20 "
+        "at n=5, d in 5, 10, 20, 30; W and (K,Q) from Uniform(1/sqrt d), exact normalised "
+        "descent, step 0.1, 2000 steps for W and 1000 for (K,Q).",
+    .caption =
+        "Share of runs that put all attention on the best token of every sequence, and share "
+        "of draws in which every rival is a support token of the SVM of the best tokens "
+        "(then no point is stationary).",
+    .says =
+        "The share of global convergence rises with d, for W and for (K,Q); when all tokens are "
+        "support tokens the landscape is benign.",
     .runs = 100,
     .unit = "runs a point",
     .seconds = 20,

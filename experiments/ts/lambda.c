@@ -68,8 +68,8 @@ static attsvm_status follow(const experiments_setup *setup, const double *X, con
     settings.starts = 3;
     settings.threads = 1;
     TRY(attsvm_data_create(&data, arrays, 3, NULL, err));
-    attsvm_status status = attsvm_path_follow(&path, data, &settings, NULL, experiments_observe_path,
-                                              (void *)setup, err);
+    attsvm_status status = attsvm_path_follow(&path, data, &settings, NULL,
+                                              experiments_observe_path, (void *)setup, err);
     if (status == ATTSVM_OK)
         status = experiments_go_on(setup);
     if (status == ATTSVM_OK) {
@@ -162,8 +162,9 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
     experiments_number(out, "other_count", other, "instances that keep another number of tokens");
     experiments_number(out, "negative_attention", least,
                        "Y = -1: least attention of the selected token");
-    experiments_number(out, "predictivity", predictivity,
-                       "largest 1 - correlation with p_fin + R p_svm, where some token loses its attention");
+    experiments_number(
+        out, "predictivity", predictivity,
+        "largest 1 - correlation with p_fin + R p_svm, where some token loses its attention");
     for (int k = 0; k < KAPPAS; k++) {
         char key[32];
         snprintf(key, sizeof key, "kept_%g", kappas[k]);
@@ -200,9 +201,10 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
         law[k] = fact(&f, k, LAW);
     }
     *out = report_figure_create(2, 960, 420);
-    report_add_panel(*out, &(report_panel){ .title = "Tokens kept",
-                                            .x = { .label = "curvature kappa of the head", .log = true },
-                                            .y = { .label = "mean number", .low = 0, .high = T } });
+    report_add_panel(*out,
+                     &(report_panel){ .title = "Tokens kept",
+                                      .x = { .label = "curvature kappa of the head", .log = true },
+                                      .y = { .label = "mean number", .low = 0, .high = T } });
     report_add_series(*out, &(report_series){ .kind = REPORT_LINE,
                                               .label = "law",
                                               .colour = REPORT_GREY,
@@ -217,10 +219,11 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
                                               .count = KAPPAS,
                                               .x = kappas,
                                               .y = kept });
-    report_add_panel(*out, &(report_panel){ .title = "Shares of attention",
-                                            .x = { .label = "law", .low = -0.02, .high = 1.02 },
-                                            .y = { .label = "path, R = 1e5", .low = -0.02, .high = 1.02 },
-                                            .equal = true });
+    report_add_panel(*out,
+                     &(report_panel){ .title = "Shares of attention",
+                                      .x = { .label = "law", .low = -0.02, .high = 1.02 },
+                                      .y = { .label = "path, R = 1e5", .low = -0.02, .high = 1.02 },
+                                      .equal = true });
     report_add_series(*out, &(report_series){ .kind = REPORT_POINTS,
                                               .colour = REPORT_BLUE,
                                               .mark = REPORT_RING,
@@ -235,10 +238,12 @@ const experiment ts_lambda = {
     .id = "ts-lambda",
     .title = "A concave head keeps as many tokens as sparsemax",
     .paper = "TS",
-    .setting = "n=1, T=d=6, orthonormal tokens, unit head v, head v'u - kappa |u|^2 with kappa from "
-               "0.05 to 1; path of p to R = 1e5.",
-    .caption = "Left: mean number of tokens that keep attention, by kappa. Right: the share of every "
-               "token at R = 1e5 against the projection of (gamma/(2 kappa)) onto the simplex.",
+    .setting =
+        "n=1, T=d=6, orthonormal tokens, unit head v, head v'u - kappa |u|^2 with kappa from "
+        "0.05 to 1; path of p to R = 1e5.",
+    .caption =
+        "Left: mean number of tokens that keep attention, by kappa. Right: the share of every "
+        "token at R = 1e5 against the projection of (gamma/(2 kappa)) onto the simplex.",
     .says = "Under a nonlinear head attention composes several tokens; how many depends on the "
             "head's curvature.",
     .runs = 100,

@@ -23,8 +23,8 @@ typedef struct candidate {
 
 typedef struct job {
     const experiments_setup *setup;
-    int64_t d, first; /* number of the first candidate of the round */
-    candidate *out;   /* ROUND                                      */
+    int64_t d, first;         /* number of the first candidate of the round */
+    candidate *out;           /* ROUND                                      */
     int64_t number[FOLLOWED]; /* of the first accepted candidates    */
     int64_t records;
     double *steps, *curve; /* (records), (FOLLOWED, records) of this dimension */
@@ -131,7 +131,8 @@ static attsvm_status follow(void *context, int64_t k, int worker, attsvm_error *
     if (status == ATTSVM_OK)
         status = experiments_train(j->setup, run, err);
     if (status == ATTSVM_OK)
-        status = attsvm_multi_token_compare(&several, s.data, run->theta, NULL, fin, svm, NULL, err);
+        status =
+            attsvm_multi_token_compare(&several, s.data, run->theta, NULL, fin, svm, NULL, err);
     for (int64_t r = 0; r < j->records && status == ATTSVM_OK; r++) {
         const double *W = run->trace.theta[0] + r * count;
         double R = radius_of(W, fin, svm, count);
@@ -358,9 +359,10 @@ static attsvm_status draw_curves(report_figure *f, const experiments_result *r, 
     const int64_t records = steps.count, count = runs < FOLLOWED ? runs : FOLLOWED;
     double sorted[FOLLOWED], *y;
     TRY(base_allocate(&y, (size_t)records, sizeof *y, "a curve", err));
-    report_add_panel(f, &(report_panel){ .title = "Along training",
-                                         .x = { .label = "steps", .log = true },
-                                         .y = { .label = "1 - correlation, median", .log = true } });
+    report_add_panel(f,
+                     &(report_panel){ .title = "Along training",
+                                      .x = { .label = "steps", .log = true },
+                                      .y = { .label = "1 - correlation, median", .log = true } });
     for (int k = 0; k < DIMENSIONS; k++) {
         char label[16];
         for (int64_t t = 0; t < records; t++) {
@@ -418,10 +420,11 @@ const experiment ts_multitoken = {
                "|V|=1, v=1; W from Uniform(1/sqrt d), normalised gradient descent with eps = "
                "2.2e-16, step 0.1, 2001 steps. Accepted: some label is -1, no softmax entry in "
                "(1e-6, 1e-3], some at most 1e-6, the SVMs are feasible.",
-    .caption = "Left: 1 - correlation of the trained W to the finite part plus the multi-token SVM "
-               "direction, to that direction, and to the SVM of the most attended tokens. Middle: the "
-               "first against steps, 40 runs for each d, with the parts of their end. Right: the "
-               "first against the largest attention that is counted as none.",
+    .caption =
+        "Left: 1 - correlation of the trained W to the finite part plus the multi-token SVM "
+        "direction, to that direction, and to the SVM of the most attended tokens. Middle: the "
+        "first against steps, 40 runs for each d, with the parts of their end. Right: the "
+        "first against the largest attention that is counted as none.",
     .says = "With a nonlinear head attention may keep several tokens; W is then W_fin + R W_svm, a "
             "finite part that shares the attention among them and a growing max-margin part.",
     .runs = 500,

@@ -308,9 +308,10 @@ const experiment ts_rank = {
         "singular values above 1e-6 of the largest.",
     .caption = "Mean rank over feasible draws, with one standard deviation; dotted: infeasible "
                "draws counted as rank 1, as published. Right: share of feasible draws.",
-    .says = "The rank of the solutions is at most min(n, d) and grows with n; the figure shows about "
-            "9.1 at n=d=10 and 13.9 at n=d=15 for the nuclear norm. The published code counts "
-            "infeasible draws as rank 1.",
+    .says =
+        "The rank of the solutions is at most min(n, d) and grows with n; the figure shows about "
+        "9.1 at n=d=10 and 13.9 at n=d=15 for the nuclear norm. The published code counts "
+        "infeasible draws as rank 1.",
     .runs = 100,
     .unit = "feasible draws a point",
     .seconds = 15,

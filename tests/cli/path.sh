@@ -26,6 +26,12 @@ good path slack.npz --model vp --radii 20:20:1 --ratio 2
 says 'p goes to the relaxed p-SVM'
 never 'still nearer'
 
+# mixed tokens separate better than selected ones: p stays inside, and goes to no SVM
+arrays mixed.npz X:float64:4,5,1=-.175,1.664,.659,-1.641,-.005,-.623,.149,-1.608,.242,.235,1.576,.317,.511,-1.493,2.253,-1.916,1.102,-.33,-.881,-.656 Y:int8:4=-1,1,-1,1
+good path mixed.npz --model vp --ratio 0.5 --radii 1:30:3
+says 'The minimum lies inside the ball of p'
+never 'p goes to the'
+
 # mm-single-local: global path to token 0, local path to token 1
 arrays local.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,0 Y:int8:1=1 v:float64:3=0,0,1 \
     W:float64:3,3=1,0,0,0,1,0,0,0,0 ids:int64:1=1
