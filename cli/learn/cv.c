@@ -200,7 +200,7 @@ static void print_text(const validated *v)
     for (int64_t k = ATTSVM_POOL_PROMPT; k <= ATTSVM_POOL_MEAN; k++)
         if (chosen[k] > 0)
             printf(" %s in %" PRId64 " folds", cli_pool_name(k), chosen[k]);
-    printf("\n  time        %.3g s, %" PRId64 " evaluations\n", info.seconds, info.evaluations);
+    putchar('\n');
     if (info.repeats > 1)
         printf("\n+- is the deviation between repetitions.\n");
     if (v->compared)

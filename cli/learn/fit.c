@@ -120,8 +120,8 @@ static void print_text(const fitted *f)
     if (!isnan(info.validation[0]) && !isnan(info.validation[1]))
         printf(" (validation: prompt %.4f, score %.4f)", info.validation[0], info.validation[1]);
     printf("\n  ridge       %g\n", info.ridge);
-    printf("  members     %" PRId64 ", %" PRId64 " converged, %" PRId64 " iterations, %.3g s\n",
-           info.starts, info.converged, info.iterations, info.seconds);
+    printf("  members     %" PRId64 ", %" PRId64 " converged, %" PRId64 " iterations\n",
+           info.starts, info.converged, info.iterations);
     printf("  loss        %.6g, gradient at most %.1e\n", info.loss, info.gradient);
     printf("  accuracy    %.2f %% of the training data\n", 100 * info.accuracy);
     print_attention(f);

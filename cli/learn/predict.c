@@ -184,6 +184,9 @@ static void print_text(const cli_predicted *p, const predict_options *o)
         if (p->confusion)
             print_confusion(p, info.classes);
     }
+    if (*o->text && s.dropped > 0)
+        printf("Dropped %" PRId64 " word%s that the model has not seen.\n", s.dropped,
+               s.dropped == 1 ? "" : "s");
     cli_predicted_explain(p, *o->text ? 1 : o->explain, isatty(STDOUT_FILENO) == 1);
 }
 

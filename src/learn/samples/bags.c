@@ -81,11 +81,13 @@ static attsvm_status make_data(attsvm_samples *s, const attsvm_samples_settings 
     data_source source = { 0 };
     for (int64_t k = 0; k < s->archive->count; k++) {
         const io_item *item = &s->archive->items[k];
-        static const char *const wanted[] = { "X",       "E",    "tokens",    "offsets",
+        bool wanted = !data_is_known(item->name); /* for the message where there are no tokens */
+        static const char *const tokens[] = { "X",       "E",    "tokens",    "offsets",
                                               "lengths", "bags", "vocabulary" };
-        for (size_t w = 0; w < sizeof wanted / sizeof *wanted; w++)
-            if (strcmp(item->name, wanted[w]) == 0)
-                arrays[count++] = (attsvm_named_array){ item->name, item->array };
+        for (size_t w = 0; w < sizeof tokens / sizeof *tokens; w++)
+            wanted = wanted || strcmp(item->name, tokens[w]) == 0;
+        if (wanted)
+            arrays[count++] = (attsvm_named_array){ item->name, item->array };
         if (strcmp(item->name, "X") == 0)
             source.mapped = attsvm_archive_is_mapped(s->archive, k);
     }

@@ -1,0 +1,93 @@
+# Classifiers: fit, predict, cv, patches, and the files that they refuse.
+. "$(dirname "$0")/lib.sh"
+data=$source/examples/data
+
+# ---------------------------------------------------------------------------------- bags
+good fit "$data/musk1.npz" --pool prompt -o musk.npz --json
+json pool '"prompt"'
+near accuracy 1 0
+good predict musk.npz "$data/musk1.npz" -o predicted.npz --json
+json n 92
+near auc 1 1e-9
+good predict musk.npz "$data/musk1.npz" --html page.html
+says decided
+check 'the page is whole' grep -q '</html>' page.html
+check 'and needs nothing else' sh -c '! grep -qE "https?://" page.html'
+
+# same bytes for any number of threads and any kernel set
+for flags in '--threads 1' '--threads 3' '--kernels baseline'; do
+    good fit "$data/musk1.npz" --pool prompt -q -o other.npz $flags
+    check "the same model with $flags" cmp musk.npz other.npz
+done
+
+# folds of the file; two models on the same folds
+good cv "$data/musk1.npz" --repeats 1 --pool prompt --starts 1 -o cv.npz --json
+json folds 10
+near accuracy .88 .05
+good cv "$data/musk1.npz" --repeats 1 --pool mean --against cv.npz --json
+near against_accuracy .88 .05
+json against '"cv.npz"'
+bad 1 'time limit' cv "$data/digit_bags.npz" --time-limit 0.01
+
+# ------------------------------------------------- the multiple-instance assumption
+for kind in mil-single mil-multi; do
+    good generate --kind $kind --n 200 --d 16 -q -o train.npz
+    good generate --kind $kind --n 400 --d 16 --split test -q -o test.npz
+    good fit train.npz --pool witness -q -o witness.npz
+    good predict witness.npz test.npz --json
+    near auc .95 .1
+    near absence 0 0
+    good fit train.npz --pool prompt -q -o prompt.npz
+    good predict prompt.npz test.npz --json
+    near auc 0 .05
+done
+
+# --------------------------------------------------------------------------------- texts
+printf 'good\ta fine day\nbad\ta grim day\ngood\tfine, fine\nbad\tgrim!\n' >texts.txt
+good fit texts.txt -o texts.npz --json
+json classes '["bad","good"]'
+json words 6
+good predict texts.npz --text "Nobody said FINE" --json
+json predicted '["good"]'
+json dropped 2
+good predict texts.npz --text "fine"
+says '"fine" decided'
+good predict texts.npz --text "unheard words" --json
+json empty 1
+printf 'label,text\nup,"a ""fine"", day"\ndown,grim\n' >texts.csv
+good fit texts.csv -o csv.npz --json
+json classes '["down","up"]'
+json words 6
+printf 'fine 1 0\ngrim 0 1\nday .5 .5\n' >vectors.txt
+good fit texts.txt --embeddings vectors.txt -o vectors.npz --json
+json words 3
+good predict vectors.npz texts.txt --json
+near accuracy 1 0
+
+# -------------------------------------------------------------------------------- images
+good patches "$data/digits.npz" --labels digit --positions -o patches.npz --json
+json T 9
+json d 18
+good fit patches.npz --pool mean -o digits.npz --json
+json classes '["0","1","2","3","4","5","6","7","8","9"]'
+good predict digits.npz patches.npz --html digits.html -q
+check 'the page shows heat maps' grep -q 'class="grid"' digits.html
+
+# -------------------------------------------------------------------------------- errors
+bad 2 'found images' fit "$data/digits.npz" -o x.npz
+arrays none.npz X:float64:2,1,2=1,2,3,4
+bad 2 'no labels; expected an array y' fit none.npz -o x.npz
+arrays one.npz X:float64:2,1,2=1,2,3,4 y:int8:2=1,1
+bad 2 'a classifier needs two at least' fit one.npz -o x.npz
+arrays half.npz X:float64:2,1,2=1,2,3,4 y:float64:2=1,.5
+bad 2 'y[1] = 0.5 is no label' fit half.npz -o x.npz
+bad 2 'tokens have 2 features; the model was fitted to 166' predict musk.npz one.npz
+bad 2 'the model was fitted to bags' predict musk.npz texts.txt
+bad 2 'not a model of attsvm fit' predict one.npz one.npz
+bad 2 'FILE is missing' predict musk.npz
+bad 2 'is not UTF-8' fit "$(printf 'a\tb\xff\n' >latin.txt; echo latin.txt)" -o x.npz
+bad 2 'text 2 has no label' fit "$(printf 'a\tb\nno tab\n' >half.txt; echo half.txt)" -o x.npz
+bad 2 'line 2' fit texts.txt --embeddings "$(printf 'fine 1 0\ngrim 0\n' >short.txt; echo short.txt)" -o x.npz
+bad 2 '--key needs the array inst' cv "$data/musk1.npz" --key 1
+bad 2 'size = 40' patches "$data/digits.npz" --size 40 -o x.npz
+finish
