@@ -691,6 +691,12 @@ typedef struct attsvm_head_callback {
     void *context;
 } attsvm_head_callback;
 
+/* Returns the size of step 0, 1, 2, ...: finite and not negative. */
+typedef struct attsvm_schedule_callback {
+    double (*value)(void *context, int64_t step);
+    void *context;
+} attsvm_schedule_callback;
+
 /*
  * How gradients are computed: exactly (theory 2.1), or as textbooks write them, in a type that they
  * are rounded to at every operation; parameters are then stored in that type, too.
@@ -903,6 +909,14 @@ ATTSVM_API void attsvm_train_free(attsvm_train *train);
  */
 ATTSVM_API attsvm_status attsvm_train_start(attsvm_train *train, const attsvm_named_array *arrays,
                                             int64_t count, attsvm_error *err);
+
+/*
+ * Step sizes from the caller, before the run, instead of lr and decay.  A run with checkpoints is
+ * refused: the file would not know the step sizes.
+ */
+ATTSVM_API attsvm_status attsvm_train_schedule(attsvm_train *train,
+                                               const attsvm_schedule_callback *schedule,
+                                               attsvm_error *err);
 
 /* Runs to the end.  `observer` may be NULL. */
 ATTSVM_API attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer,

@@ -44,8 +44,8 @@ static bool may_be_beside(const attsvm_train *t)
     const attsvm_train_settings *s = &t->settings;
     return train_rule_is(t->rule, "ngd") && t->trace.every == 0 && s->batch == 0 && s->ridge == 0 &&
            s->decay == 0 && s->stop_direction == 0 && s->stop_norm == 0 && s->time_limit == 0 &&
-           !*s->checkpoint && t->info.outcome == ATTSVM_TRAIN_NOT_RUN && !t->textbook &&
-           model_small_batch_fits(t->m, t->m);
+           !*s->checkpoint && !t->schedule.value && !t->textbook &&
+           t->info.outcome == ATTSVM_TRAIN_NOT_RUN && model_small_batch_fits(t->m, t->m);
 }
 
 bool train_batch_fits(const attsvm_train *a, const attsvm_train *b)

@@ -82,12 +82,29 @@ static train_block block_of(attsvm_train *t, int b)
                           .parameter = t->parameter };
 }
 
+/* The size of the coming step: the caller's, or lr / (t+1)^decay. */
+static attsvm_status step_size(const attsvm_train *t, double *out, attsvm_error *err)
+{
+    const double decay = t->settings.decay;
+    if (!t->schedule.value) {
+        *out = t->settings.lr * (decay == 0 ? 1 : base_pow((double)t->iter + 1, -decay));
+        return ATTSVM_OK;
+    }
+    *out = t->schedule.value(t->schedule.context, t->iter);
+    if (isfinite(*out) && *out >= 0)
+        return ATTSVM_OK;
+    return fail(err, ATTSVM_E_ARG,
+                "your schedule returned %g for step %" PRId64
+                "; a step size must be finite and not negative",
+                *out, t->iter);
+}
+
 static attsvm_status step_blocks(attsvm_train *t, const model_gradient *g, const model_value *v,
                                  attsvm_error *err)
 {
     const attsvm_train_settings *settings = &t->settings;
-    const double decay = settings->decay;
-    const double lr = settings->lr * (decay == 0 ? 1 : base_pow((double)t->iter + 1, -decay));
+    double lr;
+    TRY(step_size(t, &lr, err));
     for (int k = 0; k < t->m->parameters; k++) {
         train_block b = block_of(t, k);
         b.g = g->x + t->m->parameter[k].offset;

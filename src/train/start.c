@@ -326,6 +326,21 @@ attsvm_status attsvm_train_start(attsvm_train *train, const attsvm_named_array *
     return ATTSVM_OK;
 }
 
+attsvm_status attsvm_train_schedule(attsvm_train *train, const attsvm_schedule_callback *schedule,
+                                    attsvm_error *err)
+{
+    if (!train || !schedule || !schedule->value)
+        return fail(err, ATTSVM_E_ARG, "%s is NULL", !train ? "train" : "schedule");
+    if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "this run has been run: it has started already");
+    if (*train->settings.checkpoint)
+        return fail(err, ATTSVM_E_ARG,
+                    "checkpoint = %s: a run with a schedule of the caller has no checkpoints",
+                    train->settings.checkpoint);
+    train->schedule = *schedule;
+    return ATTSVM_OK;
+}
+
 attsvm_status train_start_values(attsvm_train *t, attsvm_error *err)
 {
     TRY(start_values(t, err));

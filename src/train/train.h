@@ -41,6 +41,7 @@ struct attsvm_train {
     model *m;
     const train_rule *rule;
     double parameter, eps, eps_v, lstar;
+    attsvm_schedule_callback schedule; /* value NULL: lr and decay of the settings    */
     int64_t iter;
     double *theta, *gradient, *state, *scratch;
     double *direction;       /* theta/|theta| at the last multiple of 100 steps  */

@@ -170,6 +170,41 @@ static void steps_decay(void **state)
     attsvm_data_free(data);
 }
 
+/* 1/2, 1/4, 1/8, ...; NaN from step *context on. */
+static double halves(void *context, int64_t step)
+{
+    return step < *(const int64_t *)context ? ldexp(1, -1 - (int)step) : (double)NAN;
+}
+
+/* Step sizes of the caller's are taken, also by a batch, and checked. */
+static void a_schedule_sets_the_steps(void **state)
+{
+    (void)state;
+    attsvm_data *data = generated(ATTSVM_SPHERE, 4, 3, 5, .seed = 8);
+    attsvm_train_settings s;
+    attsvm_train *t;
+    attsvm_error err;
+    int64_t until = 6;
+    attsvm_schedule_callback schedule = { halves, &until };
+    attsvm_train_settings_init(&s);
+    s.iters = 6;
+    assert_int_equal(attsvm_train_create(&t, data, &s, NULL, NULL, &err), ATTSVM_OK);
+    assert_int_equal(attsvm_train_schedule(t, NULL, &err), ATTSVM_E_ARG);
+    assert_int_equal(attsvm_train_schedule(t, &schedule, &err), ATTSVM_OK);
+    assert_int_equal(attsvm_train_run_batch(&t, 1, 1, NULL, NULL, &err), ATTSVM_OK);
+    assert_true(attsvm_train_describe(t).norm <= 1);
+    assert_int_equal(attsvm_train_schedule(t, &schedule, &err), ATTSVM_E_ARG);
+    until = 7;
+    assert_int_equal(attsvm_train_continue(t, 8, NULL, NULL, &err), ATTSVM_E_ARG);
+    assert_non_null(strstr(err.message, "step 7"));
+    attsvm_train_free(t);
+    s.checkpoint = "state.npz";
+    assert_int_equal(attsvm_train_create(&t, data, &s, NULL, NULL, &err), ATTSVM_OK);
+    assert_int_equal(attsvm_train_schedule(t, &schedule, &err), ATTSVM_E_ARG);
+    attsvm_train_free(t);
+    attsvm_data_free(data);
+}
+
 /*
  * Every rule on every model: finite, and with a lower loss than at the start (Polyak's step claims
  * that for a fixed head only).
@@ -386,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_decay),
+        cmocka_unit_test(a_schedule_sets_the_steps),
         cmocka_unit_test(every_rule_descends),
         cmocka_unit_test(growth_of_the_norm),
         cmocka_unit_test(matrix_and_prompt_descend_alike),
