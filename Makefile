@@ -19,7 +19,7 @@ build = @[ $(2)/build.ninja -nt CMakePresets.json ] || { cmake --preset $(1) && 
 ninja = ninja -j$(JOBS) -C
 
 .NOTPARALLEL: # ninja runs things side by side; two ninjas in one directory would collide
-.PHONY: all test test-all check demo mpi bench install uninstall fuzz format lint docs coverage clean help
+.PHONY: all test test-all check demo mpi python bench install uninstall fuzz format lint docs coverage clean help
 
 all: ## build everything into build/ (the command is build/attsvm)
 	$(call setup,build)
@@ -27,11 +27,11 @@ all: ## build everything into build/ (the command is build/attsvm)
 	@$(ninja) build
 
 test: ## the tests for every change, in minutes; ends with "N passed, N failed"
-	$(call setup,build test docs)
+	$(call setup,build test docs python)
 	@JOBS=$(JOBS) tools/test
 
 test-all: ## the rest: other builds, sanitizers on everything, long tests, analysis
-	$(call setup,build test docs mpi analysis)
+	$(call setup,build test docs mpi analysis python)
 	@JOBS=$(JOBS) tools/test all
 
 check: ## build and test one room, ROOM=svm for example, in seconds
@@ -51,6 +51,12 @@ mpi: ## build the variant that runs over several machines into build-mpi/
 	$(call setup,build mpi)
 	$(call build,mpi,build-mpi)
 	@$(ninja) build-mpi
+
+python: ## build the Python package into build/python, and a wheel into build/wheel
+	$(call setup,build python)
+	$(call build,release,build)
+	@$(ninja) build attsvm_static
+	@tools/python
 
 bench: all ## measure what the documents claim (BENCH=--quick: two minutes); needs a quiet machine
 	$(call setup,bench docs mpi)

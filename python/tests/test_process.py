@@ -1,0 +1,165 @@
+"""Threads, forks, Ctrl-C, other runtimes in the process: each in a process of its own."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+
+def python(code, timeout=60, **environment):
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
+                          text=True, timeout=timeout, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+LONG_CALLS = {
+    "train": "attsvm.train(data, iters=10**12)",
+    "train, own loss": "attsvm.train(data, iters=10**12, loss=lambda u: (-u, -1.0))",
+    "continue_": "attsvm.train(data, iters=1).continue_(10**12)",
+    "train_many": "attsvm.train_many([(data, {'iters': 10**12})] * 3)",
+    "verify": "attsvm.verify(data, iters=10**12)",
+    "svm": "attsvm.svm(attsvm.generate('planted-W', n=1000, T=30, d=80), 'W', norm='nuc')",
+    "path": "attsvm.path(attsvm.generate('gauss', n=300, T=30, d=40), 'W', radii='1:1e6:500')",
+    "tokens": "attsvm.tokens(attsvm.generate('gauss', n=12, T=8, d=30), problem='W',"
+              " enumerate=True)",
+}
+
+
+@pytest.mark.parametrize("name", LONG_CALLS)
+def test_ctrl_c(name):
+    """KeyboardInterrupt within a second, and the objects are usable afterwards."""
+    code = f"""if True:
+        import attsvm, sys
+        data = attsvm.generate("planted-p", n=6, T=8, d=10, seed=1)
+        print("ready", flush=True)
+        try:
+            {LONG_CALLS[name]}
+            print("ended by itself", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        assert attsvm.svm(data).check().valid and attsvm.train(data, iters=10).iters == 10
+        print("usable")"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.8)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        waited = time.monotonic() - start
+        assert process.stdout.readline() == "usable\n"
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+    assert waited < 1.0
+
+
+def test_fork_after_use():
+    assert python("""
+        import os, attsvm
+        data = attsvm.generate("gauss", n=2000, T=8, d=10, seed=1)
+        before = attsvm.train(data, iters=20).p.tobytes()
+        child = os.fork()
+        if child == 0:
+            same = attsvm.train(data, iters=20).p.tobytes() == before
+            os._exit(0 if same else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]),
+              attsvm.train(data, iters=20).p.tobytes() == before)""") == "0 True"
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_joblib(backend):
+    pytest.importorskip("joblib")
+    assert python(f"""
+        import joblib, numpy as np, attsvm
+        data = attsvm.generate("planted-p", n=6, T=8, d=10, seed=1)
+        attsvm.train(data, iters=10)
+        def work(seed):
+            return attsvm.train(data, iters=50, seed=seed, threads=1, init="gauss:1")
+        runs = joblib.Parallel(2, backend="{backend}")(joblib.delayed(work)(s) for s in range(6))
+        print(all((run.p == work(s).p).all() for s, run in enumerate(runs)))""") == "True"
+
+
+def test_the_gil_is_released():
+    """Python goes on while the library works."""
+    assert python("""
+        import threading, time, attsvm
+        data = attsvm.generate("gauss", n=200, T=10, d=20)
+        ticks, done = [], threading.Event()
+        def tick():
+            while not done.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.01)
+        threading.Thread(target=tick).start()
+        start = time.monotonic()
+        attsvm.train(data, iters=10**9, time_limit=0.6)
+        end = time.monotonic()
+        done.set()
+        print(sum(start < t < end for t in ticks) > 15)""") == "True"
+
+
+LIBRARIES = """
+        def libraries():
+            with open("/proc/self/maps") as maps:
+                names = {line.split()[-1].rsplit("/", 1)[-1] for line in maps if ".so" in line}
+            return {n for n in names if any(k in n for k in ("omp", "blas", "lapack", "mkl"))}
+        """
+
+
+@pytest.fixture(scope="module")
+def torch_alone():
+    pytest.importorskip("torch")
+    return python(LIBRARIES + """
+        import torch, numpy
+        print(sorted(libraries()), torch.get_num_threads())""")
+
+
+@pytest.mark.parametrize("first, second", [("torch", "attsvm"), ("attsvm", "torch")])
+def test_beside_torch(first, second, torch_alone):
+    """No second OpenMP runtime or BLAS is loaded, and torch's threads are not changed."""
+    both = python(LIBRARIES + f"""
+        import {first}, {second}, numpy
+        data = attsvm.generate("planted-p", n=6, T=8, d=10)
+        attsvm.svm(data, norm="nuc"), attsvm.train(data, "W", iters=100)
+        print(sorted(libraries()), torch.get_num_threads())""")
+    assert both == torch_alone
+
+
+def test_blas_threads_of_the_host_are_not_changed():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    del threadpoolctl
+    code = """
+        import numpy, threadpoolctl{more}
+        numpy.ones((100, 100)) @ numpy.ones((100, 100))
+        print([(i["internal_api"], i["num_threads"]) for i in threadpoolctl.threadpool_info()])"""
+    assert python(code.format(more="")) == python(code.format(more=", attsvm"))
+
+
+def test_a_missing_library_is_named():
+    """As the loader says it where libzip is not installed."""
+    assert "libzip4" in python("""
+        import sys, types
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == "attsvm._attsvm":
+                    raise ImportError("libzip.so.4: cannot open shared object file: No such file")
+        sys.meta_path.insert(0, Finder())
+        try:
+            import attsvm
+        except ImportError as error:
+            print(error)""")
+
+
+def test_progress():
+    code = """
+        import sys{hide}, attsvm
+        data = attsvm.generate("planted-p", n=6, T=8, d=10)
+        attsvm.train(data, iters=10**9, time_limit=0.8, progress=True)"""
+    for hide, word in (("", "it/s"), ("; sys.modules['tqdm'] = None; import sys", "train: ")):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(code.format(hide=hide))],
+                              capture_output=True, text=True, timeout=60, check=True)
+        assert word in done.stderr and done.stdout == ""
