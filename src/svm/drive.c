@@ -107,7 +107,7 @@ static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
     TRY(svm_find_pass(&run->find, run->set.theta, run->set.theta_lo, settings, &run->pass, err));
     run->rounds++;
     run->interrupted |= run->pass.interrupted;
-    return svm_stop_keep_best(run, err);
+    return ATTSVM_OK;
 }
 
 /* The rows that the pass found join the set; *more: the set is to be solved again. */
@@ -237,9 +237,12 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, bool *don
         }
         if (run->interrupted || svm_stop_now(run)) {
             *done = true;
+            TRY(svm_stop_keep_best(run, err));
             return svm_stop_finish(run, solution, err);
         }
         TRY(add_violated(run, &more, err));
+        if (more || !exact)
+            TRY(svm_stop_keep_best(run, err));
         if (more)
             narrow_search(run, whole);
         else if (!exact)
@@ -299,7 +302,7 @@ static attsvm_status nearest_rows(svm_run *run, int64_t tight, attsvm_error *err
 static attsvm_status take_over(svm_run *run, const attsvm_solution *solution, attsvm_error *err)
 {
     const size_t bytes = (size_t)run->set.size * sizeof(double);
-    double before = la_norm(run->set.theta, run->set.size), norm;
+    double before = la_norm(run->set.theta, run->set.size);
     double now = la_norm(solution->theta, run->set.size);
     if (!run->start)
         TRY(base_allocate(&run->start, (size_t)run->set.size, sizeof(double), "theta", err));
@@ -313,9 +316,8 @@ static attsvm_status take_over(svm_run *run, const attsvm_solution *solution, at
         run->best_pass.min_margin *= now / before;
         run->best_pass.min_zero_margin *= now / before;
     }
-    TRY(svm_certify_size(run, run->start, &norm, err));
-    run->has_best = !run->norm->local && norm > 0 && isfinite(run->best_pass.min_margin);
-    run->best_value = run->best_pass.min_margin / norm;
+    run->has_best = !run->norm->local && now > 0 && isfinite(run->best_pass.min_margin);
+    run->best_value = NAN; /* until it is asked for: a norm may be dear */
     return ATTSVM_OK;
 }
 

@@ -48,6 +48,10 @@ attsvm_status svm_stop_keep_best(svm_run *run, attsvm_error *err)
                                      : 0;
     bool feasible =
         run->set.soft > 0 || (value > 0 && isfinite(value) && run->pass.violated_zero_rows == 0);
+    if (run->has_best && isnan(run->best_value)) {
+        TRY(svm_certify_size(run, run->best, &norm, err));
+        run->best_value = run->best_pass.min_margin / norm;
+    }
     if (!feasible || (run->has_best && value <= run->best_value))
         return ATTSVM_OK;
     run->has_best = true;

@@ -55,7 +55,7 @@ typedef struct svm_run {
     const svm_norm *norm; /* of the certificate: that of the phase, after a stop of the problem */
     double q, tol;
     double *best;      /* (size) best feasible direction so far                      */
-    double best_value; /* its smallest margin / norm (soft: -objective)              */
+    double best_value; /* its smallest margin / norm (soft: -objective); NAN: not computed yet */
     svm_pass best_pass;
     bool has_best;
     double *zero, *sum, *sum_lo; /* (size) all zeros; scratch                         */

@@ -66,11 +66,10 @@ attsvm_status svm_norm_singular(bool sum, const double *x, int64_t rows, int64_t
     int64_t n = rows < columns ? rows : columns;
     size_t size = (size_t)(rows * columns);
     double *work;
-    TRY(base_allocate(&work, 3 * size + (size_t)n, sizeof *work, "singular values", err));
-    double *s = work + 3 * size;
+    TRY(base_allocate(&work, size + (size_t)n, sizeof *work, "singular values", err));
+    double *s = work + size;
     memcpy(work, x, size * sizeof *work);
-    attsvm_status status =
-        la_svd(rows, columns, work, columns, s, work + size, n, work + 2 * size, columns, err);
+    attsvm_status status = la_singular_values(rows, columns, work, columns, s, err);
     *out = 0;
     for (int64_t k = 0; k < n && status == ATTSVM_OK; k++)
         *out = sum ? *out + s[k] : fmax(*out, s[k]);
