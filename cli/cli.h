@@ -239,9 +239,8 @@ const int64_t *cli_verified_selected(const cli_verified *v);
 const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t size);
 /* What theory says must happen with these data: "global", "local" or "none". */
 const char *cli_verified_must(const cli_verified *v);
-/* The same as a sentence, with what it rests on. */
 /* What happened, in sentences. */
-void cli_verified_verdict(const cli_verified *v, char *out, size_t size);
+void cli_verified_verdict(const cli_verified *v, char *text, size_t size);
 void cli_verified_statement(const cli_verified *v, char *out, size_t size);
 void cli_verified_print(const cli_verified *v);
 

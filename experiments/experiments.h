@@ -77,7 +77,7 @@ typedef struct experiments_settings {
     int64_t disturb_seed;
     const char *data; /* data file for experiments that take one     */
     bool all, check, redraw, png, pdf, csv;
-    char reserved[4];
+    char reserved[2];
 } experiments_settings;
 
 extern const settings_table experiments_table;

@@ -290,8 +290,9 @@ attsvm_status base_settings_own_texts(const settings_table *table, void *setting
         const char *text, *own = *block;
         memcpy(&text, slot(settings, &table->fields[k]), sizeof text);
         if (text) {
-            own = strcpy(at, text);
-            at += strlen(text) + 1;
+            const size_t length = strlen(text) + 1;
+            own = memcpy(at, text, length);
+            at += length;
         }
         memcpy(slot(settings, &table->fields[k]), &own, sizeof own);
     }

@@ -170,8 +170,9 @@ static attsvm_status choose(attsvm_chosen *out, const attsvm_data *data,
     bool sets = result_has_sets(s);
     if (!source || !source[0])
         source = sets ? "sets" : "opt";
-    TRY(base_allocate(&out->source, strlen(source) + 1, 1, "selection", err));
-    strcpy(out->source, source);
+    const size_t size = strlen(source) + 1;
+    TRY(base_allocate(&out->source, size, 1, "selection", err));
+    memcpy(out->source, source, size);
     out->info.source = out->source;
     TRY(svm_rows_terms(&out->terms, data, s, err));
     TRY(data_terms_cells(&out->terms, NULL, &out->cells, err));

@@ -137,7 +137,7 @@ static attsvm_status run_beside(job *j)
 static void run_job(void *context, int64_t k, int worker)
 {
     job *j = (job *)context + k;
-    int threads[LA_LANES];
+    int threads[LA_LANES] = { 0 };
     j->worker = worker;
     if (dist_stop_inside(j->stop, worker))
         return;

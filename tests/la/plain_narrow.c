@@ -2,4 +2,4 @@
 #define VECTOR_BYTES 16
 #define KERNELS      plain_narrow
 #define NAME         "plain, 16 bytes"
-#include "la/kernels/kernels.c"
+#include "la/kernels/kernels.c" // NOLINT(bugprone-suspicious-include): once for each width

@@ -138,7 +138,7 @@ attsvm_status svm_candidates_join(svm_candidates *lists, int count, int64_t most
     if (status == ATTSVM_OK && sum > 0)
         status = base_allocate(out, (size_t)sum, sizeof **out, "violated rows", err);
     for (int k = 0; k < count; k++) {
-        if (status == ATTSVM_OK && lists[k].count > 0)
+        if (*out && lists[k].count > 0)
             memcpy(*out + *out_count, lists[k].rows, (size_t)lists[k].count * sizeof **out);
         *out_count += lists[k].count;
         empty(&lists[k]);
