@@ -73,29 +73,45 @@ def describe(to: Any, array: Array) -> Any:
     to.data = pointer
     to.ndim = array.ndim
     to.dtype = BY_DTYPE[array.dtype]
+    shape = to.shape
     for k, extent in enumerate(array.shape):
-        to.shape[k] = extent
+        shape[k] = extent
     return pointer
 
 
 def named_arrays(arrays: Sequence[Tuple[str, Array]]) -> Tuple[Any, List[Any]]:
     """attsvm_named_array[] over arrays, and what must be kept alive while it is used."""
-    out = ffi.new("attsvm_named_array[]", max(len(arrays), 1))
+    out = ffi.new(NAMED_ARRAYS, max(len(arrays), 1))
     keep: List[Any] = [out]
     for entry, (name, array) in zip(out, arrays):
-        c_name = ffi.new("char[]", name.encode())
-        entry.name = c_name
+        entry.name = c_name = c_text(name)
         keep += [c_name, array, describe(entry.array, array)]
     return out, keep
+
+
+NAMED_ARRAYS = ffi.typeof("attsvm_named_array[]")
+_texts: Dict[str, Any] = {}  # names of arrays as C strings: there are few
+
+
+def c_text(name: str) -> Any:
+    found = _texts.get(name)
+    if found is None:
+        found = _texts[name] = ffi.new("char[]", name.encode())
+    return found
+
+
+def product(shape: Sequence[int]) -> int:
+    out = 1
+    for extent in shape:
+        out *= extent
+    return out
 
 
 def copy_of(array: Any) -> Array:
     """An attsvm_array as a numpy array that owns its memory."""
     shape = tuple(array.shape[k] for k in range(array.ndim))
     dtype = BY_CODE[array.dtype]
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = product(shape)
     if count == 0 or array.data == ffi.NULL:
         return np.zeros(shape, dtype)
     memory = ffi.buffer(ffi.cast("char *", array.data), count * dtype.itemsize)
@@ -104,14 +120,14 @@ def copy_of(array: Any) -> Array:
 
 def copy_doubles(pointer: Any, *shape: int) -> Array:
     """Doubles at a C pointer as an array of its own; NULL is all zeros."""
-    count = int(np.prod(shape))
+    count = product(shape)
     if pointer == ffi.NULL or count == 0:
         return np.zeros(shape)
     return np.frombuffer(ffi.buffer(pointer, 8 * count)).reshape(shape).copy()
 
 
 def copy_integers(pointer: Any, *shape: int) -> Array:
-    count = int(np.prod(shape))
+    count = product(shape)
     if pointer == ffi.NULL or count == 0:
         return np.zeros(shape, np.int64)
     return np.frombuffer(ffi.buffer(pointer, 8 * count), np.int64).reshape(shape).copy()

@@ -73,7 +73,7 @@ class Data:
         self._indices: Optional[Array] = None
         self._archive: Any = None
         self._arrays: Optional[Dict[str, Array]] = None
-        self._settings = Settings("read", {"threads": threads})
+        self._settings = Settings("read", {"threads": threads or None})
         if isinstance(X, (str, os.PathLike)):
             if groups is not None:
                 raise InputError("groups go with an array X, not with a file")

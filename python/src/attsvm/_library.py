@@ -154,14 +154,26 @@ def signature(name: str) -> Tuple[Any, Any, int]:
 
 def new(name: str, kind: str, *arguments: Any, call: Optional[Call] = None) -> Any:
     """An object made by attsvm_NAME, which frees itself; `kind` is its type without attsvm_."""
-    out = ffi.new(f"attsvm_{kind} **")
+    out = ffi.new(kind_of(kind)[0])
     (call or Call()).run(name, out, *arguments)
     return own_object(out[0], kind)
 
 
+_kinds: Dict[str, Tuple[Any, Any]] = {}
+
+
+def kind_of(kind: str) -> Tuple[Any, Any]:
+    """The C type of a pointer to such an object's pointer, and what frees the object."""
+    found = _kinds.get(kind)
+    if found is None:
+        found = (ffi.typeof(f"attsvm_{kind} **"), getattr(lib, f"attsvm_{kind}_free"))
+        _kinds[kind] = found
+    return found
+
+
 def own_object(pointer: Any, kind: str) -> Any:
     """The pointer, freed by the library when Python lets go of it."""
-    return ffi.gc(pointer, getattr(lib, f"attsvm_{kind}_free"))
+    return ffi.gc(pointer, kind_of(kind)[1])
 
 
 def on_error(kind: Any, value: Any, trace: Any) -> None:

@@ -61,6 +61,8 @@ def range_text(field: Any) -> str:
 
 def as_text(name: str, value: Any) -> str:
     """A keyword's value as the text that the flag of the command takes."""
+    if type(value) is int:
+        return str(value)
     if isinstance(value, str):
         out = value
     elif isinstance(value, bool) or type(value).__name__ == "bool_":

@@ -45,7 +45,19 @@ class Solution(Stored):
         self._handle, self._data = handle, data
         self._arrays = {}
         self._claim: Any = None
-        self.info = solution_info(lib.attsvm_solution_describe(handle), settings, select, ties)
+        self._made = (settings, select, ties)
+        self._info: Optional[Dict[str, Any]] = None
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """The numbers of the solve, under the names of the command's JSON."""
+        if self._info is None:
+            self._info = solution_info(lib.attsvm_solution_describe(self._handle), *self._made)
+        return self._info
+
+    @info.setter
+    def info(self, value: Dict[str, Any]) -> None:
+        self._info = value
 
     def _restored(self) -> None:
         self._handle = self._data = self._claim = None
@@ -339,7 +351,10 @@ def solve(problem: Any, warm: Any = None, progress: Any = False) -> Any:
     claim = ffi.NULL if warm is None else ffi.new("attsvm_claim *", lib.attsvm_solution_claim(warm))
     call = Call()
     try:
-        with watch(call, "svm", progress):
+        if progress:
+            with watch(call, "svm", progress):
+                call.run("problem_solve", problem, claim, out)
+        else:
             call.run("problem_solve", problem, claim, out)
     except BaseException:
         lib.attsvm_solution_free(out[0])
