@@ -91,6 +91,12 @@ attsvm_status data_select_optimal(const data_terms *terms, const data_head *head
     return ATTSVM_OK;
 }
 
+/* Entry j of a stored row; one-hot words are unit vectors. */
+static double entry(const attsvm_array *X, int64_t row, int64_t d, int64_t j)
+{
+    return X->data ? attsvm_array_get(X, row * d + j) : row == j;
+}
+
 bool data_same_key(const attsvm_data *data, const double *W, int64_t i, int64_t a, int64_t t)
 {
     la_rows rows = data_sequence(data, i);
@@ -101,15 +107,14 @@ bool data_same_key(const attsvm_data *data, const double *W, int64_t i, int64_t 
         return true;
     if (!W) {
         for (int64_t j = 0; j < d; j++)
-            if (attsvm_array_get(&X, row_a * d + j) != attsvm_array_get(&X, row_t * d + j))
+            if (entry(&X, row_a, d, j) != entry(&X, row_t, d, j))
                 return false;
         return true;
     }
     for (int64_t k = 0; k < d; k++) {
         dd key = base_dd(0);
         for (int64_t j = 0; j < d; j++) {
-            dd delta = base_dd_sum(attsvm_array_get(&X, row_a * d + j),
-                                   -attsvm_array_get(&X, row_t * d + j));
+            dd delta = base_dd_sum(entry(&X, row_a, d, j), -entry(&X, row_t, d, j));
             key = base_dd_add(key, base_dd_mul(base_dd(W[k * d + j]), delta));
         }
         if (key.hi != 0 || key.lo != 0)

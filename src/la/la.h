@@ -14,7 +14,8 @@
 /*
  * Rows of equal length d in memory, borrowed: row t is at base + (index ? index[t] : t) * d
  * elements. This is how every kernel sees a sequence, whatever the storage.  `base` need not be
- * aligned.  Without a base (NULL) row t is the unit vector of entry index[t]: one-hot words.
+ * aligned.  Without a base (NULL) row t is a unit vector, that of entry index[t] (t): one-hot
+ * words.
  */
 typedef struct la_rows {
     const void *base;

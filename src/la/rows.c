@@ -7,7 +7,7 @@ void la_row(const la_rows *rows, int64_t t, double *x)
 {
     if (!rows->base) {
         memset(x, 0, (size_t)rows->d * sizeof *x);
-        x[rows->index[t]] = 1;
+        x[rows->index ? rows->index[t] : t] = 1;
         return;
     }
     int64_t at = (rows->index ? rows->index[t] : t) * rows->d;

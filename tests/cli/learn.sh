@@ -64,6 +64,35 @@ json words 3
 good predict vectors.npz texts.txt --json
 near accuracy 1 0
 
+# ------------------------------------- one-hot words: every command as with the unit vectors
+words=$(seq 0 99 | awk '{ print ($1 * 7 + int($1 / 5) * 3) % 30 }' | paste -sd,)
+same=(tokens:int32:100="$words" offsets:int64:21="$(seq -s, 0 5 100)" Y:int8:20=1,-1
+    v:float64:30="$(seq -s, -1.5 .1 1.4)")
+arrays unit.npz "${same[@]}" E:float64:30,30=1$(printf ',0%.0s' $(seq 30))
+mkdir -p one
+(cd one && "$helper" write unit.npz "${same[@]}" vocabulary:int64:1=30)
+while read -r verb flags; do
+    run $verb unit.npz $flags --json
+    expected=$status
+    sed 's/"seconds": [^,}]*//' out >dense.out
+    (cd one && "$attsvm" $verb unit.npz $flags --json >../out 2>../err)
+    status=$?
+    checks=$((checks + 1))
+    [ $status -eq $expected ] || problem "status $expected with unit vectors"
+    sed 's/"seconds": [^,}]*//' out | cmp -s - dense.out || problem 'another answer than with unit vectors'
+done <<'EOF2'
+train --model vp --iters 50
+train --model W --iters 5
+svm --problem p
+svm --problem W
+tokens
+verify --iters 100
+fit --pool score --starts 1 --scale none -o model.npz
+EOF2
+good svm one/unit.npz --problem v -q -o solution.npz
+good check one/unit.npz solution.npz --json
+json valid true
+
 # -------------------------------------------------------------------------------- images
 good patches "$data/digits.npz" --labels digit --positions -o patches.npz --json
 json T 9

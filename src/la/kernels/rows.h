@@ -136,7 +136,7 @@ static void rows_dot(const la_rows *rows, const double *p, const void *ahead, do
 {
     if (!rows->base) {
         for (int64_t t = 0; t < rows->count; t++)
-            y[t] = p[rows->index[t]];
+            y[t] = p[rows->index ? rows->index[t] : t];
         return;
     }
     if (rows->dtype == ATTSVM_F64)
@@ -253,7 +253,7 @@ static void rows_sum(const la_rows *rows, const double *w, const void *ahead, do
 {
     if (!rows->base) {
         for (int64_t t = 0; t < rows->count; t++)
-            y[rows->index[t]] += w[t];
+            y[rows->index ? rows->index[t] : t] += w[t];
         return;
     }
     if (rows->dtype == ATTSVM_F64)
