@@ -180,16 +180,18 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     TRY(experiments_get(r, "probability", &probability, err));
     report_figure *f = *out = report_figure_create(2, 960, 840);
     report_add_panel(f, &(report_panel){ .title = "Prompt p",
-                                         .x = { .label = "p_1", .low = -1, .high = 40 },
-                                         .y = { .label = "p_2", .low = -3, .high = 12 } });
+                                         .x = { .label = "p_1", .low = -4, .high = 36 },
+                                         .y = { .label = "p_2", .low = -12, .high = 20 },
+                                         .equal = true });
     draw_path(f, &w.p[0], "exact", REPORT_BLUE);
     draw_path(f, &w.p[1], "with eps", REPORT_ORANGE);
     draw_path(f, &w.p[2], "float32", REPORT_VERMILION);
     draw_direction(f, &w.joint, "joint SVM", REPORT_BLACK);
     draw_direction(f, &w.svm, "unrelaxed SVM", REPORT_GREEN);
     report_add_panel(f, &(report_panel){ .title = "Head v",
-                                         .x = { .label = "v_1", .low = -6, .high = 6 },
-                                         .y = { .label = "v_2", .low = -1, .high = 40 } });
+                                         .x = { .label = "v_1", .low = -15, .high = 15 },
+                                         .y = { .label = "v_2", .low = -2, .high = 23 },
+                                         .equal = true });
     draw_path(f, &w.v[0], "exact", REPORT_BLUE);
     draw_path(f, &w.v[1], "with eps", REPORT_ORANGE);
     draw_path(f, &w.v[2], "float32", REPORT_VERMILION);

@@ -129,8 +129,21 @@ static void draw_plane(report_figure *f, const experiments_view p[RULES],
 {
     double x[2] = { 0, svm->x[0] }, y[2] = { 0, svm->x[1] };
     report_add_panel(f, &(report_panel){ .title = "Trajectories",
-                                         .x = { .label = "p_1", .low = -2, .high = 14 },
-                                         .y = { .label = "p_2", .low = -1, .high = 3 } });
+                                         .x = { .label = "p_1", .low = -2, .high = 10 },
+                                         .y = { .label = "p_2", .low = -4, .high = 6 },
+                                         .equal = true });
+    for (int best = 0; best < 2; best++)
+        for (int i = 0; i < N; i++)
+            report_add_series(f, &(report_series){ .kind = REPORT_POINTS,
+                                                   .label = i      ? NULL
+                                                            : best ? "best tokens"
+                                                                   : "other tokens",
+                                                   .colour = best ? REPORT_GREEN : REPORT_GREY,
+                                                   .mark = best ? REPORT_DIAMOND : REPORT_RING,
+                                                   .count = best ? 1 : T - 1,
+                                                   .x = &plane[i * T + !best][0],
+                                                   .y = &plane[i * T + !best][1],
+                                                   .stride = 2 });
     for (int rule = 0; rule < RULES; rule++)
         for (int64_t k = 0; k < STARTS; k++)
             report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,

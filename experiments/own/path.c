@@ -167,9 +167,9 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
                                       .x = { .label = "radius R of p", .log = true },
                                       .y = { .label = "1 - correlation of p", .log = true } });
     draw_path(*out, &radius, &values, 3, 0, "r = 10 R, relaxed", REPORT_BLUE, REPORT_SOLID);
-    draw_path(*out, &radius, &values, 3, 1, "unrelaxed", REPORT_BLUE, REPORT_DASHED);
+    draw_path(*out, &radius, &values, 3, 1, "r = 10 R, unrelaxed", REPORT_BLUE, REPORT_DASHED);
     draw_path(*out, &radius, &values, 4, 0, "r = 1, relaxed", REPORT_VERMILION, REPORT_SOLID);
-    draw_path(*out, &radius, &values, 4, 1, "unrelaxed", REPORT_VERMILION, REPORT_DASHED);
+    draw_path(*out, &radius, &values, 4, 1, "r = 1, unrelaxed", REPORT_VERMILION, REPORT_DASHED);
     return ATTSVM_OK;
 }
 

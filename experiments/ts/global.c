@@ -152,11 +152,13 @@ static void draw_panel(report_figure *f, const experiments_view *kind, int axis,
         for (int64_t k = 0; k < count; k++) {
             const shape *s = &points[list[k]];
             double p = share(kind, list[k], kinds[c]);
-            double error = sqrt(p * (1 - p) / (double)kind->shape[1]);
+            /* Wilson's interval of one deviation, which does not vanish at 0 and 1 */
+            double n = (double)kind->shape[1], centre = (p + 0.5 / n) / (1 + 1 / n);
+            double error = sqrt(p * (1 - p) / n + 0.25 / (n * n)) / (1 + 1 / n);
             x[k] = (double)(axis == 0 ? s->n : axis == 1 ? s->T : s->d);
             y[k] = p;
-            low[k] = p - error;
-            high[k] = p + error;
+            low[k] = centre - error;
+            high[k] = centre + error;
         }
         report_add_series(f, &(report_series){ .kind = REPORT_MARKS,
                                                .label = names[c],
@@ -189,7 +191,8 @@ const experiment ts_global = {
     .paper = "TS, figures on global convergence",
     .setting = "Unit tokens, queries and head, random labels; model W from Uniform(1/sqrt d), "
                "normalised gradient descent, step 0.1, 2000 steps, logistic loss. 18 shapes.",
-    .caption = "Shares of runs by verdict, with one standard error. Every run is judged by the "
+    .caption = "Shares of runs by verdict, with Wilson intervals of one deviation. Every run is "
+               "judged by the "
                "certified Frobenius SVM of the tokens it selected.",
     .says = "Over-parametrisation makes the landscape benign: the larger d, the more often descent "
             "ends on the globally optimal tokens; otherwise it ends on locally optimal ones.",

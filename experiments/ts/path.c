@@ -155,10 +155,21 @@ static attsvm_status draw_panel(report_figure *f, const experiments_view *path, 
     static const char *const names[N] = { "W z_1", "W z_2" };
     double *wz;
     TRY(base_allocate(&wz, (size_t)RECORDS * D, sizeof *wz, "figure", err));
-    report_add_panel(
-        f, &(report_panel){ .title = title,
-                            .x = { .label = "first coordinate", .low = -16, .high = 16 },
-                            .y = { .label = "second coordinate", .low = -120, .high = 120 } });
+    report_add_panel(f,
+                     &(report_panel){ .title = title,
+                                      .x = { .label = "first coordinate", .low = -30, .high = 30 },
+                                      .y = { .label = "second coordinate", .low = -30, .high = 30 },
+                                      .equal = true });
+    for (int i = 0; i < N; i++)
+        report_add_series(
+            f, &(report_series){ .kind = REPORT_POINTS,
+                                 .label = i ? "tokens of sequence 2" : "tokens of sequence 1",
+                                 .colour = i ? REPORT_VERMILION : REPORT_BLUE,
+                                 .mark = i ? REPORT_HOLLOW_SQUARE : REPORT_RING,
+                                 .count = T,
+                                 .x = X + (ptrdiff_t)i * T * D,
+                                 .y = X + (ptrdiff_t)i * T * D + 1,
+                                 .stride = D });
     for (int i = 0; i < N; i++) {
         apply(path->x, RECORDS, i, wz);
         report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,
