@@ -48,7 +48,7 @@ static void print_figure(const char *name, double value, const char *meaning)
 static void print_text(const cli_call *call, const attsvm_report *report)
 {
     bool infeasible = report->outcome == ATTSVM_INFEASIBLE;
-    printf("%s: %s\n\n", call->arguments[1], report->valid ? "valid" : "NOT VALID");
+    printf("%s: %s\n\n", cli_shown(call->arguments[1]), report->valid ? "valid" : "NOT VALID");
     printf("  %-11s %s\n", "claimed", attsvm_outcome_name(report->outcome));
     print_figure("norm", report->norm, "|theta|");
     print_figure("dual value", report->dual, "no solution can be below it");

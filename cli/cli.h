@@ -172,6 +172,10 @@ attsvm_status cli_ranks_end(dist_comm *comm, attsvm_status status, bool *negativ
 void cli_ranks_json(const cli_call *call, io_json *json);
 void cli_ranks_print(const cli_call *call);
 
+/* Foreign text as it may be printed (base_print_text); good until the fourth call after this one.
+ */
+const char *cli_shown(const char *text);
+
 /* "316 kB": three digits and a unit. */
 void cli_bytes(double bytes, char *out, size_t size);
 

@@ -77,7 +77,7 @@ static void print_text(const char *path, const attsvm_generator_info *g)
            "\n\n",
            path, s->n, lengths, s->d, kind, s->seed);
     print_arrays(path, g);
-    printf("\nNext: attsvm info %s\n", path);
+    printf("\nNext: attsvm info %s\n", cli_shown(path));
 }
 
 attsvm_status cli_generate(cli_call *call, attsvm_error *err)

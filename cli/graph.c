@@ -217,8 +217,8 @@ static void print_match(const found *f)
 static void print_text(const found *f)
 {
     bool feasible = f->svm.outcome == ATTSVM_OPTIMAL, grows = f->svm.norm > 0;
-    printf("%s: %" PRId64 " contexts, %" PRId64 " words, %" PRId64 " last words\n\n", f->path,
-           f->info.n, f->info.vocabulary, f->about.lasts);
+    printf("%s: %" PRId64 " contexts, %" PRId64 " words, %" PRId64 " last words\n\n",
+           cli_shown(f->path), f->info.n, f->info.vocabulary, f->about.lasts);
     print_parts(f);
     printf("\n  direction  %s", attsvm_outcome_name(f->svm.outcome));
     if (feasible && !grows)

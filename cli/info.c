@@ -135,7 +135,7 @@ enum { MANY_BYTES = 1 << 20 }; /* copied arrays worth a hint that they could be 
 static void print_summary(const report *r)
 {
     const attsvm_data_info *info = &r->info;
-    printf("%s: %" PRId64 " sequence%s of ", r->path, info->n, info->n == 1 ? "" : "s");
+    printf("%s: %" PRId64 " sequence%s of ", cli_shown(r->path), info->n, info->n == 1 ? "" : "s");
     if (info->T_min < info->T_max)
         printf("%" PRId64 " to ", info->T_min);
     printf("%" PRId64 " token%s in %" PRId64 " dimension%s\n\n", info->T_max,
@@ -256,7 +256,7 @@ static void print_hints(const report *r)
     if (r->copied_bytes >= MANY_BYTES)
         printf("What is copied is in memory; `attsvm info %s -o other.npz` makes a file that can "
                "be mapped.\n",
-               r->path);
+               cli_shown(r->path));
 }
 
 /* Commands that suit the data: with queries the W model, with a head in the file a fixed one. */
@@ -266,16 +266,17 @@ static void print_next(const report *r)
     bool head = attsvm_data_array(r->data, "v"), ids = attsvm_data_array(r->data, "ids");
     const char *model = r->info.queries > 0 ? "W" : "p";
     if (attsvm_data_array(r->data, "labels") && r->info.vocabulary > 0) {
-        printf("\nNext: attsvm graph %s\n", r->path);
+        printf("\nNext: attsvm graph %s\n", cli_shown(r->path));
         return;
     }
     if (labels)
-        printf("\nNext: attsvm train %s --model %s%s\n", r->path, head ? "" : "v", model);
+        printf("\nNext: attsvm train %s --model %s%s\n", cli_shown(r->path), head ? "" : "v",
+               model);
     else
         printf("Without labels Y there are no scores, so nothing can be trained on it.\n");
     if (ids || (labels && head))
-        printf("%s attsvm svm %s --problem %s%s\n", labels ? "     " : "\nNext:", r->path, model,
-               ids ? " --select ids" : "");
+        printf("%s attsvm svm %s --problem %s%s\n",
+               labels ? "     " : "\nNext:", cli_shown(r->path), model, ids ? " --select ids" : "");
 }
 
 static void print_text(const report *r)

@@ -40,8 +40,7 @@ static attsvm_status run(cli_call *call, attsvm_error *err)
 static void print_error(const char *verb, const char *message)
 {
     fprintf(stderr, "attsvm%s%s: ", *verb ? " " : "", verb);
-    for (const unsigned char *c = (const unsigned char *)message; *c; c++)
-        fputc(*c < ' ' || *c == 127 ? '?' : *c, stderr);
+    base_print_text(stderr, message, false);
     fputc('\n', stderr);
 }
 
@@ -84,7 +83,7 @@ static attsvm_status tell_stop(const cli_call *call, attsvm_status status, attsv
     if (status == ATTSVM_OK && !call->common->quiet && dist_rank(call->comm) == 0)
         fprintf(stderr, "attsvm %s: %s%s%s\n", call->verb->name, why,
                 call->common->output ? "; what was reached is in " : "",
-                call->common->output ? call->common->output : "");
+                call->common->output ? cli_shown(call->common->output) : "");
     return status;
 }
 

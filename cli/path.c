@@ -198,8 +198,8 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
     attsvm_settings_get(&attsvm_path_table, s, "model", name, sizeof name);
     attsvm_settings_get(&attsvm_path_table, s, "head", head, sizeof head);
     bool is_joint = s->model == ATTSVM_MODEL_VP, sets = info.kept >= 0;
-    printf("%s: model %s, %s loss, %s head, %" PRId64 " terms\n\n", file, name, s->loss, head,
-           info.terms);
+    printf("%s: model %s, %s loss, %s head, %" PRId64 " terms\n\n", cli_shown(file), name, s->loss,
+           head, info.terms);
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
     if (is_joint && entry(path, "inside", info.points - 1) != 0) {
@@ -234,7 +234,7 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
             "The best local minima that were found from random directions, from the point before "
             "and from the SVM direction: a search, not a proof.\n");
     if (call->common->output)
-        printf("Wrote %s.\n", call->common->output);
+        printf("Wrote %s.\n", cli_shown(call->common->output));
 }
 
 /* ------------------------------------------------------------------------- the verb */

@@ -74,6 +74,12 @@ static io_json *pair_json(const attsvm_svm_info *info)
     return pair;
 }
 
+/* A solve that was stopped before its first point has no norm. */
+static double norm_of(const attsvm_svm_info *info)
+{
+    return info->outcome == ATTSVM_STALLED && info->norm == 0 ? NAN : info->norm;
+}
+
 static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsvm_error *err)
 {
     const attsvm_svm_info *info = &s->info;
@@ -84,7 +90,7 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
     base_settings_print(attsvm_settings_find(&attsvm_svm_table, "norm"), &s->claim.settings, norm,
                         sizeof norm);
     io_json_set(json, "status", io_json_text(attsvm_outcome_name(info->outcome)));
-    io_json_set(json, "norm", io_json_number(info->norm));
+    io_json_set(json, "norm", io_json_number(norm_of(info)));
     io_json_set(json, "margin", io_json_number(info->margin));
     io_json_set(json, "dual", io_json_number(info->dual));
     io_json_set(json, "gap", io_json_number(info->gap));

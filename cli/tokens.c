@@ -423,7 +423,7 @@ static attsvm_status show(const cli_call *call, const findings *f, attsvm_error 
         return print_json(f, err);
     if (call->common->quiet)
         return ATTSVM_OK;
-    printf("%s: %" PRId64 " sequences or queries, selection %s\n\n", f->file, f->terms,
+    printf("%s: %" PRId64 " sequences or queries, selection %s\n\n", cli_shown(f->file), f->terms,
            attsvm_chosen_describe(f->chosen).source);
     print_terms(f);
     if (f->info.outcome != ATTSVM_INFEASIBLE)

@@ -158,11 +158,12 @@ static void print_next(const char *path, const char *output, const attsvm_train_
         printf("Nothing saved; use -o FILE.\n");
         return;
     }
-    printf("Wrote %s.\n", output);
+    printf("Wrote %s.\n", cli_shown(output));
     if (strcmp(s->loss, "ntp") == 0)
-        printf("Next: attsvm graph %s --trained %s\n", path, output);
+        printf("Next: attsvm graph %s --trained %s\n", cli_shown(path), cli_shown(output));
     else
-        printf("Next: attsvm svm %s --problem %s --select %s\n", path, prompt ? "p" : "W", output);
+        printf("Next: attsvm svm %s --problem %s --select %s\n", cli_shown(path),
+               prompt ? "p" : "W", cli_shown(output));
 }
 
 static void print_text(const char *path, const cli_call *call, const attsvm_train_settings *s,
@@ -173,8 +174,8 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     char name[8], text[32];
     const char *norm = predicted_norm(s, text, sizeof text);
     base_settings_print(attsvm_settings_find(&attsvm_train_table, "model"), s, name, sizeof name);
-    printf("%s: model %s, step %s, %s loss, %" PRId64 " terms\n\n", path, name, s->step, s->loss,
-           info.terms);
+    printf("%s: model %s, step %s, %s loss, %" PRId64 " terms\n\n", cli_shown(path), name, s->step,
+           s->loss, info.terms);
     print_end(&info);
     if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
         print_textbook(s, &info);

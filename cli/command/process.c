@@ -195,6 +195,22 @@ void cli_progress_end(cli_progress *p)
     p->shown = 0;
 }
 
+const char *cli_shown(const char *text)
+{
+    enum { KEPT = 4 };
+    static char shown[KEPT][4096];
+    static int next;
+    char *out = shown[next++ % KEPT];
+    FILE *memory = fmemopen(out, sizeof *shown, "w");
+    if (!memory)
+        return "?";
+    base_print_text(memory, text, false);
+    fputc('\0', memory);
+    fclose(memory);
+    out[sizeof *shown - 1] = '\0';
+    return out;
+}
+
 void cli_bytes(double bytes, char *out, size_t size)
 {
     static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };

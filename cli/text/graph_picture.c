@@ -17,7 +17,8 @@ attsvm_status cli_write_text(const char *path, cli_printer *draw, const void *wh
     if (!memory)
         return fail(err, ATTSVM_E_MEMORY, "%s: no memory for its text", path);
     draw(memory, what);
-    bool whole = fclose(memory) == 0;
+    bool whole = ferror(memory) == 0; /* closing alone may not tell */
+    whole = fclose(memory) == 0 && whole && text;
     attsvm_status status = whole ? attsvm_file_write(path, text, size, err)
                                  : fail(err, ATTSVM_E_MEMORY, "%s: no memory for its text", path);
     free(text);

@@ -43,7 +43,8 @@ static void print_title(const cli_solved *s)
     const attsvm_svm_settings *set = &s->claim.settings;
     char problem[16], norm[32];
     norm_text(s, norm, sizeof norm);
-    printf("%s: %s-SVM in the %s", s->file, setting(s, "problem", problem, sizeof problem), norm);
+    printf("%s: %s-SVM in the %s", cli_shown(s->file),
+           setting(s, "problem", problem, sizeof problem), norm);
     if (set->soft > 0)
         printf(", soft margin with C = %g", set->soft);
     printf(", selection %s\n", s->select);

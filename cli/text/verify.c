@@ -304,7 +304,7 @@ void cli_verified_print(const cli_verified *v)
     const attsvm_verdict *d = &v->verdict;
     char norm[32], text[1024];
     const int64_t *selected = cli_verified_selected(v);
-    printf("%s: %s\n\n", v->file, attsvm_verdict_name(d->kind));
+    printf("%s: %s\n\n", cli_shown(v->file), attsvm_verdict_name(d->kind));
     say_verdict(v);
     putchar('\n');
     print_line("attention", "%.8g", d->attention, "of the selected token and its copies, at least");

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* ---------------------------------------------------------------------- errors */
 
@@ -49,6 +50,9 @@ const char *base_path_tail(const char *path);
 enum { BASE_NAME_SIZE = 80 }; /* room for a name in a message */
 /* A name that may hold anything, printable and cut to BASE_NAME_SIZE; returns `out`. */
 const char *base_printable(const char *name, char out[BASE_NAME_SIZE]);
+/* Foreign text on a stream: what a terminal would obey is written as \\x1b.  The one way out for
+   it; `json`: as \\u001b, line ends stay. */
+void base_print_text(FILE *out, const char *text, bool json);
 /* Bytes of the UTF-8 character at `text`, 0 where it is none (or a NUL). */
 size_t base_utf8_length(const unsigned char *text, size_t size);
 bool base_is_utf8(const char *text);
@@ -163,7 +167,7 @@ double base_gauss_quantile(double u);
 
 /* Cores that this process may use. */
 int base_cores(void);
-/* A `threads` setting (0: all cores) as a number of threads. */
+/* A `threads` setting (0: all cores) as a number of threads, at most 4096. */
 int base_threads(int64_t setting);
 
 /*

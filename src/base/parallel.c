@@ -34,7 +34,10 @@ int base_cores(void)
 
 int base_threads(int64_t setting)
 {
-    return setting > 0 ? (int)setting : base_cores();
+    enum { MOST_THREADS = 4096 };
+    if (setting <= 0)
+        return base_cores();
+    return setting < MOST_THREADS ? (int)setting : MOST_THREADS;
 }
 
 /*

@@ -49,22 +49,64 @@ bool base_is_utf8(const char *text)
     return true;
 }
 
+/*
+ * Whether a character of `length` bytes (0: none) must not reach a terminal or a page as it is:
+ * controls (C0, DEL, C1: U+0080..9F), marks that turn the direction of what follows (U+200E,
+ * U+200F, U+202A..E, U+2066..9) and separators of lines (U+2028, U+2029).
+ */
+static bool is_control(const unsigned char *at, size_t length)
+{
+    if (length == 0 || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0))
+        return true;
+    if (length != 3 || at[0] != 0xe2)
+        return false;
+    if (at[1] == 0x80)
+        return at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae);
+    return at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
+}
+
+/* The number of a character that is_control knows. */
+static unsigned code_of(const unsigned char *at, size_t length)
+{
+    if (length == 3)
+        return (at[0] & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+    return length == 2 ? (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu) : at[0];
+}
+
+void base_print_text(FILE *out, const char *text, bool json)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    for (size_t left = strlen(text); left > 0;) {
+        size_t length = base_utf8_length(at, left);
+        const bool control = is_control(at, length) && !(json && *at == '\n');
+        length = length > 0 ? length : 1;
+        for (size_t k = 0; k < length && control && !json; k++)
+            fprintf(out, "\\x%02x", at[k]);
+        if (control && json)
+            fprintf(out, "\\u%04x", code_of(at, length));
+        if (!control)
+            fwrite(at, 1, length, out);
+        at += length;
+        left -= length;
+    }
+}
+
 const char *base_printable(const char *name, char out[BASE_NAME_SIZE])
 {
     const unsigned char *at = (const unsigned char *)name;
     size_t used = 0, left = strlen(name);
     while (left > 0) {
         size_t length = base_utf8_length(at, left);
-        if (used + 8 > BASE_NAME_SIZE) { /* room for the dots and for the longest character */
+        if (used + 16 > BASE_NAME_SIZE) { /* room for the dots and for the longest character */
             memcpy(out + used, "...", 3);
             used += 3;
             break;
         }
-        bool control = length == 0 || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
-        if (control) {
-            length = 1;
-            used += (size_t)snprintf(out + used, BASE_NAME_SIZE - used, "\\x%02x", *at);
-        } else {
+        const bool control = is_control(at, length);
+        length = length > 0 ? length : 1;
+        for (size_t k = 0; k < length && control; k++)
+            used += (size_t)snprintf(out + used, BASE_NAME_SIZE - used, "\\x%02x", at[k]);
+        if (!control) {
             memcpy(out + used, at, length);
             used += length;
         }

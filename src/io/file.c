@@ -56,6 +56,14 @@ attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *dee
                 strerror(code));
 }
 
+bool io_memory_is_left(void)
+{
+    enum { SOME = 1 << 16 };
+    void *volatile memory = malloc(SOME); /* kept from the optimiser */
+    free(memory);
+    return memory != NULL;
+}
+
 static void release(io_file *file)
 {
     if (file->descriptor >= 0)

@@ -29,6 +29,10 @@ void io_file_abandon(io_file *file);
 attsvm_status io_file_seek(io_file *file, uint64_t position, attsvm_error *err);
 uint64_t io_file_tell(const io_file *file);
 
+/* Whether some memory can be had: libraries that do not say why they failed are asked again then.
+ */
+bool io_memory_is_left(void);
+
 /* The status that fits an errno value; "path: cannot deed: reason" with it. */
 attsvm_status io_errno_status(int code);
 attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *deed, int code);

@@ -168,9 +168,13 @@ static size_t print_flags(bool indent)
 attsvm_status io_json_print(const io_json *json, FILE *stream, bool indent, attsvm_error *err)
 {
     TRY(check_whole(json, err));
+    char *text = json_dumps(inside(json), print_flags(indent));
+    if (!text)
+        return fail(err, ATTSVM_E_MEMORY, "cannot print JSON: no memory");
     errno = 0;
-    if (json_dumpf(inside(json), stream, print_flags(indent)) == 0 && fputc('\n', stream) != EOF &&
-        fflush(stream) == 0)
+    base_print_text(stream, text, true);
+    free(text);
+    if (!ferror(stream) && fputc('\n', stream) != EOF && fflush(stream) == 0)
         return ATTSVM_OK;
     int code = errno ? errno : EIO;
     return fail(err, code == ENOMEM ? ATTSVM_E_MEMORY : ATTSVM_E_DISK, "cannot print JSON: %s",
@@ -237,6 +241,10 @@ static attsvm_status parse(io_json **out, const char *text, size_t size, attsvm_
     json_error_t error;
     json_t *json =
         json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!json && io_memory_is_left()) /* it may take a lack of memory for a fault of the text */
+        json = json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!json && !io_memory_is_left())
+        return fail(err, ATTSVM_E_MEMORY, "JSON: no memory");
     for (char *c = error.text; !json && *c; c++)
         *c = (unsigned char)*c < ' ' ? '?' : *c; /* it quotes the file */
     if (!json)

@@ -63,7 +63,8 @@ static attsvm_status settings_text(const attsvm_claim *claim, char **out, size_t
     FILE *stream = open_memstream(out, size);
     attsvm_status status = stream ? io_json_print(json, stream, false, err)
                                   : fail(err, ATTSVM_E_MEMORY, "no memory for settings");
-    if (stream && fclose(stream) != 0 && status == ATTSVM_OK)
+    bool lost = stream && ferror(stream) != 0; /* closing alone may not tell */
+    if (stream && (fclose(stream) != 0 || lost || !*out) && status == ATTSVM_OK)
         status = fail(err, ATTSVM_E_MEMORY, "no memory for settings");
     io_json_free(json);
     return status;

@@ -99,7 +99,7 @@ static attsvm_status zip_failed(zip_error_t *error, const char *deed, attsvm_err
 {
     attsvm_status status = ATTSVM_E_FORMAT;
     if (zip_error_code_zip(error) == ZIP_ER_MEMORY)
-        status = ATTSVM_E_MEMORY;
+        return fail(err, ATTSVM_E_MEMORY, "%s: no memory", deed);
     if (zip_error_code_zip(error) == ZIP_ER_EXISTS)
         return fail(err, status, "%s: two of its members have one name", deed);
     return fail(err, status, "%s: %s", deed, zip_error_strerror(error));
@@ -358,12 +358,20 @@ attsvm_status io_npz_read(attsvm_archive *archive, const char *name, const void 
     zip_error_init(&v.error);
     attsvm_status status;
     zip_t *zip = NULL;
-    zip_source_t *source = zip_source_function_create(view_callback, &v, &error);
-    if (source)
-        zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
-    if (!zip) {
+    /* libzip calls a file no archive where memory failed it: such a verdict must come twice */
+    for (int attempt = 0; attempt < 2 && !zip; attempt++) {
+        zip_source_t *source = zip_source_function_create(view_callback, &v, &error);
+        if (source)
+            zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
+        if (!zip)
+            zip_source_free(source);
+        if (zip_error_code_zip(&error) == ZIP_ER_MEMORY || !io_memory_is_left())
+            break;
+    }
+    if (!zip && !io_memory_is_left()) {
+        status = fail(err, ATTSVM_E_MEMORY, "cannot read the zip file: no memory");
+    } else if (!zip) {
         status = zip_failed(&error, "cannot read the zip file", err);
-        zip_source_free(source);
     } else {
         status = ends_well(&v, zip)
                      ? ATTSVM_OK

@@ -162,9 +162,10 @@ static zip_int64_t member_callback(void *context, void *data, zip_uint64_t lengt
 static attsvm_status zip_failed(zip_t *zip, attsvm_error *err)
 {
     zip_error_t *error = zip_get_error(zip);
-    attsvm_status status =
-        zip_error_code_zip(error) == ZIP_ER_MEMORY ? ATTSVM_E_MEMORY : ATTSVM_E_DISK;
-    return fail(err, status, "cannot write the zip file: %s", zip_error_strerror(error));
+    const int code = zip_error_code_zip(error);
+    if (code == ZIP_ER_MEMORY || code == ZIP_ER_OK) /* libzip forgets some of its failures */
+        return fail(err, ATTSVM_E_MEMORY, "cannot write the zip file: no memory");
+    return fail(err, ATTSVM_E_DISK, "cannot write the zip file: %s", zip_error_strerror(error));
 }
 
 /*

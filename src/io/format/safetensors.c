@@ -271,7 +271,9 @@ static attsvm_status make_header(const io_json *json, char **out, size_t *size, 
         return fail(err, ATTSVM_E_MEMORY, "no memory for the safetensors header");
     attsvm_status status = io_json_print(json, stream, false, err);
     fprintf(stream, "%8s", "");
-    if (fclose(stream) != 0 && status == ATTSVM_OK)
+    bool lost = ferror(stream) != 0; /* closing alone may not tell */
+    lost = fclose(stream) != 0 || lost || !*out || *size < 9;
+    if (lost && status == ATTSVM_OK)
         status = fail(err, ATTSVM_E_MEMORY, "no memory for the safetensors header");
     if (status != ATTSVM_OK) {
         free(*out);
