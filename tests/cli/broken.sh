@@ -71,7 +71,7 @@ arrays red.safetensors "$X" $Y "$red:int8:2=1"
 good info red.safetensors
 check 'no escape comes through' test -z "$(grep "$(printf '\033')" out)"
 arrays red.safetensors "$red:int8:2=1"
-bad 2 '?[31mred?' info red.safetensors
+bad 2 '\x1b[31mred\x0a' info red.safetensors
 
 # ------------------------------------------------------------------------- broken files
 bad 2 'missing.npz: ' info missing.npz
