@@ -186,6 +186,30 @@ static void trust_region_on_spheres_and_planes(void **state)
     assert_double_equal(la_norm(x, SIZE), 1, 1e-14);
 }
 
+/* Two vectors, the first SPLIT entries and the rest, each on a sphere or with a limit of its own:
+   the minima of the quadratic are 1/2 at e_1 and (1 + SPLIT)/2 times 4 at 2 e_(SPLIT + 1). */
+static void trust_region_on_two_spheres(void **state)
+{
+    (void)state;
+    enum { SPLIT = 2 };
+    counter c = { 0 };
+    optimise_function f = { .size = SIZE, .evaluate = quadratic, .context = &c, .reach = 1 };
+    double x[SIZE], work[OPTIMISE_TRUST_REGION_VECTORS * SIZE];
+    optimise_end end;
+    for (int j = 0; j < SIZE; j++)
+        x[j] = 1 + j;
+    optimise_surface both = { .radius = 1, .split = SPLIT, .second_radius = 2 };
+    optimise_trust_region(&f, &both, x, work, &end);
+    assert_double_equal(fabs(x[0]), 1, 1e-12);
+    assert_double_equal(fabs(x[SPLIT]), 2, 1e-12);
+    assert_double_equal(end.value, 0.5 + 2 * (1 + SPLIT), 1e-12);
+    assert_true(end.pull < 0 && end.second_pull < 0);
+    both = (optimise_surface){ .radius = 1, .split = SPLIT, .second_limit = 100 };
+    optimise_trust_region(&f, &both, x, work, &end); /* the second is free, and goes to 0 */
+    assert_double_equal(la_norm(x + SPLIT, SIZE - SPLIT), 0, 1e-9);
+    assert_double_equal(end.value, 0.5, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +219,7 @@ int main(void)
         cmocka_unit_test(slopes_see_below_the_rounding_of_values),
         cmocka_unit_test(lbfgs_stays_where_the_function_is_finite),
         cmocka_unit_test(trust_region_on_spheres_and_planes),
+        cmocka_unit_test(trust_region_on_two_spheres),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
