@@ -138,18 +138,19 @@ static void go_on(one_step *o, const char *name, int64_t iter, const double *g, 
 
 /*
  * Gradients that fall to exp(-2600), by up to 0.2 in the logarithm a step and with jumps back up:
- * the averages of momentum, signum and adam (eps = 0) follow those in extended precision.
+ * the averages of momentum, signum, muon and adam (eps = 0) follow those in extended precision.
  */
 static void averages_agree_with_extended_precision_past_saturation(void **state)
 {
     (void)state;
     const double scale_error = 1e-10; /* a scale of -2600 is rounded by 2e-13 */
-    one_step momentum, signum, adam;
+    one_step momentum, signum, muon, adam;
     averages a = { { 0 }, { 0 }, { 0 }, { 0 } };
     base_random r = base_random_stream(5, 0);
     double log_scale = 0, g[4];
     set_step(&momentum, 0);
     set_step(&signum, 0);
+    set_step(&muon, 0);
     set_step(&adam, 0);
     for (int64_t k = 0; k < 30000; k++) {
         for (int j = 0; j < 4; j++)
@@ -158,6 +159,7 @@ static void averages_agree_with_extended_precision_past_saturation(void **state)
         average_extended(&a, g, log_scale);
         go_on(&momentum, "momentum", k, g, log_scale);
         go_on(&signum, "signum", k, g, log_scale);
+        go_on(&muon, "muon", k, g, log_scale);
         go_on(&adam, "adam", k, g, log_scale);
         const long double unscale = expl(-(long double)momentum.scale),
                           unbias1 = 1 - powl(0.9L, k + 1), unbias2 = 1 - powl(0.999L, k + 1);
@@ -165,6 +167,8 @@ static void averages_agree_with_extended_precision_past_saturation(void **state)
             double wanted = (double)(a.momentum[j] * unscale);
             assert_true(fabs(momentum.states[j] - wanted) <= scale_error * fabs(wanted));
             assert_true(signum.theta[j] == (a.signum[j] > 0 ? -0.5 : 0.5));
+            wanted = (double)(a.signum[j] * expl(-(long double)muon.scale));
+            assert_true(fabs(muon.states[j] - wanted) <= scale_error * fabs(wanted));
             wanted = (double)(-0.5L * a.mean[j] / unbias1 / sqrtl(a.square[j] / unbias2));
             if (!(fabs(adam.theta[j] - wanted) <= scale_error * fabs(wanted) + 1e-300))
                 fail_msg("adam, step %d: %.17g, not %.17g", (int)k, adam.theta[j], wanted);
