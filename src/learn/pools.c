@@ -56,7 +56,7 @@ static int64_t largest_of(const double *a, int64_t T)
     return top;
 }
 
-/* s = softmax(beta a); returns log of sum_t exp(beta (a_t - a_top)). */
+/* s = softmax(beta a); returns the sum of exp(beta (a_t - a_top)) over the others. */
 static double soften(const double *a, double beta, int64_t T, double *s)
 {
     const int64_t top = largest_of(a, T);
@@ -69,7 +69,7 @@ static double soften(const double *a, double beta, int64_t T, double *s)
     const double share = 1 / (1 + rest);
     for (int64_t t = 0; t < T; t++)
         s[t] *= share;
-    return base_log1p(rest);
+    return rest;
 }
 
 static double weigh(const double *s, const double *value, int64_t T)
@@ -93,8 +93,9 @@ void learn_pool_forward(const learn_shape *shape, const double *tail, const lear
         for (int64_t k = 0; k < K; k++) {
             const double *gamma = head_values(shape, bag, 0, k), beta = beta_of(tail, k);
             double *s = attention + k * bag->stride;
-            const double more = soften(gamma, beta, T, s) / beta;
-            f[k] += witness ? gamma[largest_of(gamma, T)] + more : weigh(s, gamma, T);
+            const double rest = soften(gamma, beta, T, s);
+            f[k] += witness ? gamma[largest_of(gamma, T)] + base_log1p(rest) / beta
+                            : weigh(s, gamma, T);
         }
         return;
     }
