@@ -17,7 +17,7 @@ const settings_table cli_check_table = { "check options", check_fields,
                                          sizeof(check_options), NULL };
 #undef SETTINGS
 
-static attsvm_status print_json(const attsvm_report *report, attsvm_error *err)
+static attsvm_status print_json(const attsvm_report *report, bool same, attsvm_error *err)
 {
     io_json *json = io_json_object();
     io_json_set(json, "valid", io_json_bool(report->valid));
@@ -33,6 +33,7 @@ static attsvm_status print_json(const attsvm_report *report, attsvm_error *err)
     io_json_set(json, "tight", cli_count_json(report->tight));
     io_json_set(json, "active", cli_count_json(report->active));
     io_json_set(json, "merged", cli_count_json(report->merged));
+    io_json_set(json, "same_data", io_json_bool(same));
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
     return status;
@@ -66,6 +67,22 @@ static void print_text(const cli_call *call, const attsvm_report *report)
     printf("\n%s: %s.\n", report->valid ? "Proved" : "Not proved", report->reason);
 }
 
+/*
+ * What is proved is proved of FILE, wherever the result came from.  A claim that fails may simply
+ * be about another data set, which is worth a line; *same is false then.
+ */
+static attsvm_status look_at_origin(const char *path, const attsvm_data *data, bool *same,
+                                    attsvm_error *note, attsvm_error *err)
+{
+    attsvm_origin *origin;
+    *same = true;
+    TRY(attsvm_origin_read(&origin, path, err));
+    if (origin)
+        *same = attsvm_origin_check(origin, data, NULL, note) == ATTSVM_OK;
+    attsvm_origin_free(origin);
+    return ATTSVM_OK;
+}
+
 attsvm_status cli_check(cli_call *call, attsvm_error *err)
 {
     const check_options *options = cli_settings(call, &cli_check_table);
@@ -77,7 +94,11 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
     attsvm_solution *result;
     attsvm_report report = { 0 };
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
-    attsvm_status status = attsvm_solution_load(&result, data, call->arguments[1], err);
+    bool same = true;
+    attsvm_error note = { 0 };
+    attsvm_status status = look_at_origin(call->arguments[1], data, &same, &note, err);
+    if (status == ATTSVM_OK)
+        status = attsvm_solution_load(&result, data, call->arguments[1], err);
     if (status == ATTSVM_OK) {
         attsvm_claim claim = attsvm_solution_claim(result);
         attsvm_check_settings settings = { .tol = options->tol, .threads = call->common->threads };
@@ -90,8 +111,10 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
     TRY(status);
     call->negative = !report.valid;
     if (call->common->json)
-        return print_json(&report, err);
+        return print_json(&report, same, err);
     if (!call->common->quiet)
         print_text(call, &report);
+    if (!call->common->quiet && !same && !report.valid)
+        printf("Note: %s.\n", note.message);
     return ATTSVM_OK;
 }

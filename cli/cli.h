@@ -38,6 +38,7 @@ typedef struct cli_call {
     int given_count;
     dist_comm *comm; /* ranks of `mpirun`; others than 0 do as it does */
     bool help;       /* --help was among the flags                      */
+    char taken[256]; /* what cli_remember took from a result, "" where nothing */
     bool negative;   /* set by the verb: a negative answer, exit status 1 */
 } cli_call;
 
@@ -203,6 +204,18 @@ attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const cha
                          const attsvm_svm_settings *settings, const char *source,
                          attsvm_error *err);
 
+/* Whether a flag has set this field. */
+bool cli_is_given(const cli_call *call, const settings_table *table, const char *name);
+/*
+ * Where `source` is a result that says how it was made: problem, query and head into `svm`, but for
+ * what flags say, and a data set with the trained head into *with (otherwise NULL).  Another data
+ * set or another model is an error that names both.
+ */
+attsvm_status cli_remember(cli_call *call, const char *source, const attsvm_data *data,
+                           attsvm_svm_settings *svm, attsvm_data **with, attsvm_error *err);
+
+void cli_taken_json(const cli_call *call, io_json *json);
+
 /* A solved problem, to be shown. */
 typedef struct cli_solved {
     const char *file, *select;
@@ -220,6 +233,7 @@ typedef struct cli_verified {
     const char *file;
     const attsvm_data *data;
     attsvm_train_settings settings;
+    attsvm_origin *origin; /* of a run that was read; NULL: it was trained here */
     attsvm_train *run;
     attsvm_verdict verdict;
     attsvm_solution *solution;

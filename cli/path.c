@@ -260,18 +260,6 @@ static attsvm_status select_tokens(attsvm_chosen **out, const attsvm_data *data,
     return cli_choose(out, data, file, &svm, source, err);
 }
 
-static attsvm_status write_arrays(const char *output, const attsvm_path *path, attsvm_error *err)
-{
-    attsvm_named_array *arrays;
-    int64_t count = attsvm_path_count(path);
-    TRY(base_allocate(&arrays, (size_t)count, sizeof *arrays, "list of arrays", err));
-    for (int64_t k = 0; k < count; k++)
-        arrays[k] = *attsvm_path_array(path, k);
-    attsvm_status status = attsvm_archive_write(output, arrays, count, err);
-    free(arrays);
-    return status;
-}
-
 attsvm_status cli_path(cli_call *call, attsvm_error *err)
 {
     const attsvm_path_settings *s = cli_settings(call, &attsvm_path_table);
@@ -301,7 +289,7 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
             base_fail_in(err, status, file);
     }
     if (status == ATTSVM_OK && call->common->output)
-        status = write_arrays(call->common->output, path, err);
+        status = attsvm_path_save(path, call->common->output, err);
     if (status == ATTSVM_OK)
         status =
             cli_picture_path(call, path, file,

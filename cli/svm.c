@@ -119,6 +119,7 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
     io_json_set(json, "floor_decided", io_json_bool(info->floor_decided));
     if (info->conflict)
         io_json_set(json, "pair", pair_json(info));
+    cli_taken_json(call, json);
     cli_ranks_json(call, json);
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
@@ -150,15 +151,17 @@ static attsvm_status show(cli_call *call, const attsvm_data *data, const attsvm_
 
 attsvm_status cli_svm(cli_call *call, attsvm_error *err)
 {
-    const attsvm_svm_settings *settings = cli_settings(call, &attsvm_svm_table);
+    attsvm_svm_settings own = *(const attsvm_svm_settings *)cli_settings(call, &attsvm_svm_table);
+    const attsvm_svm_settings *settings = &own;
     const svm_options *options = cli_settings(call, &cli_svm_table);
-    attsvm_data *data;
+    attsvm_data *data, *with = NULL;
     attsvm_chosen *chosen = NULL;
     attsvm_chosen_info info;
     attsvm_solution *solution = NULL;
     TRY(cli_data_read(call, call->arguments[0], &data, err));
-    attsvm_status status =
-        cli_choose(&chosen, data, call->arguments[0], settings, options->select, err);
+    attsvm_status status = cli_remember(call, options->select, data, &own, &with, err);
+    if (status == ATTSVM_OK)
+        status = cli_choose(&chosen, data, call->arguments[0], settings, options->select, err);
     if (status == ATTSVM_OK) {
         info = attsvm_chosen_describe(chosen);
         status = solve(call, data, &info.selection, settings, &solution, err);
@@ -171,6 +174,7 @@ attsvm_status cli_svm(cli_call *call, attsvm_error *err)
         status = show(call, data, &info, solution, err);
     attsvm_solution_free(solution);
     attsvm_chosen_free(chosen);
+    attsvm_data_free(with);
     attsvm_data_free(data);
     return status;
 }

@@ -119,7 +119,7 @@ static void add_enumeration(const findings *f, io_json *json)
     io_json_set(json, "stalled", io_json_integer(info.stalled));
 }
 
-static attsvm_status print_json(const findings *f, attsvm_error *err)
+static attsvm_status print_json(const cli_call *call, const findings *f, attsvm_error *err)
 {
     const attsvm_optimality *o = &f->optimality;
     io_json *json = io_json_object();
@@ -146,6 +146,7 @@ static attsvm_status print_json(const findings *f, attsvm_error *err)
     io_json_set(json, "unique", io_json_bool(o->unique));
     if (f->enumeration)
         add_enumeration(f, json);
+    cli_taken_json(call, json);
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
     return status;
@@ -340,7 +341,6 @@ static attsvm_status write_arrays(const findings *f, const char *path, attsvm_er
 {
     int64_t count = f->optimality.support, entries, *rows = NULL;
     double *gamma = NULL, *lambda = NULL;
-    attsvm_enumeration_info info = { 0 };
     attsvm_status status = scores_table(f, &gamma, &entries, err);
     if (status == ATTSVM_OK)
         status = base_allocate(&rows, (size_t)(3 * count) + 1, sizeof *rows, "support", err);
@@ -351,22 +351,18 @@ static attsvm_status write_arrays(const findings *f, const char *path, attsvm_er
         memcpy(rows + 3 * k, (int64_t[]){ row.sequence, row.query, row.token }, 3 * sizeof *rows);
         lambda[k] = f->support[k].lambda;
     }
-    if (f->enumeration)
-        info = attsvm_enumeration_describe(f->enumeration);
     attsvm_named_array arrays[] = {
         { "gamma", { gamma, { entries }, 1, ATTSVM_F64 } },
         { "opt", { f->opt, { f->terms }, 1, ATTSVM_I64 } },
         { "ids", { f->alpha, { f->terms }, 1, ATTSVM_I64 } },
         { "support", { rows, { count, 3 }, 2, ATTSVM_I64 } },
         { "support_lambda", { lambda, { count }, 1, ATTSVM_F64 } },
-        { "selections",
-          { info.count > 0 ? attsvm_enumeration_get(f->enumeration, 0).alpha : NULL,
-            { info.count, info.terms },
-            2,
-            ATTSVM_I64 } },
     };
+    const int64_t arrays_count = sizeof arrays / sizeof *arrays;
     if (status == ATTSVM_OK)
-        status = attsvm_archive_write(path, arrays, f->enumeration ? 6 : 5, err);
+        status = f->enumeration
+                     ? attsvm_enumeration_save(f->enumeration, path, arrays, arrays_count, err)
+                     : attsvm_archive_write(path, arrays, arrays_count, err);
     free(lambda);
     free(rows);
     free(gamma);
@@ -420,7 +416,7 @@ static attsvm_status show(const cli_call *call, const findings *f, attsvm_error 
         TRY(write_arrays(f, call->common->output, err));
     TRY(draw(call, f, err));
     if (call->common->json)
-        return print_json(f, err);
+        return print_json(call, f, err);
     if (call->common->quiet)
         return ATTSVM_OK;
     printf("%s: %" PRId64 " sequences or queries, selection %s\n\n", cli_shown(f->file), f->terms,
@@ -439,7 +435,7 @@ attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
     const attsvm_svm_settings *svm = cli_settings(call, &attsvm_svm_table);
     const tokens_options *options = cli_settings(call, &cli_tokens_table);
     attsvm_read_settings reading;
-    attsvm_data *data;
+    attsvm_data *data, *with;
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
     if (svm->problem != ATTSVM_PROBLEM_P && svm->problem != ATTSVM_PROBLEM_W)
@@ -449,12 +445,17 @@ attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
     cli_process_limit(svm->time_limit);
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
     findings f = { .file = call->arguments[0], .data = data, .svm = *svm };
-    attsvm_status status = find(&f, options, cli_settings(call, &attsvm_enumerate_table), err);
+    attsvm_status status = cli_remember(call, options->select, data, &f.svm, &with, err);
+    if (with)
+        f.data = with;
+    if (status == ATTSVM_OK)
+        status = find(&f, options, cli_settings(call, &attsvm_enumerate_table), err);
     if (status == ATTSVM_E_DATA && strncmp(err->message, f.file, strlen(f.file)) != 0)
         base_fail_in(err, status, f.file);
     if (status == ATTSVM_OK)
         status = show(call, &f, err);
     findings_free(&f);
+    attsvm_data_free(with);
     attsvm_data_free(data);
     return status;
 }

@@ -81,7 +81,7 @@ const cli_verb cli_verbs[] = {
       "locally_optimal, globally_optimal, status, geometry, norm, margin, gap, merged, against, "
       "missed, advantage, tie, tied_optimal, tied_support, unique; with --enumerate selections, "
       "exhaustive, selections_norm, selections_global, product, judged, pruned, stalled." },
-    { "verify", "train, then compare the result with the theory", "FILE",
+    { "verify", "train, then compare the result with the theory", "FILE [RUN]",
       TABLES(&attsvm_train_table, &cli_picture_table, &attsvm_joint_table, &cli_verify_table, NULL),
       "attsvm verify planted.npz --model p --iters 5000", cli_verify,
       "Trains as attsvm train does, solves the max-margin problem of the tokens that the model "

@@ -45,17 +45,51 @@ static attsvm_status compare_kept(cli_verified *v, const attsvm_data *data, atts
     return attsvm_multi_token_compare(&v->kept, data, W, &svm, NULL, NULL, NULL, err);
 }
 
-static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_data *data,
-                            attsvm_error *err)
+static attsvm_status train(cli_verified *v, const cli_call *call, const attsvm_data *data,
+                           attsvm_error *err)
 {
     TRY(attsvm_train_create(&v->run, data, &v->settings, NULL, NULL, err));
     TRY(attsvm_exchangeable_compute(&v->exchangeable, v->run, err));
     cli_progress progress = cli_progress_start(call, "verify");
     attsvm_status status = attsvm_train_run(v->run, observe, &progress, err);
     cli_progress_end(&progress);
-    if (status != ATTSVM_OK)
-        return status;
-    TRY(base_interrupted(err));
+    return status == ATTSVM_OK ? base_interrupted(err) : status;
+}
+
+/* The run of a result instead of one that is trained here. */
+static attsvm_status load(cli_verified *v, const cli_call *call, const attsvm_data *data,
+                          attsvm_error *err)
+{
+    const char *path = call->arguments[1];
+    attsvm_origin *origin;
+    char name[64];
+    for (size_t k = 0; k < attsvm_train_table.count; k++)
+        if (cli_is_given(call, &attsvm_train_table, attsvm_train_table.fields[k].name) &&
+            strcmp(attsvm_train_table.fields[k].name, "threads") != 0 &&
+            strcmp(attsvm_train_table.fields[k].name, "seed") != 0) {
+            cli_flag_name(&attsvm_train_table.fields[k], name, sizeof name);
+            return fail(err, ATTSVM_E_ARG, "--%s: %s was trained already, with settings of its own",
+                        name, path);
+        }
+    TRY(attsvm_train_load(&v->run, data, path, NULL, NULL, err));
+    TRY(attsvm_origin_read(&origin, path, err));
+    const attsvm_train_settings *made = attsvm_origin_describe(origin).train;
+    const int64_t threads = v->settings.threads;
+    char model[8];
+    v->settings = *made;
+    v->settings.threads = threads;
+    v->origin = origin; /* the texts of the settings */
+    attsvm_settings_get(&attsvm_train_table, made, "model", model, sizeof model);
+    if (!call->common->quiet && !call->common->json)
+        fprintf(stderr, "attsvm verify: taken from %s: model %s, step %s, %" PRId64 " steps\n",
+                path, model, made->step, attsvm_train_describe(v->run).iters);
+    return ATTSVM_OK;
+}
+
+static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_data *data,
+                            attsvm_error *err)
+{
+    TRY(call->count > 1 ? load(v, call, data, err) : train(v, call, data, err));
     TRY(attsvm_verdict_compute(&v->verdict, v->run, NULL, NULL, NULL, &v->solution, err));
     TRY(attsvm_conditions_compute(&v->conditions, v->run, NULL, NULL, err));
     if (!cli_verified_prompt(v) && !cli_verified_linear(v))
@@ -207,7 +241,7 @@ static attsvm_status write_arrays(const cli_verified *v, const char *path, attsv
         arrays[count++] = theta_array("svm_joint", &joint, d);
         arrays[count++] = theta_array("svm_v", joint.head, d);
     }
-    return attsvm_train_save(v->run, path, arrays, count, err);
+    return attsvm_verdict_save(&v->verdict, v->run, v->solution, path, arrays, count, err);
 }
 
 static attsvm_status draw(const cli_verified *v, const cli_call *call, attsvm_error *err)
@@ -257,6 +291,7 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     attsvm_solution_free(v.joint_solution);
     attsvm_solution_free(v.solution);
     attsvm_train_free(v.run);
+    attsvm_origin_free(v.origin);
     attsvm_data_free(data);
     return status;
 }

@@ -41,7 +41,11 @@ int main(int argc, char **argv)
     check(attsvm_select_optimal(data, &settings, alpha, NULL, &err));
     check(attsvm_problem_create(&problem, data, &best, &settings, &err));
     check(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err));
-    printf("largest margin: %.9g\n", attsvm_solution_describe(solution).margin);
+    attsvm_svm_info info = attsvm_solution_describe(solution);
+    if (info.outcome == ATTSVM_OPTIMAL)
+        printf("largest margin: %.9g\n", info.margin);
+    else
+        printf("no margin: the problem is %s\n", attsvm_outcome_name(info.outcome));
     /* README ends */
     attsvm_solution_free(solution);
     attsvm_problem_free(problem);

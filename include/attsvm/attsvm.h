@@ -325,6 +325,17 @@ ATTSVM_API attsvm_status attsvm_data_subset(attsvm_data **out, const attsvm_data
                                             const int64_t *indices, int64_t count,
                                             attsvm_error *err);
 
+/*
+ * The same data set with another head v (count; copied): that of a trained model, for example.
+ * `data` must outlive it.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data,
+                                               const double *v, int64_t count, attsvm_error *err);
+
+/* Sixteen digits that tell data sets apart, whatever files or types they are stored in. */
+enum { ATTSVM_FINGERPRINT = 17 };
+ATTSVM_API void attsvm_data_fingerprint(const attsvm_data *data, char out[ATTSVM_FINGERPRINT]);
+
 /* Reads and checks a data set from any file that attsvm_archive_open reads. */
 ATTSVM_API attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
                                           const attsvm_read_settings *settings, attsvm_error *err);
@@ -1827,14 +1838,48 @@ ATTSVM_API attsvm_status attsvm_chosen_create(attsvm_chosen **out, const attsvm_
 ATTSVM_API attsvm_chosen_info attsvm_chosen_describe(const attsvm_chosen *chosen);
 ATTSVM_API void attsvm_chosen_free(attsvm_chosen *chosen);
 
+/*
+ * How a result was made: every file that the calls below save says so, in its array `settings`
+ * (JSON).  *out is NULL where the file does not say.
+ */
+typedef struct attsvm_origin attsvm_origin;
+
+typedef struct attsvm_origin_info {
+    const char *verb;                   /* "train", "svm", "verify", "tokens", "path"           */
+    const char *version;                /* of the library                                        */
+    const char *file;                   /* of the data, without folders; "": arrays in memory    */
+    const char *fingerprint;            /* of the data                                           */
+    const attsvm_train_settings *train; /* NULL: nothing was trained                             */
+    const attsvm_svm_settings *svm;     /* NULL: no problem was solved                           */
+    const attsvm_path_settings *path;   /* NULL: no path was followed                            */
+    const double *v;                    /* (v_count) the trained head; NULL: it was not trained  */
+    int64_t v_count;
+    int64_t reserved[4];
+} attsvm_origin_info;
+
+ATTSVM_API attsvm_status attsvm_origin_read(attsvm_origin **out, const char *path,
+                                            attsvm_error *err);
+ATTSVM_API void attsvm_origin_free(attsvm_origin *origin);
+/* Borrows from the origin. */
+ATTSVM_API attsvm_origin_info attsvm_origin_describe(const attsvm_origin *origin);
+/* The problem, query and head that the result is about; the other settings stay as they are. */
+ATTSVM_API attsvm_status attsvm_origin_svm(const attsvm_origin *origin,
+                                           attsvm_svm_settings *settings, attsvm_error *err);
+/*
+ * ATTSVM_E_ARG, naming both sides, where the result is of another data set, or of a model that
+ * `svm` (may be NULL) is not a problem of.
+ */
+ATTSVM_API attsvm_status attsvm_origin_check(const attsvm_origin *origin, const attsvm_data *data,
+                                             const attsvm_svm_settings *svm, attsvm_error *err);
+
 /* Writes a solution with all that a check needs, and up to 8 `more` arrays (count). */
 ATTSVM_API attsvm_status attsvm_solution_save(const attsvm_solution *solution,
                                               const attsvm_data *data, const char *path,
                                               const attsvm_named_array *more, int64_t count,
                                               attsvm_error *err);
 /*
- * Reads a solution back.  Its info has the claimed outcome and nothing else: attsvm_check says what
- * the claim is worth.  On failure *out is NULL.
+ * Reads a solution, also that of a verdict.  Its info has the claimed outcome and nothing else:
+ * attsvm_check says what the claim is worth.  On failure *out is NULL.
  */
 ATTSVM_API attsvm_status attsvm_solution_load(attsvm_solution **out, const attsvm_data *data,
                                               const char *path, attsvm_error *err);
@@ -1846,6 +1891,38 @@ ATTSVM_API attsvm_status attsvm_solution_load(attsvm_solution **out, const attsv
 ATTSVM_API attsvm_status attsvm_train_save(const attsvm_train *train, const char *path,
                                            const attsvm_named_array *more, int64_t count,
                                            attsvm_error *err);
+/*
+ * Reads a run that is over: its settings, parameters and trace; what attsvm_train_describe tells is
+ * computed again, but for seconds, which are 0.  `loss` and `head` are the functions that it was
+ * made with.  It goes on (attsvm_train_continue) where its step rule has no state, otherwise
+ * settings.checkpoint keeps what is needed.  On failure *out is NULL.
+ */
+ATTSVM_API attsvm_status attsvm_train_load(attsvm_train **out, const attsvm_data *data,
+                                           const char *path, const attsvm_loss_callback *loss,
+                                           const attsvm_head_callback *head, attsvm_error *err);
+
+/*
+ * Writes a verdict with its run and its solution, so that one file has what was trained, what was
+ * found, and what attsvm_check proves; and up to 8 `more` arrays (count).
+ */
+ATTSVM_API attsvm_status attsvm_verdict_save(const attsvm_verdict *verdict, const attsvm_train *run,
+                                             const attsvm_solution *solution, const char *path,
+                                             const attsvm_named_array *more, int64_t count,
+                                             attsvm_error *err);
+/* The run and the solution are read by attsvm_train_load and attsvm_solution_load. */
+ATTSVM_API attsvm_status attsvm_verdict_load(attsvm_verdict *out, const char *path,
+                                             attsvm_error *err);
+
+/* A loaded enumeration does not need its scores. */
+ATTSVM_API attsvm_status attsvm_enumeration_save(const attsvm_enumeration *enumeration,
+                                                 const char *path, const attsvm_named_array *more,
+                                                 int64_t count, attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_enumeration_load(attsvm_enumeration **out, const char *path,
+                                                 attsvm_error *err);
+
+ATTSVM_API attsvm_status attsvm_path_save(const attsvm_path *path, const char *file,
+                                          attsvm_error *err);
+ATTSVM_API attsvm_status attsvm_path_load(attsvm_path **out, const char *file, attsvm_error *err);
 
 /* Writes a classifier with its class names and vocabulary; `settings` (JSON text, NULL: none) says
    how it was made.  A loaded one predicts the same bytes.  On failure *out is NULL. */

@@ -425,6 +425,7 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
         attsvm_data_free(data);
         return status;
     }
+    data->file = "";
     data->owner = source->owner;
     data->release = source->release;
     *out = data;

@@ -27,11 +27,12 @@ struct attsvm_data {
     const int8_t *Y;            /* -1, +1; NULL without labels                            */
     attsvm_named_array *arrays; /* the known arrays as given                            */
     int64_t count;
-    dist_comm *comm; /* ranks that share the sequences; NULL: this process alone       */
-    int64_t *share;  /* (ranks+1) first sequence of each rank, with comm               */
-    bool streams;    /* tokens are mapped and larger than the memory allowed           */
-    void *memory;    /* what this object owns: one block                       */
-    void *owner;     /* released last, by `release`: the file behind the arrays */
+    dist_comm *comm;  /* ranks that share the sequences; NULL: this process alone       */
+    int64_t *share;   /* (ranks+1) first sequence of each rank, with comm               */
+    bool streams;     /* tokens are mapped and larger than the memory allowed           */
+    const char *file; /* its name without folders, "" for arrays in memory; owned as `owner` is */
+    void *memory;     /* what this object owns: one block                       */
+    void *owner;      /* released last, by `release`: the file behind the arrays */
     void (*release)(void *owner);
 };
 

@@ -63,6 +63,46 @@ void data_view_open(data_view *view, const attsvm_data *data, int64_t n, bool ke
             view->arrays[view->data.count++] = data->arrays[k];
 }
 
+attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data, const double *v,
+                                    int64_t count, attsvm_error *err)
+{
+    if (!out || !data || !v)
+        return fail(err, ATTSVM_E_ARG, "%s is NULL", !out ? "out" : !data ? "data" : "v");
+    *out = NULL;
+    attsvm_data *own;
+    TRY(base_allocate(&own, 1, sizeof *own, "data set", err));
+    *own = *data;
+    own->memory = own->owner = own->share = NULL;
+    own->release = NULL;
+    own->arrays = NULL;
+    double *head = NULL;
+    attsvm_status status =
+        base_allocate(&own->arrays, (size_t)data->count + 1, sizeof *own->arrays, "arrays", err);
+    if (status == ATTSVM_OK)
+        status = base_allocate(&head, (size_t)count + 1, sizeof *head, "head", err);
+    own->memory = head;
+    if (status == ATTSVM_OK && data->comm) { /* the ranks' shares are the same */
+        size_t ranks = (size_t)dist_size(data->comm) + 1;
+        status = base_allocate(&own->share, ranks, sizeof *own->share, "shares", err);
+        if (status == ATTSVM_OK)
+            memcpy(own->share, data->share, ranks * sizeof *own->share);
+    }
+    if (status != ATTSVM_OK) {
+        attsvm_data_free(own);
+        return status;
+    }
+    memcpy(head, v, (size_t)count * sizeof *head);
+    own->count = 0;
+    for (int64_t k = 0; k < data->count; k++)
+        if (strcmp(data->arrays[k].name, "v") != 0)
+            own->arrays[own->count++] = data->arrays[k];
+    own->arrays[own->count++] = (attsvm_named_array){
+        "v", { .data = head, .shape = { count }, .ndim = 1, .dtype = ATTSVM_F64 }
+    };
+    *out = own;
+    return ATTSVM_OK;
+}
+
 attsvm_data_info attsvm_data_describe(const attsvm_data *data)
 {
     return (attsvm_data_info){ .n = data->n,

@@ -7,9 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release_archive(void *owner)
+/* What stands behind a data set from a file. */
+typedef struct source_file {
+    attsvm_archive *archive;
+    char name[];
+} source_file;
+
+static void release_file(void *owner)
 {
-    attsvm_archive_free(owner);
+    source_file *file = owner;
+    attsvm_archive_free(file->archive);
+    free(file);
+}
+
+static attsvm_status file_create(source_file **out, attsvm_archive *archive, const char *path,
+                                 attsvm_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash && slash[1] ? slash + 1 : path;
+    TRY(base_allocate(out, 1, sizeof **out + strlen(name) + 1, "file name", err));
+    (*out)->archive = archive;
+    strcpy((*out)->name, name);
+    return ATTSVM_OK;
 }
 
 /* Whether the array of that name is used where the file is mapped. */
@@ -49,12 +68,20 @@ attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
         attsvm_archive_free(archive);
         return status;
     }
-    data_source source = { comm, archive, release_archive, is_mapped(archive, "X") };
+    source_file *file;
+    status = file_create(&file, archive, path, err);
+    if (status != ATTSVM_OK) {
+        free(arrays);
+        attsvm_archive_free(archive);
+        return status;
+    }
+    data_source source = { comm, file, release_file, is_mapped(archive, "X") };
     status = data_create(out, arrays, archive->count, settings, &source, err);
     free(arrays);
     if (status != ATTSVM_OK) {
-        attsvm_archive_free(archive);
+        release_file(file);
         return base_fail_in(err, status, base_path_tail(path));
     }
+    (*out)->file = file->name;
     return ATTSVM_OK;
 }

@@ -1,18 +1,13 @@
 /*
  * Solutions in result files: theta, active, lambda, equal, mu, their low parts (theta_lo,
  * theta_lo2, lambda_lo, mu_lo, where there are any), the selection (ids, or O and s), the v-SVM of
- * a joint problem under head_..., and `settings`, the problem as JSON text in uint8.  A result and
- * its data set are all that a check needs.
+ * a joint problem under head_..., and `settings` (origin.c).  A result and its data set are all
+ * that a check needs.
  */
 #include "result/result.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The settings that a result records; the others do not change the problem. */
-static const char *const recorded[] = { "problem",     "norm",       "q",    "query",
-                                        "query_token", "duplicates", "head", "kappa",
-                                        "soft",        "rank",       "tol",  NULL };
 
 static bool is_matrix(const attsvm_svm_settings *s)
 {
@@ -30,46 +25,6 @@ static int64_t row_columns(const attsvm_data *data, const attsvm_svm_settings *s
 
 /* ------------------------------------------------------------------------- writing */
 
-static io_json *field_json(const field *f, const attsvm_svm_settings *s)
-{
-    const char *at = (const char *)s + f->offset;
-    if (f->kind == FIELD_INT) {
-        int64_t value;
-        memcpy(&value, at, sizeof value);
-        return io_json_integer(value);
-    }
-    if (f->kind == FIELD_DOUBLE) {
-        double value;
-        memcpy(&value, at, sizeof value);
-        return io_json_number(value);
-    }
-    char text[64];
-    base_settings_print(f, s, text, sizeof text);
-    return io_json_text(text);
-}
-
-/* The settings as one line of JSON; *out is to be freed. */
-static attsvm_status settings_text(const attsvm_claim *claim, char **out, size_t *size,
-                                   attsvm_error *err)
-{
-    *out = NULL;
-    io_json *json = io_json_object();
-    io_json_set(json, "status", io_json_text(attsvm_outcome_name(claim->outcome)));
-    if (claim->head)
-        io_json_set(json, "head_status", io_json_text(attsvm_outcome_name(claim->head->outcome)));
-    for (const char *const *name = recorded; *name; name++)
-        io_json_set(json, *name,
-                    field_json(attsvm_settings_find(&attsvm_svm_table, *name), &claim->settings));
-    FILE *stream = open_memstream(out, size);
-    attsvm_status status = stream ? io_json_print(json, stream, false, err)
-                                  : fail(err, ATTSVM_E_MEMORY, "no memory for settings");
-    bool lost = stream && ferror(stream) != 0; /* closing alone may not tell */
-    if (stream && (fclose(stream) != 0 || lost || !*out) && status == ATTSVM_OK)
-        status = fail(err, ATTSVM_E_MEMORY, "no memory for settings");
-    io_json_free(json);
-    return status;
-}
-
 /* Rows as a table of `columns` numbers; *out is to be freed. */
 static attsvm_status rows_table(const attsvm_row *rows, int64_t count, int64_t columns,
                                 int64_t **out, attsvm_error *err)
@@ -85,18 +40,7 @@ static attsvm_status rows_table(const attsvm_row *rows, int64_t count, int64_t c
     return ATTSVM_OK;
 }
 
-enum {
-    MOST_CLAIM = 20, /* arrays of a claim            */
-    MOST_MORE = 8,   /* that the caller may add      */
-    MOST_ARRAYS = MOST_CLAIM + MOST_MORE,
-};
-
-/* A list of arrays to write, and the memory behind some of them. */
-typedef struct list {
-    attsvm_named_array arrays[MOST_ARRAYS];
-    int64_t count;
-    void *owned[MOST_ARRAYS];
-} list;
+typedef result_list list;
 
 static void put(list *l, const char *name, const void *values, attsvm_dtype dtype, int64_t rows,
                 int64_t columns)
@@ -136,8 +80,8 @@ static attsvm_status put_head(list *l, const attsvm_claim *head, int64_t d, atts
     return ATTSVM_OK;
 }
 
-static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_claim *claim,
-                               attsvm_error *err)
+attsvm_status result_list_claim(list *l, const attsvm_data *data, const attsvm_claim *claim,
+                                attsvm_error *err)
 {
     const attsvm_svm_settings *s = &claim->settings;
     int64_t d = data->d, columns = row_columns(data, s), terms, cells;
@@ -159,14 +103,32 @@ static attsvm_status put_claim(list *l, const attsvm_data *data, const attsvm_cl
     }
     if (s->problem == ATTSVM_PROBLEM_FINITE)
         put(l, "s", claim->selection.softmax, ATTSVM_F64, cells, 0);
+    return claim->head ? put_head(l, claim->head, d, err) : ATTSVM_OK;
+}
+
+void result_list_free(result_list *l)
+{
+    for (int64_t k = 0; k < RESULT_ARRAYS; k++)
+        free(l->owned[k]);
+}
+
+void result_add_status(io_json *json, const attsvm_claim *claim)
+{
+    io_json_set(json, "status", io_json_text(attsvm_outcome_name(claim->outcome)));
     if (claim->head)
-        TRY(put_head(l, claim->head, d, err));
-    char *text;
-    size_t size;
-    TRY(settings_text(claim, &text, &size, err));
-    l->owned[l->count] = text;
-    put(l, "settings", text, ATTSVM_U8, (int64_t)size, 0);
-    return ATTSVM_OK;
+        io_json_set(json, "head_status", io_json_text(attsvm_outcome_name(claim->head->outcome)));
+}
+
+static attsvm_status put_settings(list *l, const attsvm_data *data, const attsvm_claim *claim,
+                                  attsvm_error *err)
+{
+    io_json *json = result_origin("svm", data);
+    char *memory;
+    result_add_status(json, claim);
+    result_add_svm(json, &claim->settings);
+    attsvm_status status = result_settings_array(json, &l->arrays[l->count], &memory, err);
+    l->owned[l->count++] = memory;
+    return status;
 }
 
 attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm_data *data,
@@ -175,16 +137,17 @@ attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm
 {
     const attsvm_claim claim = attsvm_solution_claim(solution);
     list l = { .count = 0 };
-    if (count < 0 || count > MOST_MORE)
+    if (count < 0 || count > RESULT_MORE_ARRAYS)
         return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " more arrays is not in 0..%d", count,
-                    MOST_MORE);
-    attsvm_status status = put_claim(&l, data, &claim, err);
+                    RESULT_MORE_ARRAYS);
+    attsvm_status status = result_list_claim(&l, data, &claim, err);
+    if (status == ATTSVM_OK)
+        status = put_settings(&l, data, &claim, err);
     for (int64_t k = 0; k < count; k++)
         l.arrays[l.count++] = more[k];
     if (status == ATTSVM_OK)
         status = attsvm_archive_write(path, l.arrays, l.count, err);
-    for (int64_t k = 0; k < MOST_ARRAYS; k++)
-        free(l.owned[k]);
+    result_list_free(&l);
     return status;
 }
 
@@ -280,7 +243,7 @@ static attsvm_status read_rows(reader *r, const char *name, int64_t columns, con
     return ATTSVM_OK;
 }
 
-static attsvm_status read_ids(reader *r, const attsvm_svm_settings *s, const int64_t **out)
+static attsvm_status read_ids(reader *r, const attsvm_svm_settings *s, attsvm_selection *out)
 {
     const attsvm_array *array;
     int64_t terms, *ids;
@@ -291,7 +254,8 @@ static attsvm_status read_ids(reader *r, const attsvm_svm_settings *s, const int
     TRY(keep(r, (size_t)terms, sizeof *ids, "ids", &ids));
     for (int64_t k = 0; k < terms; k++)
         TRY(data_integer(array, "ids", k, &ids[k], r->err));
-    *out = ids;
+    out->alpha = ids;
+    out->terms = terms;
     return ATTSVM_OK;
 }
 
@@ -310,6 +274,7 @@ static attsvm_status read_sets(reader *r, attsvm_claim *claim)
         sets[k] = members[k] == 1;
     }
     claim->selection.sets = sets;
+    claim->selection.cells = cells;
     if (claim->settings.problem == ATTSVM_PROBLEM_FINITE)
         TRY(read_doubles(r, "s", cells, &claim->selection.softmax, NULL));
     return ATTSVM_OK;
@@ -328,43 +293,16 @@ static attsvm_status read_outcome(const io_json *json, const char *key, attsvm_o
                 text ? text : "(missing)");
 }
 
-static attsvm_status read_field(const io_json *json, const char *name, attsvm_svm_settings *s,
-                                attsvm_error *err)
-{
-    const field *f = attsvm_settings_find(&attsvm_svm_table, name);
-    const io_json *value = io_json_get(json, name);
-    const char *text = io_json_as_text(value);
-    int64_t integer;
-    double number;
-    bool read = false;
-    if (f->kind == FIELD_CHOICE && text) {
-        read = base_settings_set(f, s, text, err) == ATTSVM_OK;
-    } else if (f->kind == FIELD_INT && io_json_as_integer(value, &integer)) {
-        memcpy((char *)s + f->offset, &integer, sizeof integer);
-        read = true;
-    } else if (f->kind == FIELD_DOUBLE && io_json_as_number(value, &number)) {
-        memcpy((char *)s + f->offset, &number, sizeof number);
-        read = true;
-    }
-    return read ? ATTSVM_OK
-                : fail(err, ATTSVM_E_FORMAT, "settings: %s is missing or has no valid value", name);
-}
-
 /* The settings array into claim->settings and the outcomes. */
 static attsvm_status read_settings(reader *r, attsvm_claim *claim, attsvm_outcome *head)
 {
     const attsvm_array *array;
     io_json *json;
     TRY(need(r, "settings", &array));
-    if (array->dtype != ATTSVM_U8 || array->ndim != 1)
-        return fail(r->err, ATTSVM_E_FORMAT, "settings is not text (uint8)");
-    TRY(io_json_parse(&json, array->data, (size_t)array->shape[0], "settings", r->err));
-    attsvm_svm_settings_init(&claim->settings);
+    TRY(result_settings_read(r->archive, &json, r->err));
     attsvm_status status = read_outcome(json, "status", &claim->outcome, r->err);
-    for (const char *const *name = recorded; *name && status == ATTSVM_OK; name++)
-        status = read_field(json, *name, &claim->settings, r->err);
     if (status == ATTSVM_OK)
-        status = attsvm_settings_check(&attsvm_svm_table, &claim->settings, r->err);
+        status = result_read_svm(json, &claim->settings, r->err);
     if (status == ATTSVM_OK && claim->settings.problem == ATTSVM_PROBLEM_JOINT)
         status = read_outcome(json, "head_status", head, r->err);
     io_json_free(json);
@@ -405,7 +343,7 @@ static attsvm_status read_claim(reader *r)
         TRY(read_low(r, "mu_lo", claim->equal_count, &claim->mu_lo));
         return read_sets(r, claim);
     }
-    TRY(read_ids(r, &claim->settings, &claim->selection.alpha));
+    TRY(read_ids(r, &claim->settings, &claim->selection));
     if (claim->settings.problem != ATTSVM_PROBLEM_JOINT)
         return ATTSVM_OK;
     *head = (attsvm_claim){ .settings = claim->settings,

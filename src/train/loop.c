@@ -298,6 +298,23 @@ attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *obser
     return train_continue(train, observer, context, err);
 }
 
+attsvm_status train_restore(attsvm_train *t, int64_t iters, attsvm_train_outcome outcome,
+                            attsvm_error *err)
+{
+    model_gradient g = { .x = t->gradient };
+    t->iter = iters;
+    t->restored = true;
+    model_evaluate(t->m, t->theta, NULL, 0, &g, NULL);
+    TRY(model_check_user(t->m, err));
+    TRY(train_check_range(t, err));
+    TRY(train_measure(t, err));
+    TRY(train_measure_rank(t, err));
+    t->info.outcome = outcome;
+    t->info.seconds = 0;
+    train_results(t);
+    return ATTSVM_OK;
+}
+
 /* The last iterate of a run that goes on is a record only where the spacing asks for it. */
 static void forget_last_record(train_trace *trace)
 {
@@ -313,6 +330,11 @@ attsvm_status attsvm_train_continue(attsvm_train *train, int64_t iters,
         return fail(err, ATTSVM_E_ARG, "%s",
                     train ? "this run has not been run; attsvm_train_run begins it"
                           : "train is NULL");
+    if (train->restored && (train->rule->states > 0 || train->settings.stop_direction > 0))
+        return fail(err, ATTSVM_E_ARG,
+                    "the file of a run does not hold the state of the step rule %s; go on from a "
+                    "checkpoint",
+                    train->rule->flag);
     if (iters == 0)
         iters = train->settings.iters;
     if (iters < train->iter)

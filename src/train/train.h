@@ -48,6 +48,7 @@ struct attsvm_train {
     double direction_change; /* of the one before; NAN: none yet                 */
     bool has_direction;
     bool zero_gradient_reported;
+    bool restored;          /* from a file, without the state of the step rule                  */
     double earlier_seconds; /* of the runs that this one goes on from           */
     double start;
     int64_t *order;   /* mini-batches: permutation of this epoch          */
@@ -72,6 +73,10 @@ void train_start(attsvm_train *t);
 /* From the present state to the end, and the results. */
 attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, void *context,
                              attsvm_error *err);
+
+/* A run whose parameters and trace were read: its state at the end, and the results. */
+attsvm_status train_restore(attsvm_train *t, int64_t iters, attsvm_train_outcome outcome,
+                            attsvm_error *err);
 
 /* Seconds of the run, earlier parts included. */
 double train_seconds(const attsvm_train *t);

@@ -354,6 +354,7 @@ void attsvm_path_free(attsvm_path *path)
 {
     if (!path)
         return;
+    attsvm_archive_free(path->archive);
     free(path->target.theta);
     free(path->relaxed.theta);
     free(path->head.theta);
@@ -377,7 +378,7 @@ int64_t attsvm_path_count(const attsvm_path *path)
 
 const attsvm_named_array *attsvm_path_array(const attsvm_path *path, int64_t k)
 {
-    return &path->arrays[k];
+    return path && k >= 0 && k < path->arrays_count ? &path->arrays[k] : NULL;
 }
 
 const attsvm_array *attsvm_path_find(const attsvm_path *path, const char *name)

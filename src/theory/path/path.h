@@ -89,10 +89,11 @@ struct attsvm_path {
     double *radius, *radius_v, *correlation, *correlation_v, *correlation_relaxed;
     double *correlation_unrelaxed, *loss, *loss_excess, *log_excess, *efficiency, *attention;
     double *margin, *predictivity;
-    double *theta;     /* (points,size)                                               */
-    double *matrix;    /* (points,d,d) K Q'                                           */
-    uint8_t *within;   /* (points) the ball does not bind                             */
-    int64_t *selected; /* (points,terms)                                              */
+    double *theta;           /* (points,size)                                               */
+    double *matrix;          /* (points,d,d) K Q'                                           */
+    uint8_t *within;         /* (points) the ball does not bind                             */
+    int64_t *selected;       /* (points,terms)                                              */
+    attsvm_archive *archive; /* of a path that was read: its arrays; NULL: it was followed */
     attsvm_path_info info;
     attsvm_named_array arrays[PATH_ARRAYS];
     int64_t arrays_count;

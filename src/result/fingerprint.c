@@ -1,0 +1,65 @@
+/*
+ * A number that tells data sets apart, whatever file or type they are stored in: of sizes, of some
+ * tokens spread over the sequences, and of labels, queries, head and fixed parameters.
+ */
+#include "result/result.h"
+
+#include <stdio.h>
+
+enum { MOST_TOKENS = 256, MOST_ENTRIES = 1024, MOST_D = 4096 };
+
+static uint64_t of_tokens(uint64_t number, const attsvm_data *data)
+{
+    for (int64_t k = 0; k < MOST_TOKENS; k++) {
+        const int64_t i = (int64_t)((double)data->n * (double)k / MOST_TOKENS);
+        la_rows rows = data_sequence(data, i);
+        const int64_t t = k % rows.count, length = rows.count;
+        const int64_t step = data->d / MOST_D + 1;
+        number = base_digest(number, &length, sizeof length);
+        const int64_t row = rows.index ? rows.index[t] : t;
+        const size_t bytes = (size_t)data->d * attsvm_dtype_size(data->dtype);
+        const attsvm_array token = {
+            (const char *)rows.base + (size_t)row * bytes, { data->d }, 1, data->dtype
+        };
+        for (int64_t j = k % step; j < data->d; j += step) {
+            double x = attsvm_array_get(&token, j);
+            number = base_digest(number, &x, sizeof x);
+        }
+    }
+    return number;
+}
+
+static uint64_t of_array(uint64_t number, const attsvm_array *array)
+{
+    const int64_t count = array ? attsvm_array_count(array) : 0;
+    const int64_t sampled = count < MOST_ENTRIES ? count : MOST_ENTRIES;
+    number = base_digest(number, &count, sizeof count);
+    for (int64_t k = 0; k < sampled; k++) {
+        double x = attsvm_array_get(array, (int64_t)((double)count * (double)k / (double)sampled));
+        number = base_digest(number, &x, sizeof x);
+    }
+    return number;
+}
+
+static uint64_t of_labels(uint64_t number, const attsvm_data *data)
+{
+    const int64_t sampled = data->labels < MOST_ENTRIES ? data->labels : MOST_ENTRIES;
+    number = base_digest(number, &data->labels, sizeof data->labels);
+    for (int64_t k = 0; k < sampled; k++) {
+        int64_t at = (int64_t)((double)data->labels * (double)k / (double)sampled);
+        number = base_digest(number, &data->Y[at], 1);
+    }
+    return number;
+}
+
+void attsvm_data_fingerprint(const attsvm_data *data, char out[ATTSVM_FINGERPRINT])
+{
+    static const char *const names[] = { "labels", "Z", "v", "V", "W", "p" };
+    const int64_t sizes[] = { data->n, data->d, data->tokens };
+    uint64_t number = base_digest(BASE_DIGEST, sizes, sizeof sizes);
+    number = of_tokens(number, data);
+    number = of_labels(number, data);
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        number = of_array(number, attsvm_data_array(data, names[k]));
+    snprintf(out, ATTSVM_FINGERPRINT, "%016" PRIx64, number);
+}
