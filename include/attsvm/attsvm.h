@@ -9,6 +9,8 @@
  *     have a `_free`, for which NULL is fine.
  *   - Matrices are row-major.  Reals are double, counts int64_t.  Stored tokens keep the type
  *     that they have in the file.
+ *   - A pointer may be NULL only where that is said (err, settings, observers, `_free`).  Calls
+ * that return a status then return ATTSVM_E_ARG; others must get what they ask for.
  *   - The library never prints, exits, or reads the environment.
  */
 #ifndef ATTSVM_H

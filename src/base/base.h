@@ -33,6 +33,13 @@ attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *for
 /* Puts "context: " before the message of a failed call, and returns its status. */
 attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *context);
 
+/* At the top of public functions: a pointer that the header does not call optional. */
+#define NEED(pointer)                                                                              \
+    do {                                                                                           \
+        if (!(pointer))                                                                            \
+            return fail(err, ATTSVM_E_ARG, "%s is NULL", #pointer);                                \
+    } while (0)
+
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         attsvm_status try_ = (call);                                                               \

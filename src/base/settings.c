@@ -106,6 +106,8 @@ static attsvm_status out_of_range(const field *f, const char *value, attsvm_erro
 attsvm_status attsvm_settings_check(const attsvm_settings_table *table, const void *settings,
                                     attsvm_error *err)
 {
+    NEED(table);
+    NEED(settings);
     for (size_t k = 0; k < table->count; k++) {
         const field *f = &table->fields[k];
         if (f->kind == FIELD_TEXT || f->kind == FIELD_BOOL)
@@ -252,6 +254,8 @@ void base_settings_print(const field *f, const void *settings, char *out, size_t
 attsvm_status attsvm_settings_set(const attsvm_settings_table *table, void *settings,
                                   const char *name, const char *value, attsvm_error *err)
 {
+    NEED(table);
+    NEED(settings);
     if (!settings || !name)
         return fail(err, ATTSVM_E_ARG, "%s settings: no %s", table->name,
                     settings ? "name" : "struct");

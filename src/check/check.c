@@ -429,6 +429,9 @@ attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *data,
                            const attsvm_claim *claim, const attsvm_check_settings *settings,
                            attsvm_observer *observer, void *context, attsvm_error *err)
 {
+    NEED(report);
+    NEED(data);
+    NEED(claim);
     static const attsvm_check_settings defaults = { 0 };
     const attsvm_check_settings *s = settings ? settings : &defaults;
     dist_watch watch = { .observer = observer, .context = context };

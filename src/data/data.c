@@ -435,6 +435,9 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
 attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
                                  const attsvm_read_settings *settings, attsvm_error *err)
 {
+    NEED(out);
+    if (count > 0)
+        NEED(arrays);
     return data_create(out, arrays, count, settings, &(data_source){ 0 }, err);
 }
 

@@ -352,6 +352,8 @@ attsvm_status io_file_commit(io_file *file, attsvm_error *err)
 
 attsvm_status attsvm_file_write(const char *path, const void *bytes, size_t size, attsvm_error *err)
 {
+    if (size > 0)
+        NEED(bytes);
     io_file *file;
     TRY(io_file_create(&file, path, err));
     attsvm_status status = io_file_write(file, bytes, size, err);

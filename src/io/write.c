@@ -190,6 +190,8 @@ attsvm_status attsvm_file_check(const char *path, attsvm_file_content content, a
 attsvm_status attsvm_archive_write(const char *path, const attsvm_named_array *arrays,
                                    int64_t count, attsvm_error *err)
 {
+    if (count > 0)
+        NEED(arrays);
     io_source *sources;
     if (count < 1)
         return fail(err, ATTSVM_E_ARG, "there is no array to write");

@@ -72,6 +72,7 @@ static attsvm_status write_all(const attsvm_train *t, const char *path,
 attsvm_status result_write_run(const attsvm_train *t, const char *path,
                                const attsvm_named_array *more, int64_t count, attsvm_error *err)
 {
+    NEED(t);
     dist_comm *comm = t->m->comm;
     bool wanted = path != NULL;
     dist_broadcast(comm, &wanted, sizeof wanted, 0);

@@ -135,6 +135,8 @@ attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm
                                    const char *path, const attsvm_named_array *more, int64_t count,
                                    attsvm_error *err)
 {
+    NEED(solution);
+    NEED(data);
     const attsvm_claim claim = attsvm_solution_claim(solution);
     list l = { .count = 0 };
     if (count < 0 || count > RESULT_MORE_ARRAYS)

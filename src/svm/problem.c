@@ -10,6 +10,9 @@ attsvm_status attsvm_problem_create(attsvm_problem **out, const attsvm_data *dat
                                     const attsvm_selection *selection,
                                     const attsvm_svm_settings *settings, attsvm_error *err)
 {
+    NEED(out);
+    NEED(data);
+    NEED(selection);
     attsvm_svm_settings standard;
     attsvm_svm_settings_init(&standard);
     *out = NULL;
@@ -103,6 +106,8 @@ attsvm_status attsvm_problem_solve(const attsvm_problem *problem, const attsvm_c
                                    attsvm_svm_observer *observer, void *context,
                                    attsvm_solution **out, attsvm_error *err)
 {
+    NEED(problem);
+    NEED(out);
     *out = NULL;
     if (problem->settings.problem == ATTSVM_PROBLEM_JOINT)
         return svm_joint_solve(problem, warm, observer, context, out, err);

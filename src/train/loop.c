@@ -289,6 +289,7 @@ attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, v
 attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer, void *context,
                                attsvm_error *err)
 {
+    NEED(train);
     train->start = base_seconds();
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run is over: attsvm_train_continue goes on");

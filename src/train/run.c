@@ -139,6 +139,8 @@ attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
                                   const attsvm_loss_callback *loss,
                                   const attsvm_head_callback *head, attsvm_error *err)
 {
+    NEED(out);
+    NEED(data);
     *out = NULL;
     attsvm_train_settings standard;
     attsvm_train_settings_init(&standard);
