@@ -4,6 +4,8 @@ numpy arrays in, numpy arrays out, over the C library attsvm.  Names follow the 
 :func:`train`, :func:`svm`, :func:`check`, :func:`verify`, :func:`tokens`, :func:`path`,
 :func:`graph`, :func:`generate`; :func:`evaluate` gives the exact gradient at any parameters.
 """
+from typing import Any as _Any
+
 from . import plot
 from ._library import Error, FileError, InputError, lib as _lib, text as _text
 from ._data import Data, generate
@@ -14,6 +16,16 @@ from ._settings import Setting, settings
 from ._svm import Report, Solution, check, svm
 from ._theory import RegularisationPath, Tokens, Verdict, path, tokens, verify
 from ._train import Run, State, train, train_many
+
+
+
+def __getattr__(name: str) -> _Any:
+    """The classifiers, which need scikit-learn: it is imported when one is asked for."""
+    if name in ("AttentionClassifier", "AttentionTextClassifier"):
+        from . import _learn
+        return getattr(_learn, name)
+    raise AttributeError(f"module 'attsvm' has no attribute {name!r}")
+
 
 __version__ = _text(_lib.attsvm_version())
 __all__ = [

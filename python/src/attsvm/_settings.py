@@ -9,7 +9,8 @@ from ._library import InputError, check, ffi, lib, own, text
 VERBS: Dict[str, Tuple[str, ...]] = {
     "train": ("train",), "evaluate": ("train",), "verify": ("train", "joint"), "svm": ("svm",),
     "tokens": ("svm", "enumerate"), "path": ("path",), "generate": ("generate",),
-    "check": ("check",), "read": ("read",), "graph": ("train",),
+    "check": ("check",), "fit": ("fit",), "predict": ("predict",),
+    "samples": ("samples",), "read": ("read",), "graph": ("train",),
 }
 
 

@@ -1,0 +1,84 @@
+"""Classifiers: scikit-learn's own checks, the same bits as the command, explanations."""
+import pickle
+
+import numpy as np
+import pytest
+from conftest import LONG, command
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import attsvm
+
+QUICK = {"pool": "prompt", "starts": 1}
+
+
+@parametrize_with_checks([attsvm.AttentionClassifier(**({} if LONG else QUICK))])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def bags():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 5, 4)), np.arange(60) % 2
+    X[y == 1, 2] += 4  # token 2 tells the class
+    return X, y
+
+
+def test_forms_of_bags(bags):
+    X, y = bags
+    model = attsvm.AttentionClassifier(**QUICK).fit(X, y)
+    for same in (list(X), attsvm.Data(X), attsvm.Data(X, y)):
+        np.testing.assert_array_equal(model.predict_proba(same), model.predict_proba(X))
+    again = attsvm.AttentionClassifier(**QUICK).fit(attsvm.Data(X), y)
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        model.predict(np.ones((2, 3, 5)))
+
+
+@pytest.mark.parametrize("pool", ["prompt", "score", "witness", "mean"])
+def test_same_bits_as_the_command(bags, tmp_path, pool):
+    X, y = bags
+    attsvm.Data(X, y).save(tmp_path / "d.npz")
+    command("fit", tmp_path / "d.npz", "--pool", pool, "--starts", 2, "--ridge", 1e-4,
+            "--weights", "balanced", "--scale", "standard", "--seed", 0, "-o", tmp_path / "c.npz")
+    command("predict", tmp_path / "c.npz", tmp_path / "d.npz", "-o", tmp_path / "p.npz")
+    model = attsvm.AttentionClassifier(pool=pool, starts=2, ridge=1e-4, random_state=0).fit(X, y)
+    predicted = np.load(tmp_path / "p.npz")
+    np.testing.assert_array_equal(model.decision_function(X), predicted["score"])
+    np.testing.assert_array_equal(model.predict_proba(X), predicted["probability"])
+    model.save(tmp_path / "m.npz")
+    command("predict", tmp_path / "m.npz", tmp_path / "d.npz", "-o", tmp_path / "q.npz")
+    np.testing.assert_array_equal(np.load(tmp_path / "q.npz")["score"], predicted["score"])
+
+
+def test_explanations(bags):
+    X, y = bags
+    model = attsvm.AttentionClassifier(**QUICK).fit(X, y)
+    assert model.score(X, y) == 1
+    assert (model.explain(X[y == 1])["decider"] == 2).mean() > 0.9
+    for weights in model.attention(X):
+        assert weights.shape == (5,) and weights.sum() == pytest.approx(1)
+    assert [c.shape for c in model.contributions(list(X[:2]) + [X[2, :3]])] == [(5,), (5,), (3,)]
+
+
+def test_pickle_clone_and_cross_validation(bags):
+    X, y = bags
+    model = attsvm.AttentionClassifier(**QUICK).fit(X, np.where(y, "yes", "no"))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert set(model.predict(X)) == {"yes", "no"}
+    assert cross_val_score(clone(model), X, y, cv=3).mean() > 0.9
+
+
+def test_texts(tmp_path):
+    texts = ["a good film", "a bad film", "good fun", "bad taste"] * 5
+    model = attsvm.AttentionTextClassifier(**QUICK).fit(texts, ["pos", "neg"] * 10)
+    assert model.predict(["good", "so bad", "unknown words"]).tolist()[:2] == ["pos", "neg"]
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(texts), model.predict_proba(texts))
+    with pytest.raises(attsvm.InputError, match="one string"):
+        model.predict("good")
+    with pytest.raises(attsvm.InputError, match="labels"):
+        attsvm.AttentionTextClassifier().fit(texts, ["pos"])
