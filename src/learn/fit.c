@@ -49,6 +49,12 @@ void learn_weights(const learn_training *t, int32_t weighting, double *weight)
         weight[i] /= sum;
 }
 
+/* Values that a token is read as: a one-hot word is one. */
+static double values_of_token(const attsvm_data *data)
+{
+    return data->storage == ATTSVM_STORAGE_ONE_HOT ? 1 : (double)data->d;
+}
+
 /* -------------------------------------------------------------------------- one job */
 
 typedef struct descent {
@@ -105,7 +111,8 @@ static attsvm_status sample(const learn_problem *whole, int64_t values, int64_t 
     double *weight = (double *)(label + n), sum = 0;
     base_random r = base_random_stream((uint64_t)seed, SAMPLE_STREAM);
     base_random_permutation(&r, order, n);
-    for (int64_t k = 0; k < n && tokens * whole->data->d < values; k++) {
+    for (int64_t k = 0; k < n && (double)tokens * values_of_token(whole->data) < (double)values;
+         k++) {
         tokens += data_length(whole->data, order[k]);
         chosen[order[k]] = 1;
     }
@@ -128,7 +135,7 @@ static attsvm_status fit_job(learn_job *job, const learn_run *run, int worker, a
     const learn_problem *p = job->problem;
     const attsvm_fit_settings *s = run->settings;
     learn_start(&p->shape, s->seed, job->start, job->theta);
-    if ((double)p->data->tokens * (double)p->data->d <= (double)s->batch)
+    if ((double)p->data->tokens * values_of_token(p->data) <= (double)s->batch)
         return minimise(job, p, s->iterations, run, worker, err);
     learn_problem part;
     attsvm_data *data = NULL;
@@ -170,7 +177,7 @@ attsvm_status learn_jobs_run(learn_job *jobs, int64_t count, const learn_run *ru
 {
     const double many = 4e6; /* values from which on one evaluation is worth several threads */
     const attsvm_data *data = count > 0 ? jobs[0].problem->data : NULL;
-    queue q = { jobs, run, count == 1 || (double)data->tokens * (double)data->d > many };
+    queue q = { jobs, run, count == 1 || (double)data->tokens * values_of_token(data) > many };
     if (q.alone)
         for (int64_t k = 0; k < count; k++)
             run_job(&q, k, 0);
