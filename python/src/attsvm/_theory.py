@@ -35,6 +35,11 @@ class Verdict(Result):
     'optimal'
     """
 
+    _verdict: Any = None
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_verdict"}
+
     def __init__(self, info: Dict[str, Any], run: Run, solution: Optional[Solution],
                  joint: Optional[Solution]) -> None:
         self.info, self.run, self.solution, self.joint = info, run, solution, joint
@@ -89,7 +94,9 @@ class Verdict(Result):
             self.run.save(path)
             return
         arrays, keep = named_arrays(more)
-        Call().run("train_save", self.run._handle, os.fsencode(path), arrays, len(more))
+        Call().run("verdict_save", self._verdict, self.run._handle,
+                   ffi.NULL if self.solution is None else self.solution._handle,
+                   os.fsencode(path), arrays, len(more))
         del keep
 
     def _shown(self) -> List[Tuple[str, str]]:
@@ -146,7 +153,9 @@ def verdict_of(run: Run, keywords: Dict[str, Any]) -> Verdict:
     ffi.memmove(chosen.structs["svm"], ffi.addressof(verdict, "svm"),
                 ffi.sizeof("attsvm_svm_settings"))
     solved = solution and Solution(solution, run._with_head(run._data), chosen, "run", 0)
-    return Verdict(info, run, solved, joint)
+    out = Verdict(info, run, solved, joint)
+    out._verdict = verdict
+    return out
 
 
 def verdict_info(d: Any, run: Run) -> Dict[str, Any]:
@@ -225,6 +234,11 @@ class Tokens(Result):
     (True, True, True)
     """
 
+    _enumeration: Any = None
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_enumeration"}
+
     def __init__(self, info: Dict[str, Any], gamma: Array, opt: Array, ids: Array, support: Array,
                  selections: Optional[Array]) -> None:
         self.info, self.gamma, self.opt, self.ids = info, gamma, opt, ids
@@ -259,6 +273,12 @@ class Tokens(Result):
         rows = np.stack([self.support[name] for name in ("sequence", "query", "token")], axis=1)
         arrays = [("gamma", self.gamma), ("opt", self.opt), ("ids", self.ids), ("support", rows),
                   ("support_lambda", self.support["lambda"])]
+        if self._enumeration is not None:
+            c_arrays, keep = named_arrays([(n, np.ascontiguousarray(a)) for n, a in arrays])
+            Call().run("enumeration_save", self._enumeration[0], os.fsencode(path), c_arrays,
+                       len(arrays))
+            del keep
+            return
         if self.selections is not None:
             arrays.append(("selections", self.selections))
         write_arrays(path, arrays)
@@ -315,13 +335,15 @@ def tokens(data: Any, *, select: Any = None, enumerate: bool = False,  # noqa: A
     support = ffi.new("attsvm_support[]", max(best.support, 1))
     Call().run("optimality_compute", best, scores, solution, support, best.support)
     info = tokens_info(lib.attsvm_solution_describe(solution), best, chosen)
-    selections = None
+    selections = found = None
     if enumerate:
-        selections = enumerate_into(info, scores, chosen, progress)
+        found, selections = enumerate_into(info, scores, chosen, progress)
     alpha = choice.selection.alpha
-    return Tokens(info, gamma_of(scores, terms, used), np.array([t.optimal for t in terms]),
+    out = Tokens(info, gamma_of(scores, terms, used), np.array([t.optimal for t in terms]),
                   np.array([alpha[g] for g in range(len(terms))], np.int64),
-                  support_table(support, best.support), selections)
+                 support_table(support, best.support), selections)
+    out._enumeration = found and (found, scores, used)  # it borrows the last two
+    return out
 
 
 def gamma_of(scores: Any, terms: List[Any], data: Data) -> Array:
@@ -352,7 +374,8 @@ def tokens_info(info: Any, best: Any, chosen: Settings) -> Dict[str, Any]:
             "tied_support": best.tied_support, "unique": best.unique}
 
 
-def enumerate_into(info: Dict[str, Any], scores: Any, chosen: Settings, progress: Any) -> Array:
+def enumerate_into(info: Dict[str, Any], scores: Any, chosen: Settings,
+                   progress: Any) -> Tuple[Any, Array]:
     """Every locally optimal selection; its numbers go into info."""
     out = ffi.new("attsvm_enumeration **")
     with watch(Call(), "tokens", progress) as call:
@@ -364,8 +387,8 @@ def enumerate_into(info: Dict[str, Any], scores: Any, chosen: Settings, progress
                 selections_global=[getattr(one, "global") for one in local],
                 product=about.product, judged=about.judged, pruned=about.pruned,
                 stalled=about.stalled)
-    return np.array([[one.alpha[g] for g in range(about.terms)] for one in local],
-                    np.int64).reshape(about.count, about.terms)
+    table = np.array([[one.alpha[g] for g in range(about.terms)] for one in local], np.int64)
+    return found, table.reshape(about.count, about.terms)
 
 
 # ----------------------------------------------------------------------------------- path
