@@ -153,9 +153,9 @@ def verdict_of(run: Run, keywords: Dict[str, Any]) -> Verdict:
     ffi.memmove(chosen.structs["svm"], ffi.addressof(verdict, "svm"),
                 ffi.sizeof("attsvm_svm_settings"))
     solved = solution and Solution(solution, run._with_head(run._data), chosen, "run", 0)
-    out = Verdict(info, run, solved, joint)
-    out._verdict = verdict
-    return out
+    judged = Verdict(info, run, solved, joint)
+    judged._verdict = verdict
+    return judged
 
 
 def verdict_info(d: Any, run: Run) -> Dict[str, Any]:
