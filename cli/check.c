@@ -6,18 +6,22 @@
 #define SETTINGS check_options
 typedef struct check_options {
     double tol;
+    bool exact;
 } check_options;
 static const field check_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(tol), FIELD_DOUBLE, 0, 1, 0,
       "relative gap that counts as optimal; 0: 1e-12 for l2 and fro, else 1e-9", 0, 0 },
+    { F(exact), FIELD_BOOL, 0, 1, 0,
+      "prove it in rational numbers as well: l2, fro, l1, linf and infeasible claims", 0, 0 },
 };
 const settings_table cli_check_table = { "check options", check_fields,
                                          sizeof check_fields / sizeof *check_fields,
                                          sizeof(check_options), NULL };
 #undef SETTINGS
 
-static attsvm_status print_json(const attsvm_report *report, bool same, attsvm_error *err)
+static attsvm_status print_json(const attsvm_report *report, bool exact, bool same,
+                                attsvm_error *err)
 {
     io_json *json = io_json_object();
     io_json_set(json, "valid", io_json_bool(report->valid));
@@ -34,6 +38,13 @@ static attsvm_status print_json(const attsvm_report *report, bool same, attsvm_e
     io_json_set(json, "active", cli_count_json(report->active));
     io_json_set(json, "merged", cli_count_json(report->merged));
     io_json_set(json, "same_data", io_json_bool(same));
+    io_json_set(json, "needed", io_json_number(report->needed));
+    if (report->outcome == ATTSVM_INFEASIBLE) {
+        io_json_set(json, "proof", io_json_text(attsvm_proof_name(report->proof)));
+        io_json_set(json, "bound", io_json_number(report->bound));
+    }
+    if (exact)
+        io_json_set(json, "exact", io_json_bool(report->exact));
     attsvm_status status = io_json_print(json, stdout, false, err);
     io_json_free(json);
     return status;
@@ -52,8 +63,10 @@ static void print_text(const cli_call *call, const attsvm_report *report)
     printf("%s: %s\n\n", cli_shown(call->arguments[1]), report->valid ? "valid" : "NOT VALID");
     printf("  %-11s %s\n", "claimed", attsvm_outcome_name(report->outcome));
     print_figure("norm", report->norm, "|theta|");
-    print_figure("dual value", report->dual, "no solution can be below it");
-    print_figure("gap", report->gap, "how far theta may be from the least, relative");
+    print_figure("dual value", report->dual, "no solution is below it");
+    print_figure("gap", report->gap, "relative optimality gap, a proved bound");
+    print_figure("needed", report->needed, "the smallest --tol that passes");
+    print_figure("bound", report->bound, "no solution has a smaller norm");
     print_figure("min margin", report->min_margin, "least <A,theta> of the rows that ask for 1");
     print_figure("violation", report->violation, "largest shortfall of any row");
     print_figure("dual norm", report->dual_norm,
@@ -64,7 +77,8 @@ static void print_text(const cli_call *call, const attsvm_report *report)
                report->tight, report->merged);
     if (report->active >= 0)
         printf("  %-11s %" PRId64 " rows with a positive multiplier\n", "active", report->active);
-    printf("\n%s: %s.\n", report->valid ? "Proved" : "Not proved", report->reason);
+    printf("\n%s%s: %s.\n", report->valid ? "Proved" : "Not proved",
+           report->exact ? " in exact arithmetic" : "", report->reason);
 }
 
 /*
@@ -101,7 +115,9 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
         status = attsvm_solution_load(&result, data, call->arguments[1], err);
     if (status == ATTSVM_OK) {
         attsvm_claim claim = attsvm_solution_claim(result);
-        attsvm_check_settings settings = { .tol = options->tol, .threads = call->common->threads };
+        attsvm_check_settings settings = { .tol = options->tol,
+                                           .threads = call->common->threads,
+                                           .exact = options->exact };
         status = attsvm_check(&report, data, &claim, &settings, NULL, NULL, err);
         if (status != ATTSVM_OK)
             base_fail_in(err, status, call->arguments[0]);
@@ -111,7 +127,7 @@ attsvm_status cli_check(cli_call *call, attsvm_error *err)
     TRY(status);
     call->negative = !report.valid;
     if (call->common->json)
-        return print_json(&report, same, err);
+        return print_json(&report, options->exact, same, err);
     if (!call->common->quiet)
         print_text(call, &report);
     if (!call->common->quiet && !same && !report.valid)

@@ -16,11 +16,14 @@ execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${ATTSVM_CLP} OUTPUT_VARIABLE clp_he
                 COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCH "SONAME +([^\n]*)" found "${clp_headers}")
 set(attsvm_clp_file ${CMAKE_MATCH_1})
+# Exact arithmetic of certificates.
+find_library(ATTSVM_GMP NAMES gmp REQUIRED)
+find_path(ATTSVM_GMP_INCLUDE NAMES gmp.h REQUIRED)
 
 add_library(attsvm_dependencies INTERFACE)
-target_link_libraries(attsvm_dependencies INTERFACE PkgConfig::zip PkgConfig::jansson
+target_link_libraries(attsvm_dependencies INTERFACE ${ATTSVM_GMP} PkgConfig::zip PkgConfig::jansson
                       Threads::Threads stdc++ ${CMAKE_DL_LIBS} m)
-target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${ATTSVM_CLP_INCLUDE})
+target_include_directories(attsvm_dependencies SYSTEM INTERFACE ${ATTSVM_CLP_INCLUDE} ${ATTSVM_GMP_INCLUDE})
 if(ATTSVM_MPI)
     find_package(MPI REQUIRED COMPONENTS C)
     target_link_libraries(attsvm_dependencies INTERFACE MPI::MPI_C)
@@ -29,5 +32,5 @@ endif()
 # The same by bare names, for those who link the installed archive, which has LAPACK inside.  libzip's
 # own .pc file would add libraries (bz2, ssl) that its -dev package does not bring and that only a
 # wholly static program needs.
-set(attsvm_archive_needs zip jansson ${MPI_C_LIB_NAMES} stdc++ ${CMAKE_DL_LIBS} pthread m)
+set(attsvm_archive_needs gmp zip jansson ${MPI_C_LIB_NAMES} stdc++ ${CMAKE_DL_LIBS} pthread m)
 list(REMOVE_DUPLICATES attsvm_archive_needs)

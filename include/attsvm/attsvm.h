@@ -648,20 +648,29 @@ typedef struct attsvm_check_settings {
     double tol;        /* relative gap; 0: 1e-12 for l2 and fro, else 1e-9            */
     double time_limit; /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none */
     int64_t threads;   /* 0: all cores                                                */
+    bool exact; /* once more in rational numbers: l2, fro, l1, linf, any infeasibility */
     int64_t reserved[8];
 } attsvm_check_settings;
 
 ATTSVM_API void attsvm_check_settings_init(attsvm_check_settings *settings);
 
-/* What a check of a claim found, recomputed in double-double from the data and the claim alone. */
+/*
+ * What a check of a claim found, recomputed from the data and the claim alone.  Bounds are proved:
+ * they are rounded against the claim.
+ */
 typedef struct attsvm_report {
     bool valid;             /* what the claim says is proved                        */
     bool consistent;        /* stalled: its lower bound is one                   */
     attsvm_outcome outcome; /* of the claim                                         */
     double norm;            /* |theta|                                              */
-    double dual;            /* D of theory 4.1                                      */
-    double gap;
-    double dual_norm;  /* of sum lambda A + sum mu A; of an infeasible claim eps    */
+    double dual;            /* D of theory 4.1: no solution is shorter              */
+    double gap;             /* (P - D)/P, P the norm of a point near theta that satisfies every row
+                               exactly; soft: of the objectives                     */
+    double needed;          /* the smallest tolerance that would do; NAN: none      */
+    attsvm_proof proof;     /* of an infeasible claim                               */
+    double bound;           /* of an infeasible claim: no solution is shorter; +infinity: exact */
+    bool exact;             /* proved in rational numbers as well                   */
+    double dual_norm;  /* of sum lambda A + sum mu A (infeasible: for b'lambda + e'mu = 1) */
     double min_margin; /* smallest <A_r, theta> over rows with b = 1                */
     double violation;  /* largest violation of any row                              */
     int64_t tight, active, merged;

@@ -1,24 +1,28 @@
 /*
- * check: certificates recomputed from raw data.  Nothing here is shared with the solvers: the rows
- * of a problem are rebuilt from the tokens, and every figure that decides is evaluated in
- * double-double with a bound on what that arithmetic may have lost.
+ * check: certificates recomputed from raw data (theory 4.1).  Nothing here is shared with the
+ * solvers: tokens are widened, keys compared and the rows of a problem rebuilt by code of its own.
+ * Every figure that decides is evaluated in double-double with a bound on what that arithmetic may
+ * have lost; where the bound leaves a decision open, it is made in exact arithmetic.
  */
 #ifndef ATTSVM_CHECK_H
 #define ATTSVM_CHECK_H
 
 #include "base/base.h"
+#include "check/exact.h"
 #include "data/terms.h"
 #include "dist/stop.h"
 
-/* Tolerances of theory 4 and 4.1. */
-#define CHECK_TIGHT    1e-7     /* a row is tight when <A,theta> <= b + this * max(1,|b|)       */
-#define CHECK_ZERO_ROW 1e-13    /* rows with b = 0 hold to minus this * |A||theta|              */
-#define CHECK_EQUALITY 1e-12    /* equalities hold to this * (|e| + |A||theta|)                 */
-#define CHECK_FARKAS   1e-12    /* infeasible: eps <= this * sum (lambda + |mu|) |A|            */
-#define CHECK_FLOOR    0x1p-50  /* gap that rounding theta alone may cause: this * |A||theta| */
-#define CHECK_RANGE    1e280    /* rows longer, or shorter than its inverse, prove nothing     */
-#define CHECK_UNIT     0x1p-53  /* rounding unit of double                                    */
-#define CHECK_DD_UNIT  0x1p-103 /* relative error of one double-double step: at most 7 u^2    */
+/* Constants of theory 4 and 4.1. */
+#define CHECK_TIGHT   1e-7     /* a row is tight when <A,theta> <= b + this * max(1,|b|)         */
+#define CHECK_SHIFT   1e-7     /* Delta |A_r| is at most this * kappa: theta itself is no junk   */
+#define CHECK_BEYOND  1e18     /* lengths from this * m on count as out of reach                 */
+#define CHECK_RANK    1e-12    /* singular values beyond the rank limit, relative to the largest */
+#define CHECK_FIRST   1e-6     /* first-order conditions of a stationary point, relative         */
+#define CHECK_LOG     0x1p-51  /* right-hand sides of FINITE are known to this * max(1,|e|)      */
+#define CHECK_UNIT    0x1p-53  /* rounding unit of double                                        */
+#define CHECK_DD_UNIT 0x1p-103 /* relative error of one double-double step: at most 7 u^2        */
+#define CHECK_LARGE   0x1p450  /* larger factors are left to exact arithmetic                    */
+#define CHECK_SMALL   0x1p-500 /* bounds all that underflow can do to sums of smaller factors    */
 
 /* What a problem's rows are made of; `claim` and `data` are borrowed. */
 typedef struct check_problem {
@@ -54,7 +58,40 @@ typedef enum check_kind {
     CHECK_EQUAL,  /* <A,theta> = right                     */
 } check_kind;
 
-/* ------------------------------------------------------------------ sums of products */
+/* -------------------------------------------------------------- numbers with error bounds */
+
+/* |value - exact| <= error */
+typedef struct check_real {
+    dd value;
+    double error;
+} check_real;
+
+/* Double-double numbers that are surely not below (not above) what a few steps gave. */
+static inline dd check_up(dd a)
+{
+    return base_dd_add(a, base_dd(fabs(a.hi) * 0x1p-98 + 0x1p-1000));
+}
+
+static inline dd check_down(dd a)
+{
+    return base_dd_sub(a, base_dd(fabs(a.hi) * 0x1p-98 + 0x1p-1000));
+}
+
+static inline dd check_upper(check_real a)
+{
+    return check_up(base_dd_add(a.value, base_dd(a.error)));
+}
+
+static inline dd check_lower(check_real a)
+{
+    return check_down(base_dd_sub(a.value, base_dd(a.error)));
+}
+
+/* max that keeps a NaN, which no comparison then survives. */
+static inline double check_max(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
 
 /*
  * s + c, where s is a plain sum and c gathers all that its roundings lost (Ogita, Rump, Oishi
@@ -88,6 +125,15 @@ static inline double check_sum_error(int64_t n)
 /* Prints into the report why the claim is not valid. Returns false. */
 bool check_reject(attsvm_report *report, const char *format, ...) BASE_PRINTF(2, 3);
 
+/* ------------------------------------------------------------------------- tokens */
+
+/* Row t of stored rows as doubles, exactly. */
+void check_token(const la_rows *rows, int64_t t, double *x);
+/* Whether W (x - y) = 0, exactly; x = y where W (d,d) is NULL. */
+bool check_same_key(const double *W, const double *x, const double *y, int64_t d);
+/* Whether h(x) = h(y), exactly. */
+bool check_same_score(const data_head *head, const double *x, const double *y);
+
 /* ------------------------------------------------------------------------- rows */
 
 /*
@@ -108,9 +154,10 @@ void check_query(const check_problem *problem, const check_term *term, double *z
 check_kind check_row(const check_problem *problem, const check_term *term, int64_t t,
                      double *right);
 /* Whether the inequality of token t, x (d), is none because the token is a copy of the base token
-   or of another member of the set (theory 4.3).  Equalities between copies stay: 0 = e. */
+   or of another member of the set (theory 4.3).  Equalities between copies stay: 0 = e.
+   scratch (d) */
 bool check_is_copy(const check_problem *problem, const check_term *term, int64_t t,
-                   const double *base, const double *x);
+                   const double *base, const double *x, double *scratch);
 
 /* "sequence 3, token 5": for messages. */
 void check_row_name(const check_problem *problem, attsvm_row row, char *out, size_t size);
@@ -119,16 +166,38 @@ void check_row_name(const check_problem *problem, attsvm_row row, char *out, siz
 void check_difference(const check_problem *problem, const check_term *term, const double *base,
                       const double *x, dd *delta);
 
-/* Dual norm of the row with that difference and query: |A|_dual = |W delta| |z|. */
-double check_row_norm(const check_problem *problem, const dd *delta, const double *z,
-                      double *scratch);
+/* A row by itself: its difference, its query (ones where theta is a vector), right-hand side. */
+typedef struct check_single {
+    attsvm_row row;
+    dd *delta;  /* d */
+    double *z;  /* d */
+    double right;
+    bool equal;
+} check_single;
+
+/* Reads a row that exists; x and base (d) are scratch. */
+void check_read_row(const check_problem *problem, attsvm_row row, double *base, double *x,
+                    check_single *out);
+
+/*
+ * low <= |A_r| <= high in a norm.  A row that is not zero has high > 0; low is 0 where it is zero or
+ * nothing better is known (beyond the range of doubles).  scratch: 2 d.
+ */
+typedef struct check_range {
+    double low, high;
+} check_range;
+check_range check_row_size(const check_problem *problem, attsvm_norm norm, double q,
+                           const dd *delta, const double *z, double *scratch);
+/* The entries of A_r, d or d*d numbers, exactly. */
+void check_row_entries(const check_problem *problem, const dd *delta, const double *z,
+                       check_exact *out);
+/* <A_r, theta>, exactly, of the stored theta. */
+void check_row_value(const check_problem *problem, const dd *delta, const double *z,
+                     check_exact *out);
 
 /* ------------------------------------------------------------------------ norms */
 
-/*
- * An enclosure from above: the norm of the exact matrix that A stands for is at most
- * value + error when A is exact.  q is read for ATTSVM_NORM_LQ only.
- */
+/* The norm of the exact matrix is at most value + error. */
 typedef struct check_size {
     dd value;
     double error;
@@ -140,47 +209,188 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
 /* The same for a vector of doubles, to double accuracy. */
 double check_vector_norm(attsvm_norm norm, double q, const double *x, int64_t count);
 
-/* Nuclear or spectral norm through a Jacobi SVD whose result is verified; rank (may be NULL)
-   counts singular values above 1e-6 of the largest. */
+/* Nuclear or spectral norm through a Jacobi SVD whose result is verified. */
 attsvm_status check_singular(check_size *out, bool nuclear, const dd *A, int64_t rows,
-                             int64_t columns, int64_t *rank, int threads, attsvm_error *err);
+                             int64_t columns, int threads, attsvm_error *err);
+/* Singular values, largest first, and vectors of a d x d matrix, in double: U and V by columns. */
+attsvm_status check_singular_vectors(const dd *A, int64_t d, double *sigma, double *U, double *V,
+                                     attsvm_error *err);
 
 /* ---------------------------------------------------------------------- margins */
 
+/* Growing list of rows. */
+typedef struct check_list {
+    attsvm_row *rows;
+    int64_t count, capacity;
+    bool failed; /* no memory */
+} check_list;
+void check_list_add(check_list *list, attsvm_row row);
+
 typedef struct check_margins {
-    dd least;         /* smallest margin over rows with b = 1 (+infinity: there are none)    */
-    dd slack;         /* sum of xi = max(0, b - margin)                                      */
-    double violation; /* largest violation of any row                                        */
-    double slip;      /* what double-double may have hidden of a row's violation             */
+    dd least, least_up; /* smallest <A,theta> - Delta|A|_F over rows with b = 1, from below, and a
+                           bound of the smallest <A,theta> from above; infinite: there are none   */
+    dd shown;           /* the smallest <A,theta> as computed                                     */
+    dd slack;           /* sum of max(0, b - (<A,theta> - Delta|A|_F)), from above                */
+    double violation;   /* largest violation of any row                                           */
+    double longest;     /* largest Delta |A_r|_F, from above                                      */
+    bool overflow;      /* a difference of tokens leaves the range of doubles                     */
     int64_t tight, merged, rows;
-    bool holds;     /* every row holds within the limits of theory 4.1                       */
-    attsvm_row bad; /* the row that misses it by most, its margin and the least it may be      */
-    double bad_margin, bad_limit;
+    check_list close; /* with a rank limit: rows with b = 1 that are tight                      */
+    check_list fixed; /* equalities, and rows with b = 0 whose margin is below Delta |A_r|_F    */
+    attsvm_row worst; /* of the rows with b = 1                                                  */
+    attsvm_row below; /* a row with b = 0 that is violated, and its margin                       */
+    double below_margin;
 } check_margins;
 
 /*
- * Evaluates <A_r, theta> of every row.  `tight` (n, may be NULL) gets 1 where some row of the
- * sequence is tight.
+ * Evaluates <A_r, theta> of every row, to `accuracy` where it matters; `shift` (Delta) is how far from
+ * theta the point may be that satisfies the equalities.  `margin` (n, may be NULL, V only) gets the
+ * margin of each sequence.  Free out with check_margins_free.
  */
-attsvm_status check_margins_of(check_margins *out, const check_problem *problem, double norm,
-                               uint8_t *tight, attsvm_error *err);
+attsvm_status check_margins_of(check_margins *out, const check_problem *problem, double accuracy,
+                               double shift, check_real *margin, attsvm_error *err);
 
-/* max_r |A_r|_dual over all rows, to double accuracy. */
-attsvm_status check_largest_row(double *out, const check_problem *problem, attsvm_error *err);
+void check_margins_free(check_margins *margins);
+
+/* Bounds of m = max b_r / |A_r|_dual over rows with b_r > 0 (FINITE: |e_r|), A_r != 0. */
+attsvm_status check_longest_request(check_range *out, const check_problem *problem,
+                                    attsvm_error *err);
 
 /* ------------------------------------------------------------------------- dual */
 
 typedef struct check_dual {
-    dd *G;         /* sum lambda A + sum mu A, d or d*d entries; free() it           */
-    dd value;      /* b'lambda + e'mu                                                */
-    double weight; /* sum (lambda + |mu|) |A|_dual                                   */
-    double error;  /* bound on the norm of what rounding did to G                    */
-    double scale;  /* sum |b lambda| + |e mu|                                        */
+    dd *G;            /* sum lambda A + sum mu A, d or d*d entries; free() it           */
+    check_real value; /* b'lambda + e'mu                                                */
+    double error;     /* bound on the dual norm of what rounding did to G               */
+    bool zero;        /* G is 0, exactly                                                */
+    bool positive;    /* the value is above 0, exactly                                  */
+    double shortest;  /* of the named rows with b > 0: |A_r|_dual / b_r, from above     */
     int64_t active;
 } check_dual;
 
-/* False where the multipliers are not what theory 4.1 asks for, or *status is not ATTSVM_OK. */
-bool check_dual_of(check_dual *out, const check_problem *problem, attsvm_report *report,
+/*
+ * False where the multipliers are not what theory 4.1 asks for, or *status is not ATTSVM_OK.
+ * `exact`: in exact arithmetic, rounded at the end.
+ */
+bool check_dual_of(check_dual *out, const check_problem *problem, bool exact,
+                   attsvm_report *report, attsvm_status *status, attsvm_error *err);
+
+/* Rows as exact numbers (rows x columns), columns the entries of theta. */
+typedef struct check_table {
+    int64_t rows, columns;
+    bool fits; /* within the limit of what is eliminated; otherwise nothing was allocated */
+    check_exact *entries;
+    double *right;   /* b or e                                           */
+    uint8_t *chosen; /* 1: in the submatrix of full rank                 */
+    int64_t *pivot;  /* of a chosen row: its column there                */
+    double *base, *x;
+    check_single one;
+    void *memory;
+} check_table;
+attsvm_status check_table_open(check_table *table, const check_problem *problem, int64_t rows,
+                               attsvm_error *err);
+void check_table_read(check_table *table, const check_problem *problem, int64_t at, attsvm_row row);
+void check_table_close(check_table *table);
+
+mpz_t *check_integers(int64_t count); /* zeros */
+void check_integers_free(mpz_t *a, int64_t count);
+/* x = y / det solves M x = r (n x n, `sides` right-hand sides); false where M is singular. */
+bool check_solve(check_exact *const *M, check_exact *const *r, int64_t n, int64_t sides, mpz_t *y,
+                 mpz_t det);
+/*
+ * Whether the rows that are not chosen are combinations of the chosen ones, exactly, and the same
+ * combinations of `rest` (rows) give their `raw` (rows), to within `slack` (rows).
+ */
+bool check_dependent(const check_table *table, int64_t rank, const check_exact *rest,
+                     const check_exact *raw, const double *slack);
+
+/* Most named rows that elimination takes. */
+enum { CHECK_MOST_ROWS = 160 };
+
+/*
+ * Whether the named rows have multipliers of the right signs with sum 0 and a positive value,
+ * near the stored ones: rational elimination.
+ */
+bool check_contradiction(const check_problem *problem, attsvm_status *status, attsvm_error *err);
+
+/*
+ * Delta: some theta' with |theta' - theta|_F <= *delta satisfies all rows of the list as
+ * equalities, exactly.  False where that cannot be shown; `why` (128) says why.
+ */
+bool check_distance(const check_problem *problem, const check_list *list, double *delta, char *why,
+                    attsvm_status *status, attsvm_error *err);
+
+/* ------------------------------------------------------------------------- bounds */
+
+/* What is known of a claim, once it was looked at. */
+typedef struct check_proof {
+    check_margins margins;
+    check_dual dual;
+    dd norm;             /* |theta|, from above                                        */
+    dd G;                /* |G|_dual, from above                                       */
+    dd P, D;             /* upper and lower bound                                      */
+    double delta;        /* Delta: how far the point that satisfies the equalities may be */
+    dd kappa, kappa_up;  /* smallest margin of rows with b = 1                         */
+    bool has_ones;       /* there are such rows                                        */
+    double needed;       /* the smallest tolerance that kappa asks for                 */
+} check_proof;
+
+/* One check in progress: its functions return false once the verdict (or an error) is known. */
+typedef struct check_trial {
+    check_problem problem;
+    const attsvm_claim *claim;
+    const attsvm_check_settings *settings;
+    attsvm_report *report;
+    attsvm_status status;
+    attsvm_error *err;
+    double tol;
+    check_real *margin;    /* n, of a head: its margins; NULL: not asked */
+    int64_t rows, columns; /* of theta                                   */
+    check_proof proof;
+} check_trial;
+
+static inline bool check_worked(check_trial *r, attsvm_status status)
+{
+    r->status = status;
+    return status == ATTSVM_OK;
+}
+
+static inline dd check_plus(dd a, double b) /* rounded up */
+{
+    return check_up(base_dd_add(a, base_dd(b)));
+}
+
+/* theta has the right size, finite entries and low parts that are low; |theta| from above. */
+bool check_theta_fits(check_trial *r);
+bool check_theta_norm(check_trial *r);
+/* Margins of all rows, Delta and kappa; then whether |kappa - 1| <= tol. */
+bool check_look_at_rows(check_trial *r);
+bool check_kappa_is_one(check_trial *r);
+/* G and its norm, from rounded or exact sums. */
+bool check_combine(check_trial *r, bool exact);
+/* proof.P and proof.D. */
+void check_upper_bound(check_trial *r);
+void check_lower_bound(check_trial *r);
+/* Whether P < 1e18 m. */
+bool check_within_reach(check_trial *r);
+/* |.| <= c |.|_F, rounded up. */
+double check_norm_ratio(const check_trial *r);
+
+/* ----------------------------------------------------------------------- verdicts */
+
+/*
+ * First-order conditions of a problem with a rank limit, over the tight rows `close`: *residual is
+ * what is left of them, relative (INFINITY: the norm has none here), *beyond the largest singular
+ * value of theta beyond the limit, relative to the largest.
+ */
+attsvm_status check_first_order(const check_problem *problem, const check_list *close,
+                                double *residual, double *beyond, attsvm_error *err);
+
+/*
+ * A claim that was accepted, once more in rational numbers.  report->gap (of an infeasible claim
+ * report->bound) becomes that of this proof; false with a reason where it fails.
+ */
+bool check_exactly(const check_problem *problem, double tol, attsvm_report *report,
                    attsvm_status *status, attsvm_error *err);
 
 #endif

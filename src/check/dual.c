@@ -1,6 +1,6 @@
 /*
  * The dual side of a certificate: which rows the multipliers belong to, b'lambda + e'mu, and
- * G = sum lambda A + sum mu A in double-double.
+ * G = sum lambda A + sum mu A in double-double or, where that leaves too little of it, exactly.
  *
  * A matrix row is delta z', so the rows of one term add up to (sum lambda delta) z': one vector a
  * term, one rank-one update of G for each.
@@ -15,7 +15,7 @@ enum { BATCH = 256 };
 
 typedef struct entry {
     attsvm_row row;
-    double value; /* lambda or mu          */
+    dd value; /* lambda or mu, with its low part */
     bool equal;
 } entry;
 
@@ -27,9 +27,14 @@ typedef struct combination {
     dd *sums;  /* BATCH x d: sum lambda delta of a term                                  */
     double *Z; /* BATCH x d: its query                                                   */
     int64_t held;
-    double *base, *x, *spare;
+    double *base, *x, *spare; /* spare: 2 d                                             */
     dd *delta;
-    double *raw; /* d: sum |lambda delta|, entry by entry                                 */
+    double *raw;     /* d: sum |lambda delta|, entry by entry                             */
+    double weight;   /* sum (lambda + |mu|) |A|_dual, rounded up                          */
+    double scale;    /* sum |b lambda| + |e mu|                                           */
+    double unknown;  /* FINITE: what the right-hand sides may be off, weighted            */
+    bool large;      /* factors beyond what double-double is trusted with                 */
+    check_exact *sum, *exact; /* d, entries of G: where the combination is exact, or NULL */
 } combination;
 
 static int compare_rows(const void *a, const void *b)
@@ -72,17 +77,29 @@ static bool check_place(const check_problem *p, const entry *e, attsvm_report *r
 static bool check_multiplier(const check_problem *p, const entry *e, attsvm_report *report)
 {
     double C = p->claim->settings.soft;
-    bool above = !e->equal && C > 0 && e->value > C;
-    if (isfinite(e->value) && (e->equal || e->value >= 0) && !above)
+    const char *symbol = e->equal ? "mu" : "lambda";
+    bool finite = isfinite(e->value.hi) && isfinite(e->value.lo);
+    bool joined = e->value.hi + e->value.lo == e->value.hi;
+    bool above = !e->equal && C > 0 && base_dd_compare(e->value, base_dd(C)) > 0;
+    if (finite && joined && (e->equal || e->value.hi >= 0) && !above)
         return true;
     char name[96];
     check_row_name(p, e->row, name, sizeof name);
-    if (!isfinite(e->value))
-        return check_reject(report, "%s of %s is not a finite number", e->equal ? "mu" : "lambda",
-                            name);
+    if (!finite)
+        return check_reject(report, "%s of %s is not a finite number", symbol, name);
+    if (!joined)
+        return check_reject(report, "%s_lo of %s is not a low part: it changes %s", symbol, name,
+                            symbol);
     if (above)
-        return check_reject(report, "lambda of %s is %.17g, above C = %.17g", name, e->value, C);
-    return check_reject(report, "lambda of %s is negative: %.17g", name, e->value);
+        return check_reject(report, "lambda of %s is %.17g, above C = %.17g", name, e->value.hi, C);
+    return check_reject(report, "lambda of %s is negative: %.17g", name, e->value.hi);
+}
+
+static dd multiplier(const attsvm_claim *claim, bool equal, int64_t at)
+{
+    const double *hi = equal ? claim->mu : claim->lambda;
+    const double *lo = equal ? claim->mu_lo : claim->lambda_lo;
+    return (dd){ hi[at], lo ? lo[at] : 0 };
 }
 
 static bool gather(combination *c, attsvm_report *report)
@@ -94,7 +111,7 @@ static bool gather(combination *c, attsvm_report *report)
         int64_t at = equal ? k - claim->active_count : k;
         entry *e = &c->entries[k];
         *e = (entry){ equal ? claim->equal[at] : claim->active[at],
-                      equal ? claim->mu[at] : claim->lambda[at], equal };
+                      multiplier(claim, equal, at), equal };
         if (!check_place(c->p, e, report) || !check_multiplier(c->p, e, report))
             return false;
         sorted = sorted && (k == 0 || compare_rows(e - 1, e) < 0);
@@ -118,8 +135,8 @@ static bool open_row(combination *c, const check_term *term, const entry *e, dou
 {
     const check_problem *p = c->p;
     check_kind kind = check_row(p, term, e->row.token, right);
-    la_row(&term->tokens, e->row.token, c->x);
-    if (kind == CHECK_ABOVE && check_is_copy(p, term, e->row.token, c->base, c->x))
+    check_token(&term->tokens, e->row.token, c->x);
+    if (kind == CHECK_ABOVE && check_is_copy(p, term, e->row.token, c->base, c->x, c->spare))
         kind = CHECK_MERGED;
     if (kind != (e->equal ? CHECK_EQUAL : CHECK_ABOVE)) {
         char name[96];
@@ -132,31 +149,6 @@ static bool open_row(combination *c, const check_term *term, const entry *e, dou
     }
     check_difference(p, term, c->base, c->x, c->delta);
     return true;
-}
-
-/* Whether some entry of the row that is open, delta or delta z', is not zero. */
-static bool is_some(const combination *c, const double *z)
-{
-    bool delta = false, query = !c->p->matrix;
-    for (int64_t j = 0; j < c->p->d; j++) {
-        delta = delta || c->delta[j].hi != 0;
-        query = query || z[j] != 0;
-    }
-    return delta && query;
-}
-
-/* Rows so long or short that products of their entries leave the range of doubles prove nothing;
-   a key map may send a row to zero. */
-static bool check_length(const combination *c, const entry *e, const double *z, double length,
-                         attsvm_report *report)
-{
-    if ((length >= 1 / CHECK_RANGE && length <= CHECK_RANGE) ||
-        (length == 0 && (c->p->key_map || !is_some(c, z))))
-        return true;
-    char name[96];
-    check_row_name(c->p, e->row, name, sizeof name);
-    return check_reject(report, "%s has length %.3g: nothing is proved beyond %.0e to %.0e", name,
-                        length, 1 / CHECK_RANGE, CHECK_RANGE);
 }
 
 /* One row of G: sum over the held terms of s_j z. */
@@ -183,6 +175,80 @@ static void flush(combination *c)
     c->held = 0;
 }
 
+static double largest_of(const double *x, int64_t count)
+{
+    double largest = 0;
+    for (int64_t j = 0; j < count; j++)
+        largest = check_max(largest, fabs(x[j]));
+    return largest;
+}
+
+/* What one open row adds to value, weight and scale. */
+static bool weigh(combination *c, const entry *e, double right, const double *z, check_dual *out,
+                  attsvm_report *report)
+{
+    const check_problem *p = c->p;
+    double q, size = fabs(e->value.hi) * (1 + 1e-15);
+    attsvm_norm norm =
+        check_dual_norm((attsvm_norm)p->claim->settings.norm, p->claim->settings.q, &q);
+    check_range length = check_row_size(p, norm, q, c->delta, z, c->spare);
+    for (int64_t j = 0; j < p->d; j++) {
+        if (!isfinite(c->delta[j].hi))
+            return check_reject(report, "a difference of tokens leaves the range of doubles");
+        c->raw[j] += fabs(e->value.hi * c->delta[j].hi);
+        c->large = c->large || !(fabs(c->delta[j].hi) < CHECK_LARGE);
+    }
+    c->large = c->large || !(size < CHECK_LARGE) ||
+               (p->matrix && !(largest_of(z, p->d) < CHECK_LARGE));
+    out->value.value =
+        base_dd_add(out->value.value, base_dd_mul(base_dd(right), e->value));
+    c->scale += fabs(right) * size;
+    c->weight += e->value.hi == 0 ? 0 : size * length.high;
+    if (p->claim->settings.problem == ATTSVM_PROBLEM_FINITE)
+        c->unknown += size * CHECK_LOG * fmax(1, fabs(right));
+    if (right != 0 && length.high > 0)
+        out->shortest = fmin(out->shortest, length.high / fabs(right));
+    out->active += !e->equal && e->value.hi > 0;
+    return true;
+}
+
+/* The open row, weighted, into the sum of its term. */
+static void add_row(combination *c, const entry *e, dd *sum)
+{
+    for (int64_t j = 0; j < c->p->d && !c->exact; j++)
+        sum[j] = base_dd_add(sum[j], base_dd_mul(c->delta[j], e->value));
+    if (!c->exact)
+        return;
+    check_exact lambda, delta;
+    check_exact_open(&lambda);
+    check_exact_open(&delta);
+    for (int part = 0; part < 4; part++) {
+        check_exact_set(&lambda, part & 1 ? e->value.lo : e->value.hi);
+        for (int64_t j = 0; j < c->p->d; j++) {
+            check_exact_set(&delta, part & 2 ? c->delta[j].lo : c->delta[j].hi);
+            check_exact_add_product(&c->sum[j], &lambda, &delta);
+        }
+    }
+    check_exact_close(&lambda);
+    check_exact_close(&delta);
+}
+
+/* G += sum z' for matrices; the sum of a vector problem stays where it is. */
+static void close_term(combination *c, const double *z)
+{
+    int64_t d = c->p->d;
+    check_exact factor;
+    check_exact_open(&factor);
+    for (int64_t k = 0; k < d; k++) {
+        check_exact_set(&factor, z[k]);
+        for (int64_t j = 0; j < d; j++)
+            check_exact_add_product(&c->exact[j * d + k], &c->sum[j], &factor);
+    }
+    for (int64_t j = 0; j < d; j++)
+        check_exact_set(&c->sum[j], 0);
+    check_exact_close(&factor);
+}
+
 /* Adds the entries lo..hi-1, all of one term. */
 static bool add_term(combination *c, int64_t lo, int64_t hi, check_dual *out, attsvm_report *report)
 {
@@ -192,26 +258,18 @@ static bool add_term(combination *c, int64_t lo, int64_t hi, check_dual *out, at
     dd *sum = p->matrix ? c->sums + c->held * p->d : c->G;
     double *z = c->Z + c->held * p->d, right = 0;
     if (term.base >= 0)
-        la_row(&term.tokens, term.base, c->base);
+        check_token(&term.tokens, term.base, c->base);
     if (p->matrix)
         check_query(p, &term, z);
     for (int64_t k = lo; k < hi; k++) {
         const entry *e = &c->entries[k];
-        if (!open_row(c, &term, e, &right, report))
+        if (!open_row(c, &term, e, &right, report) || !weigh(c, e, right, z, out, report))
             return false;
-        double length = check_row_norm(p, c->delta, z, c->spare);
-        if (!check_length(c, e, z, length, report))
-            return false;
-        for (int64_t j = 0; j < p->d; j++) {
-            sum[j] = base_dd_add(sum[j], base_dd_mul(c->delta[j], base_dd(e->value)));
-            c->raw[j] += fabs(e->value * c->delta[j].hi);
-        }
-        out->value = base_dd_add(out->value, base_dd_product(right, e->value));
-        out->scale += fabs(right * e->value);
-        out->weight += fabs(e->value) * length;
-        out->active += !e->equal && e->value > 0;
+        add_row(c, e, sum);
     }
-    if (p->matrix && ++c->held == BATCH)
+    if (c->exact && p->matrix)
+        close_term(c, z);
+    else if (!c->exact && p->matrix && ++c->held == BATCH)
         flush(c);
     return true;
 }
@@ -230,6 +288,19 @@ static void map_keys(combination *c)
         c->G[j] = c->sums[j];
 }
 
+static void map_keys_exactly(combination *c)
+{
+    int64_t d = c->p->d;
+    check_exact factor;
+    check_exact_open(&factor);
+    for (int64_t j = 0; j < d; j++)
+        for (int64_t k = 0; k < d; k++) {
+            check_exact_set(&factor, c->p->key_map ? c->p->key_map[j * d + k] : j == k);
+            check_exact_add_product(&c->exact[j], &factor, &c->sum[k]);
+        }
+    check_exact_close(&factor);
+}
+
 static void layout(combination *c, arena *a)
 {
     size_t d = (size_t)c->p->d, batch = c->p->matrix ? BATCH : 1;
@@ -240,7 +311,7 @@ static void layout(combination *c, arena *a)
     c->Z = take(a, batch * d);
     c->base = take(a, d);
     c->x = take(a, d);
-    c->spare = take(a, d);
+    c->spare = take(a, 2 * d);
     c->raw = take(a, d);
     c->delta = base_take(a, d, sizeof(dd));
 }
@@ -250,12 +321,15 @@ static void layout(combination *c, arena *a)
  * is at most the sum of the rows' norms (times d for the nuclear norm).  Where there is a key map
  * rows may cancel in W delta, and |W| sum |lambda delta| takes the place of that sum.
  */
-static double rounding(const combination *c, const check_dual *out)
+static double rounding(const combination *c)
 {
     const check_problem *p = c->p;
-    double steps = (double)(c->count + p->d + 8) * CHECK_DD_UNIT, q;
+    double steps = (double)(c->count + p->d + 8) * CHECK_DD_UNIT * (1 + 1e-6), q;
+    double entries = (double)p->d * (p->matrix ? (double)p->d : 1);
+    if (c->large)
+        return INFINITY;
     if (!p->key_map)
-        return steps * out->weight * (p->matrix ? (double)p->d : 1);
+        return steps * c->weight * (p->matrix ? (double)p->d : 1) + CHECK_SMALL * entries;
     for (int64_t j = 0; j < p->d; j++) {
         c->spare[j] = 0;
         for (int64_t k = 0; k < p->d; k++)
@@ -263,16 +337,60 @@ static double rounding(const combination *c, const check_dual *out)
     }
     attsvm_norm norm =
         check_dual_norm((attsvm_norm)p->claim->settings.norm, p->claim->settings.q, &q);
-    return steps * check_vector_norm(norm, q, c->spare, p->d);
+    return steps * check_vector_norm(norm, q, c->spare, p->d) + CHECK_SMALL * entries;
 }
 
-bool check_dual_of(check_dual *out, const check_problem *problem, attsvm_report *report,
-                   attsvm_status *status, attsvm_error *err)
+/* The exact G as double-double, and the error of that. */
+static void round_exact(combination *c, check_dual *out, int64_t entries)
+{
+    double square = 0;
+    bool good = true, in_range;
+    out->zero = true;
+    if (!c->p->matrix)
+        map_keys_exactly(c);
+    for (int64_t k = 0; k < entries; k++) {
+        out->G[k] = check_exact_value(&c->exact[k], &in_range);
+        good = good && in_range;
+        out->zero = out->zero && check_exact_sign(&c->exact[k]) == 0;
+        square += fabs(out->G[k].hi);
+    }
+    /* entry by entry 2^-104 of it; l1 bounds every norm but the nuclear one, and d times it that */
+    out->error = good ? square * (double)c->p->d * 0x1p-102 : INFINITY;
+}
+
+static bool add_all(combination *c, check_dual *out, attsvm_report *report)
+{
+    const check_problem *p = c->p;
+    bool good = gather(c, report);
+    for (int64_t lo = 0, hi; good && lo < c->count; lo = hi) {
+        for (hi = lo + 1; hi < c->count && same_term(&c->entries[lo], &c->entries[hi]); hi++)
+            ;
+        good = add_term(c, lo, hi, out, report);
+    }
+    if (!good)
+        return false;
+    if (c->held > 0)
+        flush(c);
+    if (p->key_map && !c->exact)
+        map_keys(c);
+    if (!c->exact)
+        out->error = rounding(c);
+    out->value.error =
+        ((double)c->count + 8) * CHECK_DD_UNIT * c->scale + c->unknown * (1 + 1e-9);
+    /* only FINITE has right-hand sides of both signs: elsewhere the sum cannot cancel */
+    out->positive = p->claim->settings.problem == ATTSVM_PROBLEM_FINITE
+                        ? check_lower(out->value).hi > 0
+                        : out->value.value.hi > 0;
+    return true;
+}
+
+bool check_dual_of(check_dual *out, const check_problem *problem, bool exact,
+                   attsvm_report *report, attsvm_status *status, attsvm_error *err)
 {
     const attsvm_claim *claim = problem->claim;
     combination c = { .p = problem };
     arena memory = { 0 };
-    *out = (check_dual){ .value = base_dd(0) };
+    *out = (check_dual){ .value = { base_dd(0), 0 }, .shortest = INFINITY };
     if (claim->active_count < 0 || claim->equal_count < 0 ||
         (claim->active_count > 0 && (!claim->active || !claim->lambda)) ||
         (claim->equal_count > 0 && (!claim->equal || !claim->mu)))
@@ -288,18 +406,15 @@ bool check_dual_of(check_dual *out, const check_problem *problem, attsvm_report 
     if (*status != ATTSVM_OK)
         return false;
     layout(&c, &memory);
-    bool good = gather(&c, report);
-    for (int64_t lo = 0, hi; good && lo < c.count; lo = hi) {
-        for (hi = lo + 1; hi < c.count && same_term(&c.entries[lo], &c.entries[hi]); hi++)
-            ;
-        good = add_term(&c, lo, hi, out, report);
+    if (exact) {
+        c.sum = check_exact_array((size_t)problem->d);
+        c.exact = check_exact_array(entries);
     }
-    if (good && c.held > 0)
-        flush(&c);
-    if (good && problem->key_map)
-        map_keys(&c);
-    if (good)
-        out->error = rounding(&c, out);
+    bool good = add_all(&c, out, report);
+    if (good && exact)
+        round_exact(&c, out, (int64_t)entries);
+    check_exact_array_free(c.sum, exact ? (size_t)problem->d : 0);
+    check_exact_array_free(c.exact, exact ? entries : 0);
     free(memory.base);
     return good;
 }

@@ -4,11 +4,15 @@
  * With delta = x_base - x_t a margin is delta'h, where h = W' theta for prompts (W the key map),
  * h = theta z for matrices.  It is first taken in double, with the bound
  *
- *   |computed - exact| <= 4 (d+8) u |delta| H,     H >= |h|, u = 2^-53,
+ *   |computed - exact| <= 4 (d+10) u |delta| H,     H >= |h|, u = 2^-53,
  *
- * on all that rounding can do in any order of summation.  Only a row that this leaves in doubt
- * (not surely above its right-hand side and not tight) is evaluated again in double-double
- * (check_sum).  So a check reads at the speed of memory.
+ * on all that rounding, and leaving out low parts of theta, can do in any order of summation.  Only
+ * a row that this leaves in doubt (not surely above its right-hand side and not tight) is evaluated
+ * again in double-double (check_sum), and what that leaves open in exact arithmetic.  So a check
+ * reads at the speed of memory.
+ *
+ * The point that satisfies the equalities is within `shift` of theta, so that every margin of it is
+ * at least <A_r, theta> - shift |A_r|_F.
  */
 #include "check/check.h"
 
@@ -18,23 +22,23 @@
 
 /* What one worker needs for a term; d entries each. */
 typedef struct scratch {
-    double *base, *x, *z, *h, *spare;
-    dd *fine; /* h in double-double     */
+    double *base, *x, *z, *h, *spare; /* spare: 2 d */
+    dd *fine;                         /* h in double-double     */
     dd *delta;
 } scratch;
 
 typedef struct pass {
     const check_problem *p;
-    double norm;      /* |theta| in the norm of the problem                    */
+    double accuracy, shift;
     double frobenius; /* |theta|_2, rounded up                                 */
     double *h;        /* of vector problems                                    */
     dd *fine;         /* the same in double-double                             */
     double H, H_fine; /* of vector problems: |h|, and what scales the error of `fine` */
-    uint8_t *tight;   /* n, or NULL                                            */
+    check_real *margin;
     int64_t blocks;
     int64_t *first; /* blocks+1: sequences                                   */
     check_margins *part;
-    double *largest; /* blocks                                                */
+    check_range *request; /* blocks                                          */
     scratch *workers;
 } pass;
 
@@ -46,16 +50,30 @@ static void layout(pass *s, arena *a)
     s->fine = base_take(a, d, sizeof(dd));
     s->first = take_int64(a, blocks + 1);
     s->part = base_take(a, blocks, sizeof(check_margins));
-    s->largest = take(a, blocks);
+    s->request = base_take(a, blocks, sizeof(check_range));
     s->workers = base_take(a, threads, sizeof(scratch));
     for (size_t w = 0; w < threads; w++) {
         scratch own = { .base = take(a, d), .x = take(a, d), .z = take(a, d), .h = take(a, d) };
-        own.spare = take(a, d);
+        own.spare = take(a, 2 * d);
         own.fine = base_take(a, d, sizeof(dd));
         own.delta = base_take(a, d, sizeof(dd));
         if (a->base)
             s->workers[w] = own;
     }
+}
+
+void check_list_add(check_list *list, attsvm_row row)
+{
+    if (list->count == list->capacity) {
+        int64_t capacity = list->capacity ? 2 * list->capacity : 64;
+        attsvm_row *rows = realloc(list->rows, (size_t)capacity * sizeof *rows);
+        list->failed = list->failed || !rows;
+        if (!rows)
+            return;
+        list->rows = rows;
+        list->capacity = capacity;
+    }
+    list->rows[list->count++] = row;
 }
 
 /* ---------------------------------------------------------------------- evaluation */
@@ -121,7 +139,7 @@ static void prepare(setting *now)
 {
     const pass *s = now->s;
     scratch *w = now->w;
-    la_row(&now->term.tokens, now->term.base, w->base);
+    check_token(&now->term.tokens, now->term.base, w->base);
     if (!s->p->matrix) {
         now->h = s->h;
         now->fine = s->fine;
@@ -137,124 +155,179 @@ static void prepare(setting *now)
     now->H_fine = now->H;
 }
 
-static dd exact_dot(const double *x, const double *y, int64_t count)
+static dd theta_at(const check_problem *p, int64_t k)
 {
-    check_sum sum = { 0, 0 };
-    for (int64_t j = 0; j < count; j++)
-        check_sum_add(&sum, base_dd(x[j]), base_dd(y[j]));
-    return check_sum_value(sum);
+    return (dd){ p->claim->theta[k], p->claim->theta_lo ? p->claim->theta_lo[k] : 0 };
 }
 
 /* The margin of token x in double-double; leaves delta in the scratch. */
-static dd exact_margin(setting *now)
+static dd fine_margin(setting *now)
 {
     const check_problem *p = now->s->p;
     scratch *w = now->w;
+    check_difference(p, &now->term, w->base, w->x, w->delta);
     if (!now->fine) {
-        for (int64_t j = 0; j < p->d; j++)
-            w->fine[j] = exact_dot(p->claim->theta + j * p->d, w->z, p->d);
+        for (int64_t j = 0; j < p->d; j++) {
+            check_sum sum = { 0, 0 };
+            for (int64_t k = 0; k < p->d; k++)
+                check_sum_add(&sum, theta_at(p, j * p->d + k), base_dd(w->z[k]));
+            w->fine[j] = check_sum_value(sum);
+        }
         now->fine = w->fine;
     }
-    check_difference(p, &now->term, w->base, w->x, w->delta);
     check_sum sum = { 0, 0 };
     for (int64_t j = 0; j < p->d; j++)
         check_sum_add(&sum, w->delta[j], now->fine[j]);
     return check_sum_value(sum);
 }
 
+/* Bound for the error of fine_margin; infinite where products could overflow. */
+static double fine_error(const setting *now, double size)
+{
+    if (!(size < CHECK_LARGE && now->H_fine < CHECK_LARGE))
+        return INFINITY;
+    return 4 * check_sum_error(now->s->p->d) * size * now->H_fine + CHECK_SMALL;
+}
+
+/* The margin in exact arithmetic, rounded at the end; delta is in the scratch. */
+static check_real exact_margin(const setting *now)
+{
+    check_exact value;
+    bool in_range;
+    check_exact_open(&value);
+    check_row_value(now->s->p, now->w->delta, now->w->z, &value);
+    check_real out = { check_exact_value(&value, &in_range), 0 };
+    out.error = in_range ? fabs(out.value.hi) * 0x1p-103 : isinf(out.value.hi) ? 0 : 0x1p-900;
+    check_exact_close(&value);
+    return out;
+}
+
 /* ------------------------------------------------------------------------ verdicts */
 
-/* The row that misses its limit by most is the one to name. */
-static void bad_row(check_margins *out, attsvm_row row, double margin, double limit)
-{
-    if (!out->holds && !(fabs(limit - margin) > fabs(out->bad_limit - out->bad_margin)))
-        return;
-    out->holds = false;
-    out->bad = row;
-    out->bad_margin = margin;
-    out->bad_limit = limit;
-}
+/* One row as it is judged. */
+typedef struct judged {
+    attsvm_row row;
+    double right, size; /* b or e; |delta|, rounded up */
+    double move;        /* shift |A_r|_F, rounded up   */
+    check_real margin;
+} judged;
 
-/* <A,theta> = e: how far off, and whether theory 4.1 lets it pass. */
-static void judge_equal(const setting *now, attsvm_row row, dd margin, double e, check_margins *out)
+/* <A,theta> >= b. */
+static void judge_above(const setting *now, const judged *j, check_margins *out)
 {
-    double off = fabs(base_dd_value(base_dd_sub(margin, base_dd(e))));
-    double size = check_row_norm(now->s->p, now->w->delta, now->w->z, now->w->spare);
-    out->violation = fmax(out->violation, off);
-    if (!(off <= CHECK_EQUALITY * (fabs(e) + size * now->s->norm)))
-        bad_row(out, row, base_dd_value(margin), e);
-}
-
-/*
- * <A,theta> >= b.  A row with b = 1 that double-double cannot tell from 1 counts as holding;
- * `slip` keeps how much may have been hidden, and the gap is widened by it.
- */
-static void judge_above(const setting *now, attsvm_row row, dd margin, double b, double error,
-                        check_margins *out)
-{
-    dd lack = base_dd_sub(base_dd(b), margin);
-    double missing = base_dd_value(lack), limit = -error;
-    if (b == 1 && !(base_dd_compare(margin, out->least) > 0))
-        out->least = margin;
-    if (missing < -CHECK_TIGHT) /* b is 0 or 1, so max(1,|b|) = 1; a NaN goes on and fails */
+    const pass *s = now->s;
+    bool soft = s->p->claim->settings.soft > 0;
+    dd low = check_down(base_dd_sub(check_lower(j->margin), base_dd(j->move)));
+    if (j->margin.error == 0 || j->margin.error <= fabs(j->margin.value.hi) * 0x1p-102)
+        low = base_dd_sub(base_dd_sub(j->margin.value, base_dd(j->margin.error)),
+                          base_dd(j->move)); /* exact: the sign is known */
+    dd lack = base_dd_sub(base_dd(j->right), low);
+    double missing = base_dd_value(base_dd_sub(base_dd(j->right), j->margin.value));
+    if (j->right == 1) {
+        if (!(base_dd_compare(low, out->least) > 0)) {
+            out->least = low;
+            out->worst = j->row;
+        }
+        dd up = check_upper(j->margin);
+        if (!(base_dd_compare(up, out->least_up) > 0))
+            out->least_up = up;
+        if (!(base_dd_compare(j->margin.value, out->shown) > 0))
+            out->shown = j->margin.value;
+    }
+    if (!(lack.hi < 0))
+        out->slack = check_up(base_dd_add(out->slack, lack));
+    if (missing < -CHECK_TIGHT) /* b is 0 or 1, so max(1,|b|) = 1; a NaN goes on */
         return;
     out->tight++;
-    if (now->s->tight)
-        now->s->tight[row.sequence] = 1;
-    if (!(missing <= 0)) {
-        out->violation = fmax(out->violation, missing);
-        out->slack = base_dd_add(out->slack, lack);
+    if (j->right == 1 && s->p->claim->settings.rank > 0)
+        check_list_add(&out->close, j->row);
+    if (!(missing <= 0))
+        out->violation = check_max(out->violation, missing);
+    if (j->right == 0 && !soft && !(low.hi >= 0)) {
+        check_list_add(&out->fixed, j->row);
+        out->below = j->row;
+        out->below_margin = base_dd_value(j->margin.value);
     }
-    out->slip = fmax(out->slip, error);
-    if (now->s->p->claim->settings.soft > 0)
+}
+
+/* Evaluates a row that the first look left in doubt, and judges it. */
+static void look_closely(setting *now, check_kind kind, judged *j, check_margins *out)
+{
+    const pass *s = now->s;
+    j->margin = (check_real){ fine_margin(now), fine_error(now, j->size) };
+    double off = base_dd_value(base_dd_sub(j->margin.value, base_dd(j->right)));
+    if (kind == CHECK_EQUAL) {
+        check_list_add(&out->fixed, j->row);
+        out->violation = check_max(out->violation, fabs(off));
         return;
-    if (b == 0)
-        limit = -CHECK_ZERO_ROW * now->s->norm *
-                check_row_norm(now->s->p, now->w->delta, now->w->z, now->w->spare);
-    if (!(-missing >= limit))
-        bad_row(out, row, base_dd_value(margin), b == 0 ? limit : b);
+    }
+    /* open: whether a row with b = 0 holds; digits of a small margin that the accuracy asks for */
+    double clear = j->right == 0 ? fabs(j->margin.value.hi - j->move) : off - CHECK_TIGHT;
+    bool fine_enough = j->right == 1 && j->margin.error <= s->accuracy / 1024;
+    if (!fine_enough && !(clear - 2 * j->move > j->margin.error))
+        j->margin = exact_margin(now);
+    judge_above(now, j, out);
+}
+
+/* |A_r|_F from above; delta need not be there. */
+static double frobenius_size(setting *now, double size)
+{
+    const check_problem *p = now->s->p;
+    if (p->matrix)
+        return size * check_vector_norm(ATTSVM_NORM_L2, 2, now->w->z, p->d) * (1 + 1e-10);
+    if (!p->key_map)
+        return size;
+    check_difference(p, &now->term, now->w->base, now->w->x, now->w->delta);
+    return check_row_size(p, ATTSVM_NORM_L2, 2, now->w->delta, now->w->z, now->w->spare).high;
 }
 
 static void row_margin(setting *now, int64_t t, check_margins *out)
 {
-    const check_problem *p = now->s->p;
+    const pass *s = now->s;
+    const check_problem *p = s->p;
     scratch *w = now->w;
-    double right, margin, square;
-    check_kind kind = check_row(p, &now->term, t, &right);
+    bool is_v = p->claim->settings.problem == ATTSVM_PROBLEM_V;
+    double margin, square;
+    judged j = { .row = { now->term.sequence, now->term.query, t } };
+    check_kind kind = check_row(p, &now->term, t, &j.right);
     if (kind == CHECK_NO_ROW)
         return;
-    if (p->claim->settings.problem == ATTSVM_PROBLEM_V) /* Y x_base'v, no rival */
+    if (is_v) /* Y x_base'v, no rival */
         memset(w->x, 0, (size_t)p->d * sizeof *w->x);
     else
-        la_row(&now->term.tokens, t, w->x);
+        check_token(&now->term.tokens, t, w->x);
     values(w->base, w->x, now->h, p->d, &margin, &square);
-    if (p->claim->settings.problem == ATTSVM_PROBLEM_V)
+    if (is_v)
         margin *= attsvm_data_label(p->data, now->term.sequence);
-    double size = length(w, square, p->d);
-    double error = 4 * (double)(p->d + 8) * CHECK_UNIT * size * now->H;
+    j.size = length(w, square, p->d);
+    double error = 4 * (double)(p->d + 10) * CHECK_UNIT * j.size * now->H + CHECK_SMALL;
     /* a copy has margin 0 (of a set's member: as near as equalities hold), so most tokens need not
        be compared */
     bool near = kind == CHECK_ABOVE && !(fabs(margin) > (p->sets ? 0.5 : error));
-    if (near && check_is_copy(p, &now->term, t, w->base, w->x)) {
+    if (near && check_is_copy(p, &now->term, t, w->base, w->x, w->spare)) {
         out->merged++;
         return;
     }
     out->rows++;
-    bool clear = kind == CHECK_ABOVE && margin - error > right + CHECK_TIGHT &&
-                 (right != 1 || margin - error > out->least.hi);
-    if (clear)
+    out->overflow = out->overflow || !(j.size < 0x1p1000);
+    j.move = s->shift > 0 ? s->shift * frobenius_size(now, j.size) * (1 + 1e-10) : 0;
+    out->longest = check_max(out->longest, j.move);
+    if (s->margin)
+        s->margin[now->term.sequence] = (check_real){ base_dd(margin), error };
+    double low = margin - error - j.move;
+    bool clear = kind == CHECK_ABOVE && low > j.right + CHECK_TIGHT && error < CHECK_LARGE &&
+                 (j.right != 1 || low > out->least.hi);
+    if (clear || out->overflow)
         return;
-    dd exact = exact_margin(now);
-    attsvm_row row = { now->term.sequence, now->term.query, t };
-    if (kind == CHECK_EQUAL)
-        judge_equal(now, row, exact, right, out);
-    else
-        judge_above(now, row, exact, right, check_sum_error(p->d) * size * now->H_fine, out);
+    look_closely(now, kind, &j, out);
+    if (s->margin)
+        s->margin[now->term.sequence] = j.margin;
 }
 
 static check_margins nothing_yet(void)
 {
-    return (check_margins){ .least = base_dd(INFINITY), .holds = true };
+    dd none = base_dd(INFINITY);
+    return (check_margins){ .least = none, .least_up = none, .shown = none };
 }
 
 static void block_margins(void *context, int64_t block, int worker)
@@ -275,31 +348,57 @@ static void block_margins(void *context, int64_t block, int worker)
         }
 }
 
-static void join(check_margins *out, const check_margins *part)
+static void join_lists(check_list *out, check_list *part)
 {
-    if (base_dd_compare(part->least, out->least) < 0)
+    for (int64_t k = 0; k < part->count; k++)
+        check_list_add(out, part->rows[k]);
+    out->failed = out->failed || part->failed;
+    free(part->rows);
+}
+
+static void join(check_margins *out, check_margins *part)
+{
+    if (base_dd_compare(part->least, out->least) < 0 || isnan(part->least.hi)) {
         out->least = part->least;
-    out->slack = base_dd_add(out->slack, part->slack);
-    out->violation = fmax(out->violation, part->violation);
-    out->slip = fmax(out->slip, part->slip);
+        out->worst = part->worst;
+    }
+    if (base_dd_compare(part->least_up, out->least_up) < 0 || isnan(part->least_up.hi))
+        out->least_up = part->least_up;
+    if (base_dd_compare(part->shown, out->shown) < 0)
+        out->shown = part->shown;
+    out->slack = check_up(base_dd_add(out->slack, part->slack));
+    out->violation = check_max(out->violation, part->violation);
+    out->longest = check_max(out->longest, part->longest);
+    out->overflow = out->overflow || part->overflow;
     out->tight += part->tight;
     out->merged += part->merged;
     out->rows += part->rows;
-    if (!part->holds)
-        bad_row(out, part->bad, part->bad_margin, part->bad_limit);
+    if (part->below_margin < 0 && !(out->below_margin < part->below_margin)) {
+        out->below = part->below;
+        out->below_margin = part->below_margin;
+    }
+    join_lists(&out->fixed, &part->fixed);
+    join_lists(&out->close, &part->close);
+}
+
+void check_margins_free(check_margins *margins)
+{
+    free(margins->fixed.rows);
+    free(margins->close.rows);
+    margins->fixed = margins->close = (check_list){ 0 };
 }
 
 /* h = W' theta of a prompt (W the key map), theta itself otherwise. */
 static void shared_vector(pass *s)
 {
     const check_problem *p = s->p;
-    const double *theta = p->claim->theta;
     for (int64_t k = 0; k < p->d; k++) {
-        dd sum = base_dd(theta[k]);
+        dd sum = theta_at(p, k);
         if (p->key_map) {
             sum = base_dd(0);
             for (int64_t j = 0; j < p->d; j++)
-                sum = base_dd_add(sum, base_dd_product(p->key_map[j * p->d + k], theta[j]));
+                sum = base_dd_add(
+                    sum, base_dd_mul(base_dd(p->key_map[j * p->d + k]), theta_at(p, j)));
         }
         s->fine[k] = sum;
         s->h[k] = base_dd_value(sum);
@@ -325,11 +424,11 @@ static attsvm_status open_pass(pass *s, arena *memory, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-attsvm_status check_margins_of(check_margins *out, const check_problem *problem, double norm,
-                               uint8_t *tight, attsvm_error *err)
+attsvm_status check_margins_of(check_margins *out, const check_problem *problem, double accuracy,
+                               double shift, check_real *margin, attsvm_error *err)
 {
     const attsvm_claim *claim = problem->claim;
-    pass s = { .p = problem, .norm = norm, .tight = tight };
+    pass s = { .p = problem, .accuracy = accuracy, .shift = shift, .margin = margin };
     arena memory = { 0 };
     TRY(open_pass(&s, &memory, err));
     s.frobenius =
@@ -341,17 +440,23 @@ attsvm_status check_margins_of(check_margins *out, const check_problem *problem,
     for (int64_t b = 0; b < s.blocks; b++)
         join(out, &s.part[b]);
     free(memory.base);
+    if (out->fixed.failed)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for rows");
     return base_interrupted(err);
 }
 
-/* --------------------------------------------------------------------- largest row */
+/* ------------------------------------------------- the longest length that a row asks for */
 
-static void block_largest(void *context, int64_t block, int worker)
+static void block_request(void *context, int64_t block, int worker)
 {
     const pass *s = context;
     const check_problem *p = s->p;
     scratch *w = &s->workers[worker];
-    double largest = 0, right;
+    double q, right;
+    attsvm_norm norm =
+        check_dual_norm((attsvm_norm)p->claim->settings.norm, p->claim->settings.q, &q);
+    check_range *out = &s->request[block];
+    *out = (check_range){ 0, 0 };
     for (int64_t i = s->first[block]; i < s->first[block + 1] && !attsvm_interrupted(); i++)
         for (int64_t m = 0, count = check_queries(p, i); m < count; m++) {
             if (dist_stop_inside(p->stop, worker))
@@ -359,29 +464,35 @@ static void block_largest(void *context, int64_t block, int worker)
             check_term term = check_term_of(p, i, m);
             if (term.base < 0)
                 continue;
-            la_row(&term.tokens, term.base, w->base);
+            check_token(&term.tokens, term.base, w->base);
             if (p->matrix)
                 check_query(p, &term, w->z);
             for (int64_t t = 0; t < term.visible; t++) {
-                if (check_row(p, &term, t, &right) == CHECK_NO_ROW)
+                if (check_row(p, &term, t, &right) == CHECK_NO_ROW || right == 0)
                     continue;
-                la_row(&term.tokens, t, w->x);
+                check_token(&term.tokens, t, w->x);
                 check_difference(p, &term, w->base, w->x, w->delta);
-                largest = fmax(largest, check_row_norm(p, w->delta, w->z, w->spare));
+                check_range size = check_row_size(p, norm, q, w->delta, w->z, w->spare);
+                if (size.high == 0) /* A_r = 0, or a copy of the selected token */
+                    continue;
+                out->low = check_max(out->low, fabs(right) / size.high * (1 - 1e-15));
+                out->high = check_max(out->high, fabs(right) / size.low * (1 + 1e-15));
             }
         }
-    s->largest[block] = largest;
 }
 
-attsvm_status check_largest_row(double *out, const check_problem *problem, attsvm_error *err)
+attsvm_status check_longest_request(check_range *out, const check_problem *problem,
+                                    attsvm_error *err)
 {
     pass s = { .p = problem };
     arena memory = { 0 };
     TRY(open_pass(&s, &memory, err));
-    base_parallel(problem->threads, s.blocks, block_largest, &s);
-    *out = 0;
-    for (int64_t b = 0; b < s.blocks; b++)
-        *out = fmax(*out, s.largest[b]);
+    base_parallel(problem->threads, s.blocks, block_request, &s);
+    *out = (check_range){ 0, 0 };
+    for (int64_t b = 0; b < s.blocks; b++) {
+        out->low = check_max(out->low, s.request[b].low);
+        out->high = check_max(out->high, s.request[b].high);
+    }
     free(memory.base);
     return base_interrupted(err);
 }

@@ -119,8 +119,7 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
     case ATTSVM_NORM_NUC:
     case ATTSVM_NORM_SPECTRAL:
         if (!vector)
-            return check_singular(out, norm == ATTSVM_NORM_NUC, A, rows, columns, NULL, threads,
-                                  err);
+            return check_singular(out, norm == ATTSVM_NORM_NUC, A, rows, columns, threads, err);
         size = base_dd_sqrt(sum_of_squares(A, count, k));
         break;
     case ATTSVM_NORM_L2:

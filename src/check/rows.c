@@ -39,11 +39,17 @@ static attsvm_status check_settings(const attsvm_svm_settings *s, attsvm_error *
         return fail(err, ATTSVM_E_ARG, "q = %g is not above 1 and finite", s->q);
     if (!(s->soft >= 0 && isfinite(s->soft)))
         return fail(err, ATTSVM_E_ARG, "soft = %g is not 0 or more", s->soft);
-    if (!(s->tol >= 0 && s->tol <= 1))
-        return fail(err, ATTSVM_E_ARG, "tol = %g is not in 0..1", s->tol);
     if (s->rank < 0 || s->threads < 0)
         return fail(err, ATTSVM_E_ARG, "rank = %" PRId64 " or threads = %" PRId64 " is below 0",
                     s->rank, s->threads);
+    bool euclidean = s->norm == ATTSVM_NORM_L2 || s->norm == ATTSVM_NORM_FRO;
+    if (s->soft > 0 && !euclidean)
+        return fail(err, ATTSVM_E_ARG, "soft = %g: soft margins are for l2 and fro", s->soft);
+    if (s->rank > 0 && (s->problem != ATTSVM_PROBLEM_W || s->soft > 0 ||
+                        (!euclidean && s->norm != ATTSVM_NORM_NUC)))
+        return fail(err, ATTSVM_E_ARG,
+                    "rank = %" PRId64 ": a rank limit is for problem W, hard, in fro or nuc",
+                    s->rank);
     if (s->head == ATTSVM_HEAD_CONCAVE && !isfinite(s->kappa))
         return fail(err, ATTSVM_E_ARG, "kappa = %g is not finite", s->kappa);
     return ATTSVM_OK;
@@ -249,11 +255,11 @@ check_term check_term_of(const check_problem *p, int64_t i, int64_t m)
 void check_query(const check_problem *p, const check_term *term, double *z)
 {
     if (p->Z.count > 0)
-        la_row(&p->Z, term->sequence * p->queries + term->query, z);
+        check_token(&p->Z, term->sequence * p->queries + term->query, z);
     else if (p->claim->settings.query == ATTSVM_QUERY_LAST)
-        la_row(&term->tokens, term->tokens.count - 1, z);
+        check_token(&term->tokens, term->tokens.count - 1, z);
     else
-        la_row(&term->tokens, p->queries ? p->claim->settings.query_token : term->query, z);
+        check_token(&term->tokens, p->queries ? p->claim->settings.query_token : term->query, z);
 }
 
 /* log(a/b) to a few units in the last place, also where a and b are nearly equal. */
@@ -292,38 +298,35 @@ check_kind check_row(const check_problem *p, const check_term *term, int64_t t, 
 
 /* ------------------------------------------------------------------------- copies */
 
-static bool same_values(const double *x, const double *y, int64_t count)
-{
-    for (int64_t j = 0; j < count; j++)
-        if (x[j] != y[j])
-            return false;
-    return true;
-}
-
 /* A token outside the set that equals a member of it. */
-static bool copies_member(const check_problem *p, const check_term *term, int64_t t)
+static bool copies_member(const check_problem *p, const check_term *term, const double *x,
+                          double *other)
 {
     const uint8_t *O = p->claim->selection.sets + set_of(p, term);
-    for (int64_t o = term->base + 1; o < term->visible; o++)
-        if (O[o] && data_same_key(p->data, NULL, term->sequence, o, t))
+    for (int64_t o = term->base + 1; o < term->visible; o++) {
+        if (!O[o])
+            continue;
+        check_token(&term->tokens, o, other);
+        if (check_same_key(NULL, other, x, p->d))
             return true;
+    }
     return false;
 }
 
 bool check_is_copy(const check_problem *p, const check_term *term, int64_t t, const double *base,
-                   const double *x)
+                   const double *x, double *scratch)
 {
     const attsvm_svm_settings *s = &p->claim->settings;
+    (void)t;
     if (s->duplicates == ATTSVM_DUPLICATES_STRICT || s->problem == ATTSVM_PROBLEM_V)
         return false;
-    if (same_values(base, x, p->d))
+    if (check_same_key(NULL, base, x, p->d))
         return true;
     if (p->sets)
-        return copies_member(p, term, t);
+        return copies_member(p, term, x, scratch);
     /* different tokens, same key: one selection where their scores agree as well */
-    return p->key_map && p->has_head &&
-           data_same_key(p->data, p->key_map, term->sequence, term->base, t) &&
-           data_head_value(&p->head, base) == data_head_value(&p->head, x);
+    return p->key_map && p->has_head && check_same_key(p->key_map, base, x, p->d) &&
+           check_same_score(&p->head, base, x);
 }
 
 /* -------------------------------------------------------------------- one row at a time */
@@ -350,25 +353,182 @@ void check_difference(const check_problem *p, const check_term *term, const doub
         delta[j] = base_dd_sum(base[j], -x[j]);
 }
 
+void check_read_row(const check_problem *p, attsvm_row row, double *base, double *x,
+                    check_single *out)
+{
+    check_term term = check_term_of(p, row.sequence, row.query);
+    check_token(&term.tokens, term.base, base);
+    check_token(&term.tokens, row.token, x);
+    if (p->matrix)
+        check_query(p, &term, out->z);
+    out->row = row;
+    out->equal = check_row(p, &term, row.token, &out->right) == CHECK_EQUAL;
+    check_difference(p, &term, base, x, out->delta);
+}
+
+/* ------------------------------------------------------------------- entries, exactly */
+
+static void set_sum(check_exact *out, double hi, double lo, check_exact *spare)
+{
+    check_exact_set(out, hi);
+    check_exact_set(spare, lo);
+    check_exact_add(out, spare);
+}
+
+/* k = W delta, or delta. */
+static void exact_key(const check_problem *p, const dd *delta, check_exact *key)
+{
+    check_exact a, b;
+    check_exact_open(&a);
+    check_exact_open(&b);
+    for (int64_t j = 0; j < p->d; j++) {
+        if (!p->key_map) {
+            set_sum(&key[j], delta[j].hi, delta[j].lo, &a);
+            continue;
+        }
+        check_exact_set(&key[j], 0);
+        for (int64_t k = 0; k < p->d; k++) {
+            check_exact_set(&b, p->key_map[j * p->d + k]);
+            check_exact_set(&a, delta[k].hi);
+            check_exact_add_product(&key[j], &a, &b);
+            check_exact_set(&a, delta[k].lo);
+            check_exact_add_product(&key[j], &a, &b);
+        }
+    }
+    check_exact_close(&a);
+    check_exact_close(&b);
+}
+
+void check_row_entries(const check_problem *p, const dd *delta, const double *z, check_exact *out)
+{
+    if (!p->matrix) {
+        exact_key(p, delta, out);
+        return;
+    }
+    check_exact a, b;
+    check_exact_open(&a);
+    check_exact_open(&b);
+    for (int64_t j = 0; j < p->d; j++) {
+        set_sum(&a, delta[j].hi, delta[j].lo, &b);
+        for (int64_t k = 0; k < p->d; k++) {
+            check_exact_set(&out[j * p->d + k], z[k]);
+            check_exact_multiply(&out[j * p->d + k], &a);
+        }
+    }
+    check_exact_close(&a);
+    check_exact_close(&b);
+}
+
+/* theta[k] with its low parts. */
+static void exact_theta(const check_problem *p, int64_t k, check_exact *out, check_exact *spare)
+{
+    const attsvm_claim *claim = p->claim;
+    set_sum(out, claim->theta[k], claim->theta_lo ? claim->theta_lo[k] : 0, spare);
+    if (claim->theta_lo2) {
+        check_exact_set(spare, claim->theta_lo2[k]);
+        check_exact_add(out, spare);
+    }
+}
+
+void check_row_value(const check_problem *p, const dd *delta, const double *z, check_exact *out)
+{
+    int64_t d = p->d;
+    check_exact a, b, h, *key = check_exact_array((size_t)d);
+    check_exact_open(&a);
+    check_exact_open(&b);
+    check_exact_open(&h);
+    check_exact_set(out, 0);
+    exact_key(p, delta, key);
+    for (int64_t j = 0; j < d; j++) {
+        if (check_exact_sign(&key[j]) == 0)
+            continue;
+        check_exact_set(&h, 0);
+        for (int64_t k = 0; k < d && p->matrix; k++) {
+            exact_theta(p, j * d + k, &a, &b);
+            check_exact_set(&b, z[k]);
+            check_exact_add_product(&h, &a, &b);
+        }
+        if (!p->matrix)
+            exact_theta(p, j, &h, &b);
+        check_exact_add_product(out, &key[j], &h);
+    }
+    check_exact_close(&a);
+    check_exact_close(&b);
+    check_exact_close(&h);
+    check_exact_array_free(key, (size_t)d);
+}
+
+/* ------------------------------------------------------------------------------ sizes */
+
+static bool is_zero(const dd *delta, int64_t d)
+{
+    for (int64_t j = 0; j < d; j++)
+        if (delta[j].hi != 0)
+            return false;
+    return true;
+}
+
+/*
+ * W delta in double into key; false where what rounding may have done to it is more than a
+ * millionth of it.
+ */
+static bool mapped(const check_problem *p, const dd *delta, double *key, double *sizes)
+{
+    double largest = 0, error = 0;
+    for (int64_t j = 0; j < p->d; j++) {
+        check_sum sum = { 0, 0 };
+        sizes[j] = 0;
+        for (int64_t k = 0; k < p->d; k++) {
+            check_sum_add(&sum, base_dd(p->key_map[j * p->d + k]), delta[k]);
+            sizes[j] += fabs(p->key_map[j * p->d + k] * delta[k].hi);
+        }
+        key[j] = base_dd_value(check_sum_value(sum));
+        largest = check_max(largest, fabs(key[j]));
+        error += sizes[j] * check_sum_error(p->d) + CHECK_SMALL;
+    }
+    return error <= 1e-12 * largest && largest < CHECK_LARGE;
+}
+
+/* The same exactly, then rounded; false: out of range.  *zero: all entries are 0. */
+static bool mapped_exactly(const check_problem *p, const dd *delta, double *key, bool *zero)
+{
+    bool good = true;
+    check_exact *exact = check_exact_array((size_t)p->d);
+    exact_key(p, delta, exact);
+    *zero = true;
+    for (int64_t j = 0; j < p->d; j++) {
+        bool in_range;
+        key[j] = check_exact_value(&exact[j], &in_range).hi;
+        good = good && in_range;
+        *zero = *zero && check_exact_sign(&exact[j]) == 0;
+    }
+    check_exact_array_free(exact, (size_t)p->d);
+    return good;
+}
+
 /*
  * A row is W delta for vectors (W the key map), delta z' for matrices.  The entrywise norms of a
  * rank-one matrix are products of vector norms, and so are its Frobenius, spectral and nuclear
  * norms, which all equal |delta|_2 |z|_2.
  */
-double check_row_norm(const check_problem *p, const dd *delta, const double *z, double *scratch)
+check_range check_row_size(const check_problem *p, attsvm_norm norm, double q, const dd *delta,
+                           const double *z, double *scratch)
 {
-    const attsvm_svm_settings *s = &p->claim->settings;
-    double q;
-    attsvm_norm norm = check_dual_norm((attsvm_norm)s->norm, s->q, &q);
-    for (int64_t j = 0; j < p->d; j++) {
-        if (!p->key_map) {
-            scratch[j] = delta[j].hi;
-            continue;
-        }
-        scratch[j] = 0;
-        for (int64_t k = 0; k < p->d; k++)
-            scratch[j] += p->key_map[j * p->d + k] * delta[k].hi;
+    bool zero = is_zero(delta, p->d), good = true;
+    for (int64_t j = 0; j < p->d && !p->key_map; j++)
+        scratch[j] = delta[j].hi;
+    if (!zero && p->key_map && !mapped(p, delta, scratch, scratch + p->d))
+        good = mapped_exactly(p, delta, scratch, &zero);
+    double size = zero ? 0 : check_vector_norm(norm, q, scratch, p->d);
+    if (p->matrix) {
+        double query = check_vector_norm(norm, q, z, p->d);
+        zero = zero || query == 0;
+        good = good && query > 0x1p-450 && query < CHECK_LARGE;
+        size *= query;
     }
-    double size = check_vector_norm(norm, q, scratch, p->d);
-    return p->matrix ? size * check_vector_norm(norm, q, z, p->d) : size;
+    if (zero)
+        return (check_range){ 0, 0 };
+    if (good && size > 0x1p-900 && size < 0x1p900)
+        return (check_range){ size * (1 - 1e-10), size * (1 + 1e-10) };
+    return (check_range){ 0, INFINITY };
 }

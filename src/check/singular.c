@@ -120,17 +120,6 @@ static void start(singular *s)
     }
 }
 
-static int64_t count_rank(const singular *s)
-{
-    double largest = 0;
-    int64_t rank = 0;
-    for (int64_t j = 0; j < s->columns; j++)
-        largest = fmax(largest, sqrt(dot(s->a + j * s->rows, s->a + j * s->rows, s->rows)));
-    for (int64_t j = 0; j < s->columns; j++)
-        rank += sqrt(dot(s->a + j * s->rows, s->a + j * s->rows, s->rows)) > 1e-6 * largest;
-    return rank;
-}
-
 /* The bounds above, from row sums of the two Gram matrices. */
 static check_size bound(const singular *s, bool nuclear)
 {
@@ -141,8 +130,8 @@ static check_size bound(const singular *s, bool nuclear)
         for (int64_t k = 0; k < s->rows; k++)
             square = base_dd_add(square, base_dd_mul(s->B[j * s->rows + k], s->B[j * s->rows + k]));
         sum = base_dd_add(sum, base_dd_sqrt(square));
-        eta = fmax(eta, s->row_V[j]);
-        top = fmax(top, s->row_B[j]);
+        eta = check_max(eta, s->row_V[j]);
+        top = check_max(top, s->row_B[j]);
     }
     if (!(eta < 0.5))
         return (check_size){ base_dd(INFINITY), 0 };
@@ -153,24 +142,58 @@ static check_size bound(const singular *s, bool nuclear)
     return (check_size){ base_dd(ldexp(value, s->exponent)), ldexp(error, s->exponent) };
 }
 
-attsvm_status check_singular(check_size *out, bool nuclear, const dd *A, int64_t rows,
-                             int64_t columns, int64_t *rank, int threads, attsvm_error *err)
+/* Jacobi rotations until the columns of A V are orthogonal; the caller frees `memory`. */
+static attsvm_status decompose(singular *s, const dd *A, int64_t rows, int64_t columns,
+                               arena *memory, attsvm_error *err)
 {
-    singular s = { .A = A, .rows = rows, .columns = columns };
+    *s = (singular){ .A = A, .rows = rows, .columns = columns };
     if (columns > rows)
-        s = (singular){ .A = A, .rows = columns, .columns = rows, .transposed = true };
-    arena memory = { 0 };
-    layout(&s, &memory);
-    TRY(base_arena_allocate(&memory, "singular values", err));
-    layout(&s, &memory);
-    start(&s);
-    for (int round = 0; round < MOST_SWEEPS && sweep(&s) > 0; round++)
+        *s = (singular){ .A = A, .rows = columns, .columns = rows, .transposed = true };
+    layout(s, memory);
+    TRY(base_arena_allocate(memory, "singular values", err));
+    layout(s, memory);
+    start(s);
+    for (int round = 0; round < MOST_SWEEPS && sweep(s) > 0; round++)
         ;
+    return ATTSVM_OK;
+}
+
+attsvm_status check_singular(check_size *out, bool nuclear, const dd *A, int64_t rows,
+                             int64_t columns, int threads, attsvm_error *err)
+{
+    singular s;
+    arena memory = { 0 };
+    TRY(decompose(&s, A, rows, columns, &memory, err));
     base_parallel(threads, s.columns, product_column, &s);
     base_parallel(threads, s.columns, gram_row, &s);
     *out = bound(&s, nuclear);
-    if (rank)
-        *rank = count_rank(&s);
+    free(memory.base);
+    return ATTSVM_OK;
+}
+
+attsvm_status check_singular_vectors(const dd *A, int64_t d, double *sigma, double *U, double *V,
+                                     attsvm_error *err)
+{
+    singular s;
+    arena memory = { 0 };
+    TRY(decompose(&s, A, d, d, &memory, err));
+    for (int64_t k = 0; k < d; k++) { /* the largest of what is left */
+        int64_t at = 0;
+        double largest = -1;
+        for (int64_t j = 0; j < d; j++) {
+            double size = s.row_V[j] < 0 ? -1 : sqrt(dot(s.a + j * d, s.a + j * d, d));
+            if (size > largest) {
+                largest = size;
+                at = j;
+            }
+        }
+        s.row_V[at] = -1;
+        sigma[k] = ldexp(largest, s.exponent);
+        for (int64_t i = 0; i < d; i++) {
+            U[k * d + i] = largest > 0 ? s.a[at * d + i] / largest : 0;
+            V[k * d + i] = s.V[at * d + i];
+        }
+    }
     free(memory.base);
     return ATTSVM_OK;
 }

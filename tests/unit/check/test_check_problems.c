@@ -25,7 +25,7 @@ static void joint_and_its_head(void **state)
     claim.head = &head;
     assert_valid(data, &claim);
     v[1] = 1 + 1e-9;
-    assert_rejected(data, &claim, "v-SVM: the gap");
+    assert_rejected(data, &claim, "v-SVM: (sequence 1, token 1) has margin 1.000000001");
     v[1] = 1;
     head.selection.alpha = other;
     assert_rejected(data, &claim, "another selection at sequence 2");
@@ -63,8 +63,10 @@ static void joint_without_a_head(void **state)
     claim.outcome = ATTSVM_OPTIMAL;
     assert_rejected(data, &claim, "there is no joint problem");
     claim.outcome = ATTSVM_INFEASIBLE;
-    halves[0] = 0.6;
-    assert_rejected(data, &claim, "v-SVM: ");
+    halves[0] = 0.6; /* elimination finds the right multipliers of the named rows */
+    assert_valid(data, &claim);
+    X[2] += 1e-9; /* but not where there are none */
+    assert_rejected(data, &claim, "v-SVM: the rows do not contradict each other");
     attsvm_data_free(data);
 }
 
@@ -86,12 +88,15 @@ static void rows_with_zero_on_the_right(void **state)
     attsvm_data *data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = X, .Y = Y });
     attsvm_report report = verdict(data, &claim);
     assert_true(report.valid && report.tight == 3 && report.min_margin == 1);
-    p[0] = 1 + 0x1p-43; /* room for the other rows */
-    p[1] = -0.5e-13;    /* within 1e-13 |A||theta| */
+    p[0] = 1;
+    p[1] = -0.5e-13; /* a point with p_2 = 0 is near, and counts */
     report = verdict(data, &claim);
-    assert_true(report.valid && report.violation > 0);
-    p[1] = -1.1e-13;
-    assert_rejected(data, &claim, "(sequence 2, token 0) has margin -1.65");
+    assert_true(report.valid && report.violation > 0 && report.gap > 1e-14);
+    p[1] = -1e-12;
+    assert_rejected(data, &claim, "gap");
+    p[1] = -1e-6;
+    p[0] = 1 + 1e-6;
+    assert_rejected(data, &claim, "rows with b = 0, are off by");
     attsvm_data_free(data);
 }
 
@@ -115,13 +120,13 @@ static void rank_one_row(void **state)
         assert_valid(data, &claim);
         W[3] = 0;
         W[1] = 1 + 1e-8;
-        assert_rejected(data, &claim, "gap");
+        assert_rejected(data, &claim, "margin");
         W[1] = 1 - 1e-8;
         assert_rejected(data, &claim, "margin");
         W[1] = 1;
-        lambda[0] = 1 - 1e-8;
+        W[2] = 2; /* another entry that no row asks for */
         assert_rejected(data, &claim, "gap");
-        lambda[0] = 1;
+        W[2] = 0;
     }
     attsvm_data_free(data);
 }
@@ -141,7 +146,7 @@ static void rows_that_underflow(void **state)
         claim.outcome = ATTSVM_INFEASIBLE;
         claim.selection.alpha = alpha;
         PROOF(claim, W, active, lambda);
-        assert_rejected(data, &claim, "has length 0: nothing is proved beyond 1e-280 to 1e+280");
+        assert_rejected(data, &claim, "is not excluded");
         Z[1] = 0; /* a query of zero does */
         assert_valid(data, &claim);
         Z[1] = 1e-200;
@@ -182,7 +187,7 @@ static void norms_of_a_diagonal(void **state)
         attsvm_report report = verdict(data, &claim);
         assert_near(report.norm, cases[k].size, 1e-14);
         assert_near(report.dual_norm, 1, 1e-14);
-        lambda[0] *= 0.99;
+        lambda[1] += 0.01;
         assert_rejected(data, &claim, "gap");
     }
     /* a rank limit: diag(1,1/2) has rank 2 */
@@ -194,16 +199,16 @@ static void norms_of_a_diagonal(void **state)
     claim.settings.rank = 2;
     assert_valid(data, &claim);
     claim.settings.rank = 1;
-    assert_rejected(data, &claim, "rank 2, above the limit of 1");
+    assert_rejected(data, &claim, "rank above the limit of 1");
     attsvm_data_free(data);
 }
 
-/* The same rows with rank one: W = (1,1/2;1,1/2) scaled to hold, bounded by diag(1,1/2). */
+/* The same rows with rank one: W = u u', u = (1, sqrt(1/2)), bounded by diag(1,1/2). */
 static void a_stationary_point(void **state)
 {
     (void)state;
-    double X[8] = { 1, 0, 0, 0, 0, 2, 0, 0 }, Z[4] = { 1, 0, 0, 1 };
-    double W[4] = { 1, 0.5, 1, 0.5 }, size = sqrt(1.25), lambda[2] = { 1 / size, 0.25 / size };
+    double X[8] = { 1, 0, 0, 0, 0, 2, 0, 0 }, Z[4] = { 1, 0, 0, 1 }, root = sqrt(0.5);
+    double W[4] = { 1, root, root, 0.5 }, size = sqrt(1.25), lambda[2] = { 1 / size, 0.25 / size };
     int64_t alpha[2] = { 0, 0 };
     attsvm_row active[2] = { { 0, 0, 1 }, { 1, 0, 1 } };
     attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
@@ -215,8 +220,12 @@ static void a_stationary_point(void **state)
     assert_valid(data, &claim);
     attsvm_report report = verdict(data, &claim);
     assert_near(report.dual, size, 1e-14);
-    assert_near(report.norm, sqrt(2.5), 1e-14);
-    assert_near(report.gap, 1 - sqrt(0.5), 1e-14);
+    assert_near(report.norm, 1.5, 1e-14);
+    assert_near(report.gap, 1 - size / 1.5, 1e-14);
+    W[1] = 1; /* of rank one as well, feasible and longer: not stationary */
+    W[2] = 0.5;
+    assert_rejected(data, &claim, "first-order conditions are off by");
+    W[1] = W[2] = root;
     claim.outcome = ATTSVM_OPTIMAL;
     assert_rejected(data, &claim, "gap");
     claim.outcome = ATTSVM_STATIONARY;
@@ -224,9 +233,9 @@ static void a_stationary_point(void **state)
     assert_rejected(data, &claim, "no rank limit");
     claim.settings.rank = 1;
     W[3] = 0.5 - 1e-9;
-    assert_rejected(data, &claim, "margin");
+    assert_rejected(data, &claim, "rank above");
     W[3] = 0.75;
-    assert_rejected(data, &claim, "rank 2, above the limit of 1");
+    assert_rejected(data, &claim, "rank above the limit of 1");
     W[3] = 0.5;
     lambda[0] = -1;
     assert_rejected(data, &claim, "negative");
@@ -318,7 +327,9 @@ static void sets_and_equalities(void **state)
     attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
     assert_valid(data, &claim);
     W[2] = 1 + 1e-9;
-    assert_rejected(data, &claim, "(sequence 0, token 1) has margin");
+    assert_rejected(data, &claim, "gap"); /* Delta = 7e-10 */
+    W[2] = 1 + 1e-6;
+    assert_rejected(data, &claim, "are off by");
     W[2] = 1;
     mu[0] *= 1 + 1e-4; /* second order in the gap */
     assert_rejected(data, &claim, "gap");
@@ -357,7 +368,7 @@ static void sets_of_several_queries(void **state)
     attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .M = 2, .X = X, .Z = Z });
     assert_valid(data, &claim);
     O[4] = 1; /* the second query keeps token 1 as well: an equality that W breaks */
-    assert_rejected(data, &claim, "(sequence 0, query 1, token 1) has margin 1");
+    assert_rejected(data, &claim, "equalities, or rows with b = 0, are off by 1.0e+00");
     O[4] = 0;
     equal[0].query = 1;
     assert_rejected(data, &claim, "is no equality");
@@ -421,7 +432,9 @@ static void finite_part(void **state)
     assert_true(report.valid && isnan(report.min_margin) && report.tight == 0);
     assert_near(report.dual, e / sqrt(2), 1e-15);
     s[1] = 0.25 * (1 + 1e-9);
-    assert_rejected(data, &claim, "has margin");
+    assert_rejected(data, &claim, "gap");
+    s[1] = 0.25 * (1 + 1e-6);
+    assert_rejected(data, &claim, "are off by");
     s[1] = 0;
     assert_rejected(data, &claim, "s[1] = 0 is not positive");
     s[1] = 0.25;

@@ -1,0 +1,411 @@
+/*
+ * How far from theta is a point that satisfies a list of rows as equalities, exactly (theory 4.1)?
+ *
+ * With E the independent rows of the list and r = e - E theta, theta' = theta + E'(E E')^-1 r does,
+ * and |theta' - theta|^2 = r'S^-1 r, S = E E'.  With any R close enough to S^-1 that
+ * eps = |I - R S| < 1 in the maximum norm, y = R r is close to S^-1 r:
+ *
+ *   r'S^-1 r <= |r'y| + eps/(1 - eps) |r|_1 |y|_inf
+ *
+ * Where no such R is found in double, the system is solved exactly.  Rows that depend on the others
+ * must do so exactly, right-hand sides included.
+ */
+#include "check/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROUNDED = 1500 }; /* rows for which R is computed */
+
+typedef struct distance {
+    const check_problem *p;
+    int64_t count;      /* rows, without those that are zero               */
+    attsvm_row *rows;
+    double *slack;      /* what the right-hand side may be off (FINITE)    */
+    check_exact *raw;   /* e - <A, theta>                                  */
+    check_exact *rest;  /* the same for the nearest e that the slack allows */
+    double *scale;      /* a power of two: scale |A_r| is about 1          */
+    double *r;          /* scale * rest, rounded                           */
+    dd *delta;          /* count x d                                       */
+    double *z;          /* count x d                                       */
+    char *why;
+    void *memory;
+} distance;
+
+static bool unknown(distance *s, const char *text)
+{
+    snprintf(s->why, 128, "%s", text);
+    return false;
+}
+
+static void layout(distance *s, arena *a, size_t count, size_t d)
+{
+    s->rows = base_take(a, count, sizeof *s->rows);
+    s->slack = take(a, count);
+    s->scale = take(a, count);
+    s->r = take(a, count);
+    s->delta = base_take(a, count * d, sizeof(dd));
+    s->z = take(a, count * d);
+}
+
+/* rest -> what is left of it when the right-hand side moves towards <A,theta> as far as it may. */
+static void use_slack(check_exact *rest, double slack)
+{
+    check_exact room;
+    check_exact_open(&room);
+    check_exact_set(&room, slack);
+    if (check_exact_sign(rest) < 0)
+        mpz_neg(room.m, room.m);
+    int before = check_exact_sign(rest);
+    check_exact_subtract(rest, &room);
+    if (check_exact_sign(rest) != before)
+        check_exact_set(rest, 0);
+    check_exact_close(&room);
+}
+
+/* Reads row k of the list into place s->count, unless it is zero; false where 0 = e is asked. */
+static bool read_row(distance *s, attsvm_row row, double *base, double *x, double *spare)
+{
+    const check_problem *p = s->p;
+    int64_t at = s->count, d = p->d;
+    check_single one = { .delta = s->delta + at * d, .z = s->z + at * d };
+    check_read_row(p, row, base, x, &one);
+    bool finite = p->claim->settings.problem == ATTSVM_PROBLEM_FINITE;
+    s->slack[at] = finite ? CHECK_LOG * fmax(1, fabs(one.right)) : 0;
+    s->rows[at] = row;
+    check_range size = check_row_size(p, ATTSVM_NORM_L2, 2, one.delta, one.z, spare);
+    if (size.high == 0)
+        return fabs(one.right) <= s->slack[at] || unknown(s, "a row of zeros has another value");
+    if (!(size.low > 0))
+        return unknown(s, "a row leaves the range of doubles");
+    s->scale[at] = ldexp(1, -ilogb(size.high));
+    check_exact margin;
+    bool in_range;
+    check_exact_open(&margin);
+    check_row_value(p, one.delta, one.z, &margin);
+    check_exact_set(&s->rest[at], one.right);
+    check_exact_subtract(&s->rest[at], &margin);
+    check_exact_close(&margin);
+    check_exact_copy(&s->raw[at], &s->rest[at]);
+    if (finite)
+        use_slack(&s->rest[at], s->slack[at]);
+    s->r[at] = s->scale[at] * base_dd_value(check_exact_value(&s->rest[at], &in_range));
+    s->count++;
+    return in_range || check_exact_sign(&s->rest[at]) == 0 ||
+           unknown(s, "a residual leaves the range of doubles");
+}
+
+/* A row that stands in the list already, equal entry by entry and asked to be 0 as well. */
+static bool is_repeated(const distance *s, const uint64_t *digest)
+{
+    int64_t at = s->count - 1, d = s->p->d;
+    if (s->slack[at] > 0)
+        return false;
+    for (int64_t k = 0; k < at; k++)
+        if (digest[k] == digest[at] &&
+            memcmp(s->delta + k * d, s->delta + at * d, (size_t)d * sizeof(dd)) == 0 &&
+            (!s->p->matrix || memcmp(s->z + k * d, s->z + at * d, (size_t)d * sizeof(double)) == 0))
+            return true;
+    return false;
+}
+
+static bool read_list(distance *s, const check_list *list, attsvm_status *status,
+                      attsvm_error *err)
+{
+    size_t d = (size_t)s->p->d, count = (size_t)list->count;
+    double *base, *x, *spare;
+    uint64_t *digest;
+    arena a = { 0 };
+    for (int pass = 0; pass < 2; pass++) {
+        layout(s, &a, count, d);
+        base = take(&a, d);
+        x = take(&a, d);
+        spare = take(&a, 2 * d);
+        digest = base_take(&a, count, sizeof *digest);
+        if (pass == 0)
+            *status = base_arena_allocate(&a, "equalities", err);
+        if (*status != ATTSVM_OK)
+            return false;
+    }
+    s->memory = a.base;
+    s->rest = check_exact_array(count);
+    s->raw = check_exact_array(count);
+    for (size_t k = 0; k < count; k++) {
+        int64_t at = s->count;
+        if (!read_row(s, list->rows[k], base, x, spare))
+            return false;
+        if (s->count == at)
+            continue;
+        digest[at] = base_digest(BASE_DIGEST, s->delta + at * (int64_t)d, d * sizeof(dd));
+        if (s->p->matrix)
+            digest[at] = base_digest(digest[at], s->z + at * (int64_t)d, d * sizeof(double));
+        s->count -= is_repeated(s, digest);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------- with a rounded inverse */
+
+/* <A_i, A_k> scale_i scale_k in double-double, and a bound for its error in *error. */
+static dd product(const distance *s, int64_t i, int64_t k, const dd *keys, double *error)
+{
+    int64_t d = s->p->d;
+    const dd *x = (keys ? keys : s->delta) + i * d, *y = (keys ? keys : s->delta) + k * d;
+    check_sum deltas = { 0, 0 }, queries = { 0, 0 };
+    double sizes = 0, query_sizes = 0;
+    for (int64_t j = 0; j < d; j++) {
+        check_sum_add(&deltas, x[j], y[j]);
+        sizes += fabs(x[j].hi * y[j].hi);
+        if (s->p->matrix) {
+            double a = s->z[i * d + j], b = s->z[k * d + j];
+            check_sum_add(&queries, base_dd(a), base_dd(b));
+            query_sizes += fabs(a * b);
+        }
+    }
+    dd value = check_sum_value(deltas);
+    double scale = s->scale[i] * s->scale[k];
+    *error = sizes;
+    if (s->p->matrix) {
+        value = base_dd_mul(value, check_sum_value(queries));
+        *error = sizes * query_sizes;
+    }
+    *error = 4 * check_sum_error(d) * *error * scale + CHECK_SMALL;
+    return base_dd_mul(value, base_dd(scale));
+}
+
+/* W delta of all rows; false where cancellation leaves too little of it. */
+static bool map_all(const distance *s, dd *keys)
+{
+    int64_t d = s->p->d;
+    for (int64_t i = 0; i < s->count; i++)
+        for (int64_t j = 0; j < d; j++) {
+            check_sum sum = { 0, 0 };
+            double sizes = 0;
+            for (int64_t k = 0; k < d; k++) {
+                check_sum_add(&sum, base_dd(s->p->key_map[j * d + k]), s->delta[i * d + k]);
+                sizes += fabs(s->p->key_map[j * d + k] * s->delta[i * d + k].hi);
+            }
+            keys[i * d + j] = check_sum_value(sum);
+            if (!(sizes * s->scale[i] * check_sum_error(d) < 0x1p-80))
+                return false;
+        }
+    return true;
+}
+
+/* R (n x n) <- inverse of S in double, by elimination with pivots on the diagonal. */
+static bool invert(const dd *S, int64_t n, double *R)
+{
+    for (int64_t k = 0; k < n * n; k++)
+        R[k] = S[k].hi;
+    for (int64_t k = 0; k < n; k++) { /* sweeps of a positive definite matrix */
+        double pivot = R[k * n + k];
+        if (!(pivot > 1e-14))
+            return false;
+        for (int64_t i = 0; i < n; i++) {
+            if (i == k)
+                continue;
+            double factor = R[i * n + k] / pivot;
+            for (int64_t j = 0; j < n; j++)
+                if (j != k)
+                    R[i * n + j] -= factor * R[k * n + j];
+        }
+        for (int64_t j = 0; j < n; j++) {
+            if (j == k)
+                continue;
+            R[k * n + j] /= pivot;
+            R[j * n + k] /= -pivot;
+        }
+        R[k * n + k] = 1 / pivot;
+    }
+    return true;
+}
+
+/* |I - R S| in the maximum norm, from above; `error` bounds that of every entry of S. */
+static double defect(const dd *S, const double *R, int64_t n, double error)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0, sizes = 0;
+        for (int64_t k = 0; k < n; k++) {
+            check_sum entry = { i == k ? -1 : 0, 0 };
+            for (int64_t j = 0; j < n; j++) /* S is symmetric */
+                check_sum_add(&entry, base_dd(R[i * n + j]), S[k * n + j]);
+            sum += fabs(base_dd_value(check_sum_value(entry)));
+            sizes += fabs(R[i * n + k]);
+        }
+        /* rows of unit length: entries of S are at most 4 */
+        sum += sizes * (double)n * (error + 16 * check_sum_error(n));
+        worst = check_max(worst, sum * (1 + 1e-9));
+    }
+    return worst;
+}
+
+/* r'S^-1 r <= *square by the bound above; false where R is not close enough. */
+static bool rounded(const distance *s, double *square, attsvm_status *status, attsvm_error *err)
+{
+    int64_t n = s->count;
+    arena a = { 0 };
+    dd *S, *keys;
+    double *R, *y, error = 0, sum = 0, size = 0, total = 0;
+    if (n > MOST_ROUNDED)
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        S = base_take(&a, (size_t)(n * n), sizeof *S);
+        R = take(&a, (size_t)(n * n));
+        y = take(&a, (size_t)n);
+        keys = base_take(&a, s->p->key_map ? (size_t)(n * s->p->d) : 0, sizeof *keys);
+        if (pass == 0)
+            *status = base_arena_allocate(&a, "equalities", err);
+        if (*status != ATTSVM_OK)
+            return false;
+    }
+    bool good = !s->p->key_map || map_all(s, keys);
+    for (int64_t i = 0; i < n && good; i++)
+        for (int64_t k = 0; k <= i; k++) {
+            double own;
+            S[i * n + k] = S[k * n + i] = product(s, i, k, s->p->key_map ? keys : NULL, &own);
+            error = check_max(error, s->p->key_map ? own + (double)s->p->d * 0x1p-76 : own);
+        }
+    good = good && invert(S, n, R);
+    double eps = good ? defect(S, R, n, error) : 1;
+    for (int64_t i = 0; i < n && good; i++) {
+        for (int64_t k = 0; k < n; k++) {
+            y[i] += R[i * n + k] * s->r[k];
+            total += fabs(R[i * n + k] * s->r[k] * s->r[i]);
+        }
+        size = check_max(size, fabs(y[i]));
+        sum += fabs(s->r[i]);
+    }
+    double form = 0;
+    for (int64_t i = 0; i < n && good; i++)
+        form += s->r[i] * y[i];
+    /* |r'y| with all roundings, r's own included */
+    *square = (fabs(form) + total * (double)(n + 8) * 0x1p-50 + 2 * eps / (1 - eps) * sum * size) *
+              (1 + 1e-9);
+    free(a.base);
+    return good && eps < 0.5;
+}
+
+/* ---------------------------------------------------------------------------- exactly */
+
+/* S y = rest for the chosen rows, exactly: *square = rest'y, rounded up. */
+static bool solved(const distance *s, const check_table *table, int64_t rank, double *square)
+{
+    int64_t *index = calloc((size_t)(rank + 1), sizeof *index);
+    check_exact *gram = check_exact_array((size_t)(rank * rank));
+    check_exact **M = calloc((size_t)(rank * rank + 1), sizeof *M);
+    check_exact **r = calloc((size_t)(rank + 1), sizeof *r), sum, bottom;
+    mpz_t *y = check_integers(rank), det;
+    mpz_init(det);
+    check_exact_open(&sum);
+    check_exact_open(&bottom);
+    for (int64_t k = 0, at = 0; k < table->rows; k++)
+        if (table->chosen[k])
+            index[at++] = k;
+    for (int64_t i = 0; i < rank; i++) {
+        for (int64_t k = 0; k < rank; k++) {
+            check_exact *entry = M[i * rank + k] = &gram[i * rank + k];
+            for (int64_t j = 0; j < table->columns; j++)
+                check_exact_add_product(entry, &table->entries[index[i] * table->columns + j],
+                                        &table->entries[index[k] * table->columns + j]);
+        }
+        r[i] = &s->rest[index[i]];
+    }
+    bool good = check_solve(M, r, rank, 1, y, det);
+    for (int64_t i = 0; i < rank && good; i++) {
+        mpz_set(bottom.m, y[i]);
+        bottom.e = 0;
+        check_exact_add_product(&sum, r[i], &bottom);
+    }
+    mpz_set(bottom.m, det);
+    bottom.e = 0;
+    if (mpz_sgn(det) < 0) {
+        mpz_neg(bottom.m, bottom.m);
+        mpz_neg(sum.m, sum.m);
+    }
+    *square = good ? check_exact_ratio_up(&sum, &bottom) : INFINITY;
+    check_exact_close(&sum);
+    check_exact_close(&bottom);
+    mpz_clear(det);
+    check_integers_free(y, rank);
+    check_exact_array_free(gram, (size_t)(rank * rank));
+    free(index);
+    free(M);
+    free(r);
+    return good;
+}
+
+/* Keeps the independent rows of s, in place. */
+static void keep_chosen(distance *s, const check_table *table)
+{
+    int64_t count = 0, d = s->p->d;
+    for (int64_t k = 0; k < s->count; k++) {
+        if (!table->chosen[k])
+            continue;
+        s->rows[count] = s->rows[k];
+        s->slack[count] = s->slack[k];
+        s->scale[count] = s->scale[k];
+        s->r[count] = s->r[k];
+        memmove(s->delta + count * d, s->delta + k * d, (size_t)d * sizeof(dd));
+        memmove(s->z + count * d, s->z + k * d, (size_t)d * sizeof(double));
+        count++;
+    }
+    s->count = count;
+}
+
+static bool exactly(distance *s, double *square, attsvm_status *status, attsvm_error *err)
+{
+    check_table table;
+    *status = check_table_open(&table, s->p, s->count, err);
+    if (*status != ATTSVM_OK)
+        return false;
+    bool good = table.fits || unknown(s, "too many equalities for exact elimination");
+    for (int64_t k = 0; k < s->count && good; k++)
+        check_table_read(&table, s->p, k, s->rows[k]);
+    int64_t rank = good ? check_exact_independent(table.entries, s->count, table.columns,
+                                                  table.chosen, table.pivot, status, err)
+                        : 0;
+    good = good && *status == ATTSVM_OK;
+    bool dependent = rank < s->count;
+    if (good && dependent)
+        good = rank <= CHECK_MOST_ROWS
+                   ? check_dependent(&table, rank, s->rest, s->raw, s->slack) ||
+                         unknown(s, "equalities are almost, but not exactly, dependent")
+                   : unknown(s, "too many dependent equalities for exact elimination");
+    if (good && dependent) { /* the rounded way may do for the rest */
+        distance part = *s;
+        keep_chosen(&part, &table);
+        good = rounded(&part, square, status, err);
+        if (!good && *status == ATTSVM_OK)
+            good = solved(s, &table, rank, square);
+    } else if (good) {
+        good = rank <= CHECK_MOST_ROWS
+                   ? solved(s, &table, rank, square)
+                   : unknown(s, "too many nearly dependent equalities for exact elimination");
+    }
+    check_table_close(&table);
+    return good;
+}
+
+bool check_distance(const check_problem *p, const check_list *list, double *delta, char *why,
+                    attsvm_status *status, attsvm_error *err)
+{
+    distance s = { .p = p, .why = why };
+    double square = 0;
+    snprintf(why, 128, "equalities are nearly dependent");
+    bool good = read_list(&s, list, status, err), met = good;
+    for (int64_t k = 0; k < s.count && met; k++)
+        met = check_exact_sign(&s.rest[k]) == 0;
+    if (good && !met) {
+        good = rounded(&s, &square, status, err);
+        if (!good && *status == ATTSVM_OK)
+            good = exactly(&s, &square, status, err);
+    }
+    *delta = sqrt(square) * (1 + 1e-9);
+    check_exact_array_free(s.rest, s.rest ? (size_t)list->count : 0);
+    check_exact_array_free(s.raw, s.raw ? (size_t)list->count : 0);
+    free(s.memory);
+    return good && *delta < INFINITY;
+}

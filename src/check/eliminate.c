@@ -1,0 +1,346 @@
+/*
+ * Rational elimination: rows that depend on each other do so exactly, or not at all.
+ *
+ * Which rows of a list are independent, and in which columns, is found modulo a prime.  That is a
+ * guess; what follows from it is then computed over the integers and verified.
+ */
+#include "check/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Most numbers of a list of rows. */
+enum { MOST_NUMBERS = 4000000 };
+
+attsvm_status check_table_open(check_table *table, const check_problem *p, int64_t rows,
+                               attsvm_error *err)
+{
+    arena a = { 0 };
+    size_t count = (size_t)rows, d = (size_t)p->d;
+    *table = (check_table){ .rows = rows, .columns = p->d * (p->matrix ? p->d : 1) };
+    if (rows > MOST_NUMBERS / table->columns)
+        return ATTSVM_OK;
+    for (int pass = 0; pass < 2; pass++) {
+        table->right = take(&a, count);
+        table->pivot = take_int64(&a, count);
+        table->chosen = base_take(&a, count, 1);
+        table->base = take(&a, d);
+        table->x = take(&a, d);
+        table->one = (check_single){ .z = take(&a, d), .delta = base_take(&a, d, sizeof(dd)) };
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "rows", err));
+    }
+    table->memory = a.base;
+    table->entries = check_exact_array(count * (size_t)table->columns);
+    table->fits = table->entries != NULL;
+    return ATTSVM_OK;
+}
+
+void check_table_read(check_table *table, const check_problem *p, int64_t at, attsvm_row row)
+{
+    check_read_row(p, row, table->base, table->x, &table->one);
+    table->right[at] = table->one.right;
+    check_row_entries(p, table->one.delta, table->one.z, table->entries + at * table->columns);
+}
+
+void check_table_close(check_table *table)
+{
+    check_exact_array_free(table->entries, (size_t)(table->rows * table->columns));
+    free(table->memory);
+}
+
+/* out (count) = the numbers times a power of two that makes integers of all. */
+static void to_integers(check_exact *const *numbers, int64_t count, mpz_t *out)
+{
+    int64_t least = INT64_MAX;
+    for (int64_t k = 0; k < count; k++)
+        if (check_exact_sign(numbers[k]) != 0 && numbers[k]->e < least)
+            least = numbers[k]->e;
+    for (int64_t k = 0; k < count; k++) {
+        if (check_exact_sign(numbers[k]) == 0)
+            mpz_set_ui(out[k], 0);
+        else
+            mpz_mul_2exp(out[k], numbers[k]->m, (mp_bitcnt_t)(numbers[k]->e - least));
+    }
+}
+
+mpz_t *check_integers(int64_t count)
+{
+    mpz_t *a = malloc((size_t)(count > 0 ? count : 1) * sizeof *a);
+    for (int64_t k = 0; a && k < count; k++)
+        mpz_init(a[k]);
+    return a;
+}
+
+void check_integers_free(mpz_t *a, int64_t count)
+{
+    for (int64_t k = 0; a && k < count; k++)
+        mpz_clear(a[k]);
+    free(a);
+}
+
+/*
+ * Solves sum_j x_j M[i][j] = r[i] (n equations, n unknowns; `sides` right-hand sides) for exact
+ * numbers: x = y / det, y (n x sides).  False where M is singular.
+ */
+bool check_solve(check_exact *const *M, check_exact *const *r, int64_t n, int64_t sides, mpz_t *y,
+                 mpz_t det)
+{
+    int64_t width = n + sides;
+    mpz_t *rows = check_integers(n * n), *line = check_integers(width);
+    check_exact **numbers = malloc((size_t)width * sizeof *numbers);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < width; j++)
+            numbers[j] = j < n ? M[i * n + j] : r[i * sides + j - n];
+        to_integers(numbers, width, line);
+        for (int64_t j = 0; j < n; j++)
+            mpz_set(rows[i * n + j], line[j]);
+        for (int64_t j = 0; j < sides; j++)
+            mpz_set(y[i * sides + j], line[n + j]);
+    }
+    bool solved = check_exact_solve(rows, y, n, sides, det);
+    check_integers_free(rows, n * n);
+    check_integers_free(line, width);
+    free(numbers);
+    return solved;
+}
+
+/* ---------------------------------------------------------------------- contradiction */
+
+typedef struct named {
+    attsvm_row row;
+    dd value;
+    bool equal;
+    double weight; /* for the order: equalities first, then large multipliers */
+} named;
+
+static int by_weight(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    return x->weight > y->weight ? -1 : x->weight < y->weight;
+}
+
+/* The multipliers that are not 0, in order; their number. */
+static int64_t collect(const check_problem *p, named *list)
+{
+    const attsvm_claim *c = p->claim;
+    int64_t count = 0;
+    for (int64_t k = 0; k < c->active_count + c->equal_count; k++) {
+        bool equal = k >= c->active_count;
+        int64_t at = equal ? k - c->active_count : k;
+        double hi = equal ? c->mu[at] : c->lambda[at];
+        const double *low = equal ? c->mu_lo : c->lambda_lo;
+        if (hi == 0)
+            continue;
+        list[count++] = (named){ equal ? c->equal[at] : c->active[at],
+                                 { hi, low ? low[at] : 0 },
+                                 equal,
+                                 equal ? INFINITY : hi };
+    }
+    qsort(list, (size_t)count, sizeof *list, by_weight);
+    return count;
+}
+
+/* lambda (count) times |det|: of the chosen rows from y, of the others as stored. */
+static void multiply_out(const named *list, const check_table *table, const mpz_t *y,
+                         const mpz_t det, check_exact *lambda)
+{
+    check_exact low;
+    check_exact_open(&low);
+    for (int64_t k = 0, at = 0; k < table->rows; k++) {
+        if (table->chosen[k]) {
+            mpz_set(lambda[k].m, y[at++]);
+            lambda[k].e = 0;
+            if (mpz_sgn(det) < 0)
+                mpz_neg(lambda[k].m, lambda[k].m);
+            continue;
+        }
+        check_exact_set(&lambda[k], list[k].value.hi);
+        check_exact_set(&low, list[k].value.lo);
+        check_exact_add(&lambda[k], &low);
+        mpz_mul(lambda[k].m, lambda[k].m, det);
+        if (mpz_sgn(det) < 0)
+            mpz_neg(lambda[k].m, lambda[k].m);
+    }
+    check_exact_close(&low);
+}
+
+/* Signs, sum 0 in every column, positive value: all of it exactly. */
+static bool verify(const check_problem *p, const named *list, const check_table *table,
+                   const check_exact *lambda)
+{
+    bool good = true, finite = p->claim->settings.problem == ATTSVM_PROBLEM_FINITE;
+    check_exact sum, right, size;
+    check_exact_open(&sum);
+    check_exact_open(&right);
+    check_exact_open(&size);
+    for (int64_t j = 0; j < table->columns && good; j++) {
+        check_exact_set(&sum, 0);
+        for (int64_t k = 0; k < table->rows; k++)
+            check_exact_add_product(&sum, &lambda[k], &table->entries[k * table->columns + j]);
+        good = check_exact_sign(&sum) == 0;
+    }
+    check_exact_set(&sum, 0);
+    for (int64_t k = 0; k < table->rows; k++) {
+        good = good && (list[k].equal || check_exact_sign(&lambda[k]) >= 0);
+        check_exact_set(&right, table->right[k]);
+        check_exact_add_product(&sum, &lambda[k], &right);
+        if (finite) { /* the right-hand side may be smaller, or larger, by that much */
+            check_exact_set(&right, -CHECK_LOG * fmax(1, fabs(table->right[k])));
+            check_exact_copy(&size, &lambda[k]);
+            mpz_abs(size.m, size.m);
+            check_exact_add_product(&sum, &size, &right);
+        }
+    }
+    good = good && check_exact_sign(&sum) > 0;
+    check_exact_close(&sum);
+    check_exact_close(&right);
+    check_exact_close(&size);
+    return good;
+}
+
+/* The chosen rows' multipliers follow from those of the others. */
+static bool solve_for_chosen(const check_problem *p, const named *list, const check_table *table,
+                             int64_t rank)
+{
+    int64_t n = table->rows;
+    check_exact *lambda = check_exact_array((size_t)n), *rest = check_exact_array((size_t)rank);
+    check_exact **M = calloc((size_t)(rank * rank + 1), sizeof *M);
+    check_exact **r = calloc((size_t)(rank + 1), sizeof *r);
+    mpz_t *y = check_integers(rank), det;
+    check_exact low;
+    mpz_init(det);
+    check_exact_open(&low);
+    for (int64_t c = 0, i = 0; c < n; c++) { /* equation i: column pivot[c] */
+        if (!table->chosen[c])
+            continue;
+        for (int64_t k = 0, j = 0; k < n; k++) {
+            check_exact *entry = &table->entries[k * table->columns + table->pivot[c]];
+            if (table->chosen[k]) {
+                M[i * rank + j++] = entry;
+                continue;
+            }
+            check_exact_set(&low, -list[k].value.hi);
+            check_exact_add_product(&rest[i], entry, &low);
+            check_exact_set(&low, -list[k].value.lo);
+            check_exact_add_product(&rest[i], entry, &low);
+        }
+        r[i] = &rest[i];
+        i++;
+    }
+    bool good = check_solve(M, r, rank, 1, y, det);
+    if (good) {
+        multiply_out(list, table, y, det, lambda);
+        good = verify(p, list, table, lambda);
+    }
+    check_exact_close(&low);
+    mpz_clear(det);
+    check_integers_free(y, rank);
+    free(M);
+    free(r);
+    check_exact_array_free(lambda, (size_t)n);
+    check_exact_array_free(rest, (size_t)rank);
+    return good;
+}
+
+bool check_contradiction(const check_problem *p, attsvm_status *status, attsvm_error *err)
+{
+    named *list;
+    check_table table;
+    const attsvm_claim *c = p->claim;
+    size_t most = (size_t)(c->active_count + c->equal_count);
+    *status = base_allocate(&list, most + 1, sizeof *list, "named rows", err);
+    if (*status != ATTSVM_OK)
+        return false;
+    int64_t count = collect(p, list);
+    bool good = count > 0 && count <= CHECK_MOST_ROWS;
+    if (good) {
+        *status = check_table_open(&table, p, count, err);
+        good = *status == ATTSVM_OK && table.fits;
+        for (int64_t k = 0; k < count && good; k++)
+            check_table_read(&table, p, k, list[k].row);
+        int64_t rank = good ? check_exact_independent(table.entries, count, table.columns,
+                                                      table.chosen, table.pivot, status, err)
+                            : 0;
+        good = good && *status == ATTSVM_OK && rank < count;
+        good = good && solve_for_chosen(p, list, &table, rank);
+        if (*status == ATTSVM_OK)
+            check_table_close(&table);
+    }
+    free(list);
+    return good;
+}
+
+/* ------------------------------------------------------------------------- dependence */
+
+/* det A_dep = sum y A_chosen in every column, and what the right-hand sides say: see below. */
+static bool depends(const check_table *table, int64_t dep, const mpz_t *y, int64_t stride,
+                    const mpz_t det, const check_exact *rest, const check_exact *raw,
+                    const double *slack)
+{
+    bool good = true;
+    check_exact sum, factor, scale;
+    check_exact_open(&sum);
+    check_exact_open(&factor);
+    check_exact_open(&scale);
+    mpz_set(scale.m, det);
+    for (int64_t j = -1; j < table->columns && good; j++) { /* -1: the right-hand sides */
+        const check_exact *own = j < 0 ? &raw[dep] : &table->entries[dep * table->columns + j];
+        check_exact_set(&sum, 0);
+        check_exact_add_product(&sum, own, &scale);
+        mpz_neg(sum.m, sum.m);
+        for (int64_t k = 0, at = 0; k < table->rows; k++) {
+            if (!table->chosen[k])
+                continue;
+            mpz_set(factor.m, y[stride * at++]);
+            factor.e = 0;
+            check_exact_add_product(
+                &sum, &factor, j < 0 ? &rest[k] : &table->entries[k * table->columns + j]);
+        }
+        if (j >= 0 || slack[dep] == 0) {
+            good = check_exact_sign(&sum) == 0;
+            continue;
+        }
+        /* |sum c rest - raw_dep| <= slack: theta' leaves the row where it may be */
+        check_exact_set(&factor, slack[dep]);
+        check_exact_multiply(&factor, &scale);
+        mpz_abs(factor.m, factor.m);
+        mpz_abs(sum.m, sum.m);
+        good = check_exact_compare(&sum, &factor) <= 0;
+    }
+    check_exact_close(&sum);
+    check_exact_close(&factor);
+    check_exact_close(&scale);
+    return good;
+}
+
+bool check_dependent(const check_table *table, int64_t rank, const check_exact *rest,
+                     const check_exact *raw, const double *slack)
+{
+    int64_t n = table->rows, sides = n - rank;
+    check_exact **M = calloc((size_t)(rank * rank + 1), sizeof *M);
+    check_exact **r = calloc((size_t)(rank * sides + 1), sizeof *r);
+    mpz_t *y = check_integers(rank * sides), det;
+    mpz_init(det);
+    for (int64_t c = 0, i = 0; c < n; c++) {
+        if (!table->chosen[c])
+            continue;
+        for (int64_t k = 0, j = 0, side = 0; k < n; k++) {
+            check_exact *entry = &table->entries[k * table->columns + table->pivot[c]];
+            if (table->chosen[k])
+                M[i * rank + j++] = entry;
+            else
+                r[i * sides + side++] = entry;
+        }
+        i++;
+    }
+    bool good = check_solve(M, r, rank, sides, y, det);
+    for (int64_t k = 0, side = 0; k < n && good; k++)
+        if (!table->chosen[k])
+            good = depends(table, k, y + side++, sides, det, rest, raw, slack);
+    mpz_clear(det);
+    check_integers_free(y, rank * sides);
+    free(M);
+    free(r);
+    return good;
+}
