@@ -311,9 +311,9 @@ static void draw(forged *f, const variant *v, base_random *r)
     }
     attsvm_svm_settings *s = &f->claim.settings;
     attsvm_svm_settings_init(s);
-    assert_ok(attsvm_svm_settings_set(s, "problem", v->problem, &err), err);
-    assert_ok(attsvm_svm_settings_set(s, "norm", v->norm, &err), err);
-    assert_ok(attsvm_svm_settings_set(s, "query", v->query, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, s, "problem", v->problem, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, s, "norm", v->norm, &err), err);
+    assert_ok(attsvm_settings_set(&attsvm_svm_table, s, "query", v->query, &err), err);
     s->soft = v->soft;
     s->rank = v->rank;
     s->threads = 1;

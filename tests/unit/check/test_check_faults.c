@@ -151,11 +151,13 @@ static void a_tolerance_in_the_claim(void **state)
     line l;
     line_open(&l);
     l.claim.settings.tol = 1;
+    l.claim.selection.terms = 1;
     l.theta[0] = 1.5;
     attsvm_report report;
     attsvm_error err;
     assert_ok(attsvm_check(&report, l.data, &l.claim, NULL, NULL, NULL, &err), err);
     assert_false(report.valid);
+    assert_non_null(strstr(report.reason, "has margin 1.5"));
     attsvm_data_free(l.data);
 }
 

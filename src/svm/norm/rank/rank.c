@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum { RANK_STEPS = 1000, RANK_STARTS = 6, RANK_HALVINGS = 30 };
-static const double STATIONARY = 1e-8; /* relative gain of the tangent problem at the end    */
+static const double STATIONARY = 1e-13; /* relative gain of the tangent problem at the end    */
 static const double SHAKE = 0.3;       /* size of the random part of later starts            */
 
 typedef struct limited {
