@@ -8,19 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Equalities hold to this times |e| + |A||theta|; the checker allows 1e-12. */
-static const double EQUALITY = 5e-13;
-/* Rows with b = 0 hold to this times |A||theta|. */
-static const double ZERO_ROW = 1e-13;
+/* Share of the tolerance that rounding theta or multipliers to double may cost. */
+static const double ROUNDING_SHARE = 1.0 / 16;
+/* Equalities, and rows with b = 0, are off by at most this share of it; so they may be 64 times
+   worse conditioned than orthogonal rows. */
+static const double EQUALITY_SHARE = 1.0 / 64;
+/* Norms from this times the longest length that a single row asks for count as out of reach. */
+static const double BEYOND = 1e18;
 
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err)
 {
     size_t count = (size_t)run->set.count + 1;
     free(run->coef);
     run->coef = NULL;
-    TRY(base_allocate(&run->coef, 4 * count, sizeof *run->coef, "multipliers", err));
+    TRY(base_allocate(&run->coef, 6 * count, sizeof *run->coef, "multipliers", err));
     run->packed = run->coef + count;
     run->slots = (int32_t *)(void *)(run->packed + 2 * count);
+    run->coef_lo = run->packed + 3 * count;
+    run->packed_lo = run->coef_lo + count;
     return ATTSVM_OK;
 }
 
@@ -67,7 +72,7 @@ static int compare_rows(const void *a, const void *b)
 
 typedef struct entry {
     attsvm_row row; /* first, so that entries sort as rows */
-    double value;
+    dd value;
 } entry;
 
 /* Rows of a set that took in all of a problem come in order. */
@@ -85,24 +90,33 @@ static attsvm_row name_row(const svm_run *run, int64_t slot)
     return (attsvm_row){ at.i, at.q, run->set.token[slot] };
 }
 
+/* rows, values and, where one is not 0, low parts; those of an earlier phase are freed. */
 static attsvm_status fill(const entry *entries, int64_t count, attsvm_row **rows, double **values,
-                          attsvm_error *err)
+                          double **low, attsvm_error *err)
 {
-    free(*rows); /* those of an earlier phase */
+    bool needed = false;
+    free(*rows);
     free(*values);
+    free(*low);
     *rows = NULL;
-    *values = NULL;
+    *values = *low = NULL;
     TRY(base_allocate(rows, (size_t)count + 1, sizeof **rows, "multipliers", err));
     TRY(base_allocate(values, (size_t)count + 1, sizeof **values, "multipliers", err));
     for (int64_t k = 0; k < count; k++) {
         (*rows)[k] = entries[k].row;
-        (*values)[k] = entries[k].value;
+        (*values)[k] = entries[k].value.hi;
+        needed = needed || entries[k].value.lo != 0;
     }
+    if (!needed)
+        return ATTSVM_OK;
+    TRY(base_allocate(low, (size_t)count + 1, sizeof **low, "multipliers", err));
+    for (int64_t k = 0; k < count; k++)
+        (*low)[k] = entries[k].value.lo;
     return ATTSVM_OK;
 }
 
 attsvm_status svm_certify_store(svm_run *run, attsvm_solution *solution, const double *coef,
-                                double factor, attsvm_error *err)
+                                const double *low, double factor, attsvm_error *err)
 {
     const svm_set *set = &run->set;
     attsvm_claim *claim = &solution->claim;
@@ -112,15 +126,20 @@ attsvm_status svm_certify_store(svm_run *run, attsvm_solution *solution, const d
     for (int pass = 0; pass < 2 && status == ATTSVM_OK; pass++) {
         int64_t count = 0;
         for (int64_t s = 0; s < set->count; s++) {
-            double value = factor * coef[s] * set->sigma[s];
-            if (set->equality[s] != pass || (!pass && !(value > 0)))
+            dd value = { coef[s] * set->sigma[s], low ? low[s] * set->sigma[s] : 0 };
+            if (factor != 1)
+                value = base_dd_mul(value, base_dd(factor));
+            if (!low)
+                value = base_dd(base_dd_value(value));
+            if (set->equality[s] != pass || (!pass && !(value.hi > 0)))
                 continue;
             entries[count++] = (entry){ name_row(run, s), value };
         }
         if (!is_sorted(entries, count))
             qsort(entries, (size_t)count, sizeof *entries, compare_rows);
         status = fill(entries, count, pass ? &solution->equal : &solution->active,
-                      pass ? &solution->mu : &solution->lambda, err);
+                      pass ? &solution->mu : &solution->lambda,
+                      pass ? &solution->mu_lo : &solution->lambda_lo, err);
         *(pass ? &claim->equal_count : &claim->active_count) = count;
     }
     free(entries);
@@ -128,20 +147,27 @@ attsvm_status svm_certify_store(svm_run *run, attsvm_solution *solution, const d
     return status;
 }
 
-/* Multipliers by slot as doubles: what is stored, so what the numbers must be computed from. */
-static void round_multipliers(const svm_run *run, double factor, double *coef)
+/* Multipliers by slot times the factor, with low parts: coef + coef_lo of the run. */
+static void take_multipliers(svm_run *run, dd factor)
 {
     const svm_set *set = &run->set;
     for (int64_t s = 0; s < set->count; s++) {
-        double lambda = set->lambda[s];
-        if (!set->equality[s]) /* a step that was broken off may leave them outside by rounding */
-            lambda = lambda > set->upper[s] ? set->upper[s] : lambda > 0 ? lambda : 0;
-        coef[s] = lambda * factor;
+        dd lambda = { set->lambda[s], set->lambda_lo[s] };
+        if (!set->equality[s]) { /* a step that was broken off may leave them outside by rounding */
+            if (!(lambda.hi > 0))
+                lambda = base_dd(0);
+            else if (base_dd_compare(lambda, base_dd(set->upper[s])) > 0)
+                lambda = base_dd(set->upper[s]);
+        }
+        if (factor.hi != 1 || factor.lo != 0)
+            lambda = base_dd_mul(lambda, factor);
+        run->coef[s] = lambda.hi;
+        run->coef_lo[s] = lambda.lo;
     }
 }
 
-attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, dd *value, dd *norm,
-                                   attsvm_error *err)
+attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, const double *low, dd *value,
+                                   dd *norm, attsvm_error *err)
 {
     svm_set *set = &run->set;
     int64_t count = 0;
@@ -151,11 +177,14 @@ attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, dd *value, 
     for (int64_t s = 0; s < set->count; s++) {
         if (coef[s] == 0)
             continue;
-        *value = base_dd_add(*value, base_dd_product(coef[s], set->b[s]));
+        dd weight = { coef[s], low ? low[s] : 0 };
+        *value = base_dd_add(*value, base_dd_mul(weight, base_dd(set->b[s])));
         run->slots[count] = (int32_t)s;
+        run->packed_lo[count] = weight.lo;
         run->packed[count++] = coef[s];
     }
-    svm_set_combine_exact(set, run->slots, run->packed, NULL, count, run->sum, run->sum_lo);
+    svm_set_combine_exact(set, run->slots, run->packed, low ? run->packed_lo : NULL, count,
+                          run->sum, run->sum_lo);
     return measure(run, true, run->sum, run->sum_lo, norm, err);
 }
 
@@ -173,8 +202,10 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err)
         if (k == 1)
             for (int64_t s = 0; s < set->count; s++)
                 set->lambda[s] = s < phase->earlier_count ? phase->earlier[s] : 0;
-        round_multipliers(run, 1, run->coef);
-        TRY(svm_certify_evaluate(run, run->coef, &value, &norm, err));
+        if (k == 1)
+            memset(set->lambda_lo, 0, (size_t)set->count * sizeof *set->lambda_lo);
+        take_multipliers(run, base_dd(1));
+        TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
         bound[k] = set->soft > 0 ? value.hi - norm.hi * norm.hi / 2
                                  : (norm.hi > 0 ? value.hi / norm.hi : 0);
     }
@@ -183,47 +214,30 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/*
- * What multipliers are divided by, |sum lambda A|_dual.  An active set has theta = sum lambda A;
- * after a stop theta is another, better point.
- */
-static attsvm_status size_of_sum(svm_run *run, double *out, attsvm_error *err)
-{
-    dd value, norm;
-    if (run->phase->norm->exact && run->norm->size_exact && !run->stopped) {
-        *out = la_norm(run->set.theta, run->set.size);
-        return ATTSVM_OK;
-    }
-    round_multipliers(run, 1, run->coef);
-    TRY(svm_certify_evaluate(run, run->coef, &value, &norm, err));
-    *out = base_dd_value(norm);
-    return ATTSVM_OK;
-}
-
 /* ---------------------------------------------------------------------------- rows */
 
 /*
- * The rows of the set with a right-hand side that does not scale, at theta of the given norm:
- * their largest violation; *holds: equalities to EQUALITY (|e| + |A||theta|) and rows with b = 0 to
- * ZERO_ROW |A||theta|.
+ * The rows of the set with a right-hand side that does not scale: how far the stored theta is from
+ * meeting them, row by row in units of |A|, and the largest violation of any.
  */
-static double set_violation(svm_run *run, const double *theta, double norm, bool *holds)
+static double set_violation(svm_run *run, const double *theta, double *off)
 {
     svm_set *set = &run->set;
-    double largest = 0;
-    *holds = true;
+    double largest = 0, square = 0;
     for (int64_t s = 0; s < set->count; s++) {
         int32_t slot = (int32_t)s;
         double residual;
         if (!set->equality[s] && (set->b[s] != 0 || set->soft > 0))
             continue;
-        svm_set_residual_exact(set, &slot, 1, theta, run->zero, &residual);
+        svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
         double miss = set->equality[s] ? fabs(residual) : fmax(residual, 0);
-        double size = svm_norm_of_row(run->norm, run->q, set, s) * set->sigma[s] * norm;
-        double limit = set->equality[s] ? EQUALITY * (fabs(set->b[s]) + size) : ZERO_ROW * size;
+        if (run->rows->problem == ATTSVM_PROBLEM_FINITE) /* e is the logarithm of a rounded number */
+            miss = fmax(0, miss - 0x1p-51 * fmax(set->sigma[s], fabs(set->b[s])));
         largest = fmax(largest, miss / set->sigma[s]);
-        *holds = *holds && miss <= limit;
+        if (set->length[s] > 0)
+            square += miss / set->length[s] * (miss / set->length[s]);
     }
+    *off = sqrt(square);
     return largest;
 }
 
@@ -254,26 +268,57 @@ static bool vanishes(const svm_run *run)
     return la_norm(set->theta, set->size) <= 0x1p-96 * sum;
 }
 
+/* The longest row of the set, |A|_F. */
+static double longest_row(const svm_run *run)
+{
+    double longest = run->pass.largest;
+    for (int64_t s = 0; s < run->set.count; s++)
+        longest = fmax(longest, run->set.length[s] / run->set.sigma[s]);
+    return longest;
+}
+
+/* Whether rounding theta of that length to double costs more than its share of the tolerance. */
+static bool needs_low_parts(const svm_run *run, double norm)
+{
+    const svm_set *set = &run->set;
+    double moved = 0x1p-52 * (2 + run->pass.largest * norm); /* of a row near its b */
+    bool fixed = false;
+    for (int64_t s = 0; s < set->count && !fixed; s++)
+        fixed = set->equality[s] || set->b[s] == 0;
+    if (set->soft > 0) { /* slacks add up */
+        double objective = norm * norm / 2 + set->soft * run->pass.slacks;
+        moved *= fmax(1, set->soft * (double)run->pass.tight / objective);
+    }
+    if (fixed)
+        moved = 0x1p-52 * (2 + longest_row(run) * norm) / EQUALITY_SHARE;
+    return moved > ROUNDING_SHARE * run->tol;
+}
+
 /*
- * theta (size) = scale * theta of the set, rounded.  Rounding moves a row by at most
- * 2^-53 |A| |theta|, and the scale itself is rounded too; the pass has made it larger by as much,
- * row by row, so that rows with b = 1 hold exactly.
+ * theta (size) and run->low = scale * theta of the set.  Without low parts, rounding moves a row by
+ * at most 2^-53 |A| |theta|, and the pass has made its scale larger by as much, row by row, so that
+ * rows with b = 1 hold exactly.
  */
-static void scale_theta(const svm_run *run, double *theta)
+static void scale_theta(svm_run *run, double *theta)
 {
     const svm_set *set = &run->set;
     double least = run->pass.min_margin, norm = la_norm(set->theta, set->size);
+    bool scaled = set->soft == 0 && isfinite(least) && least > 0 && !any_target(run);
+    bool low = needs_low_parts(run, scaled ? norm / least : norm) && !run->interrupted;
     dd scale = base_dd(1);
     if (set->soft > 0) {
         /* rows that are met stay so; to the objective, at its minimum, this is nothing.  After a
            stop inside a pass what is known belongs to theta as it is */
         bool zero = vanishes(run) && !run->interrupted;
-        scale = base_dd(zero ? 0 : 1 + 0x1p-52 * (2 + run->pass.largest * norm));
-    } else if (isfinite(least) && least > 0 && !any_target(run)) {
-        scale = base_dd(run->pass.scale);
+        scale = base_dd(zero ? 0 : low ? 1 : 1 + 0x1p-52 * (2 + run->pass.largest * norm));
+    } else if (scaled) {
+        scale = low ? base_dd_div(base_dd(1), base_dd(least)) : base_dd(run->pass.scale);
     }
-    for (int64_t k = 0; k < set->size; k++)
-        theta[k] = base_dd_value(base_dd_mul(scale, (dd){ set->theta[k], set->theta_lo[k] }));
+    for (int64_t k = 0; k < set->size; k++) {
+        dd value = base_dd_mul(scale, (dd){ set->theta[k], set->theta_lo[k] });
+        theta[k] = base_dd_value(value);
+        run->low[k] = low ? (value.hi - theta[k]) + value.lo : 0;
+    }
 }
 
 /*
@@ -297,41 +342,59 @@ static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_er
     settings.most = 0;
     dist_stop *stop = run->find.stop;
     run->find.stop = NULL; /* a proof that is cut is none */
-    TRY(svm_find_pass(&run->find, theta, run->zero, &settings, &run->pass, err));
+    TRY(svm_find_pass(&run->find, theta, run->low, &settings, &run->pass, err));
     run->find.stop = stop;
     return ATTSVM_OK;
 }
 
-/* |A|_dual of the longest row that counts: of an active set any; else those with a multiplier. */
-static double largest_row(svm_run *run)
-{
-    svm_set *set = &run->set;
-    bool any = run->norm->size_exact != NULL;
-    double largest = any ? run->pass.largest : 0;
-    for (int64_t s = 0; s < set->count; s++)
-        if (any || run->coef[s] != 0)
-            largest = fmax(largest, any ? set->length[s] / set->sigma[s]
-                                        : svm_norm_of_row(run->norm, run->q, set, s));
-    return largest;
-}
-
 /* ------------------------------------------------------------------------- numbers */
 
-/* Objectives of the soft problem: P = 1/2 |theta|^2 + C sum xi, D = b'l - 1/2 |sum l A|^2. */
-static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd value,
-                         dd norm)
+/* |theta'| <= |theta| + off for a theta' that meets equalities and rows with b = 0 exactly. */
+static bool equalities_hold(svm_run *run, attsvm_svm_info *info, const double *theta)
 {
-    bool holds;
-    dd half = base_dd_mul(base_dd(0.5), base_dd_mul(base_dd(info->norm), base_dd(info->norm)));
+    double off, norm = la_norm(theta, run->set.size);
+    double violation = set_violation(run, theta, &off);
+    info->violation = violation;
+    double cost = norm > 0 ? off / norm + off * longest_row(run) : off;
+    return off == 0 || cost <= EQUALITY_SHARE * fmin(run->tol, 1e-7);
+}
+
+/*
+ * Objectives of the soft problem: P = 1/2 |theta|^2 + C sum xi, or 1/2 |theta/kappa|^2 where the
+ * smallest margin kappa is 1 to within the tolerance; D = b'l - 1/2 |sum l A|^2.
+ */
+static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd size,
+                         dd value, dd norm)
+{
+    const double least = run->pass.min_margin;
+    bool holds = equalities_hold(run, info, theta);
+    dd half = base_dd_mul(base_dd(0.5), base_dd_mul(size, size));
     dd primal = base_dd_add(half, base_dd_product(run->set.soft, run->pass.slacks));
     dd dual = base_dd_sub(value, base_dd_mul(base_dd(0.5), base_dd_mul(norm, norm)));
+    if (fabs(least - 1) <= run->tol / 2) {
+        dd hard = base_dd_div(half, base_dd_product(least, least));
+        primal = base_dd_compare(hard, primal) < 0 ? hard : primal;
+    }
     info->objective = base_dd_value(primal);
     info->dual = base_dd_value(dual);
     /* where P is beyond the range of doubles there is no gap */
-    info->gap = primal.hi == 0 ? 0 : base_dd_value(base_dd_div(base_dd_sub(primal, dual), primal));
-    set_violation(run, theta, info->norm, &holds);
-    info->violation = fmax(1 - run->pass.min_margin, 0);
+    dd gap = primal.hi == 0 ? primal : base_dd_div(base_dd_sub(primal, dual), primal);
+    info->gap = isnan(gap.hi) ? NAN : fmax(0, base_dd_value(gap));
+    info->violation = fmax(1 - least, 0);
     return holds;
+}
+
+/* The longest length that a stored row asks for: m of theory 4.1, or less. */
+static double longest_request(svm_run *run)
+{
+    const svm_set *set = &run->set;
+    double longest = 0;
+    for (int64_t s = 0; s < set->count; s++) {
+        double size = svm_norm_of_row(run->norm, run->q, &run->set, s);
+        if (set->b[s] != 0 && size > 0)
+            longest = fmax(longest, fabs(set->b[s]) / set->sigma[s] / size);
+    }
+    return longest;
 }
 
 /* True where all rows hold as theory 4.1 asks. */
@@ -339,47 +402,82 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
                          dd value, dd dual_norm)
 {
     const svm_pass *pass = &run->pass;
-    bool holds;
-    dd dual = dual_norm.hi > 1 ? base_dd_div(value, dual_norm) : value;
+    dd dual = dual_norm.hi > 0 ? base_dd_div(value, dual_norm) : base_dd(0);
     double now = la_norm(theta, run->set.size), before = la_norm(run->set.theta, run->set.size);
     double scale = run->pass_is_at_stored_theta || !(now > 0) ? 1 : now / before;
+    double least = isfinite(pass->min_margin) ? pass->min_margin * scale : 1;
+    bool holds = equalities_hold(run, info, theta);
+    dd upper = least > 0 && least < 1 ? base_dd_div(norm, base_dd(least)) : norm;
     info->objective = info->norm;
-    info->gap = info->norm > 0 ? base_dd_value(base_dd_div(base_dd_sub(norm, dual), norm)) : 0;
-    info->violation = set_violation(run, theta, info->norm, &holds);
+    dd gap = info->norm > 0 ? base_dd_div(base_dd_sub(upper, dual), upper) : base_dd(0);
+    info->gap = fmax(0, base_dd_value(gap));
     if (pass->min_zero_margin < 0)
         info->violation = fmax(info->violation, -pass->min_zero_margin * scale);
-    if (isfinite(pass->min_margin))
-        info->violation = fmax(info->violation, 1 - pass->min_margin * scale);
-    /* rows with b = 0 that another norm measures are all in the set */
-    holds = holds && (pass->violated_zero_rows == 0 || !run->norm->size_exact) &&
-            (!isfinite(pass->min_margin) || pass->min_margin * scale >= 1 - 1e-15);
+    info->violation = fmax(info->violation, 1 - least);
+    holds = holds && fabs(least - 1) <= run->tol / 2 &&
+            (pass->violated_zero_rows == 0 || !run->norm->size_exact) &&
+            (info->norm == 0 || info->norm < BEYOND * longest_request(run));
     info->dual = info->norm > 0 || !holds ? base_dd_value(dual) : 0;
     return holds;
+}
+
+/* Drops low parts of the multipliers where they are not needed. */
+static void round_multipliers(svm_run *run, double norm)
+{
+    const svm_set *set = &run->set;
+    double sizes = 0;
+    for (int64_t s = 0; s < set->count; s++)
+        sizes += fabs(run->coef[s]) * set->length[s];
+    /* G is nearest to theta at the optimum: in l2 an error of it counts by its square */
+    double moved = norm > 0 ? 0x1p-53 * sizes / norm : 0;
+    bool l2 = run->norm->size_exact != NULL;
+    if ((l2 ? moved * moved : moved) > ROUNDING_SHARE * run->tol)
+        return;
+    for (int64_t s = 0; s < set->count; s++) {
+        run->coef[s] += run->coef_lo[s];
+        run->coef_lo[s] = 0;
+    }
+}
+
+/* Low parts of theta, where one is not 0, into the solution. */
+static attsvm_status store_low(svm_run *run, attsvm_solution *solution, attsvm_error *err)
+{
+    bool needed = false;
+    for (int64_t k = 0; k < run->set.size; k++)
+        needed = needed || run->low[k] != 0;
+    free(solution->theta_lo);
+    solution->theta_lo = NULL;
+    if (!needed)
+        return ATTSVM_OK;
+    size_t size = (size_t)run->set.size;
+    TRY(base_allocate(&solution->theta_lo, size, sizeof(double), "theta", err));
+    memcpy(solution->theta_lo, run->low, size * sizeof(double));
+    return ATTSVM_OK;
 }
 
 attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err)
 {
     attsvm_svm_info *info = &solution->info;
     bool soft = run->set.soft > 0, holds;
-    double *coef, *theta = solution->theta, sum_size;
+    double *theta = solution->theta;
     dd size, norm, value;
     TRY(svm_certify_reserve(run, err));
-    coef = run->coef;
     scale_theta(run, theta);
     TRY(look_at_stored(run, theta, err));
-    TRY(measure(run, false, theta, run->zero, &size, err));
-    TRY(size_of_sum(run, &sum_size, err));
+    TRY(measure(run, false, theta, run->low, &size, err));
     info->norm = base_dd_value(size);
     info->margin = info->norm > 0 ? 1 / info->norm : NAN;
-    round_multipliers(run, soft || sum_size == 0 ? 1 : 1 / sum_size, coef);
-    TRY(svm_certify_evaluate(run, coef, &value, &norm, err));
+    take_multipliers(run, base_dd(1));
+    TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
+    if (!soft && norm.hi > 0)
+        take_multipliers(run, base_dd_div(base_dd(1), norm));
+    round_multipliers(run, soft || norm.hi == 0 ? base_dd_value(norm) : 1);
+    TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
     if (soft)
-        holds = soft_numbers(run, info, theta, value, norm);
+        holds = soft_numbers(run, info, theta, size, value, norm);
     else
         holds = hard_numbers(run, info, theta, size, value, norm);
-    double floor = 0x1p-50 * largest_row(run) * info->norm;
-    *proved = holds && info->gap <= fmax(run->tol, floor);
-    info->floor_decided = *proved && info->gap > run->tol;
+    *proved = holds && info->gap <= run->tol;
     info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = run->pass.tight;
     info->undecided = run->phase->undecided;
@@ -387,5 +485,6 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
         info->gap = NAN;
     if (!*proved && !run->stopped && !run->norm->local)
         return ATTSVM_OK;
-    return svm_certify_store(run, solution, coef, 1, err);
+    TRY(store_low(run, solution, err));
+    return svm_certify_store(run, solution, run->coef, run->coef_lo, 1, err);
 }

@@ -26,6 +26,7 @@ enum {
 };
 static const double ROUGH_JOIN = 0.02;  /* slack of rows that join after a rough solution        */
 static const double CORE_JOIN = 0.05;   /* of the tolerance: a row below b by that much joins    */
+static const double FINE_FLOOR = 0x1p-90; /* of |A||theta|: what double-double cannot see         */
 static const double ZERO_FLOOR = 1e-14; /* of |A||theta|: a row with b = 0 of an active set holds */
 
 /* ------------------------------------------------------------------------ memory */
@@ -47,9 +48,10 @@ static attsvm_status open_run(svm_run *run, attsvm_error *err)
     TRY(svm_find_create(&run->find, run->rows, base_threads(settings->threads), err));
     run->set.threads = run->find.threads;
     run->find.stop = &run->stop;
-    TRY(base_allocate(&run->zero, 3 * size, sizeof(double), "theta", err));
+    TRY(base_allocate(&run->zero, 4 * size, sizeof(double), "theta", err));
     run->sum = run->zero + size;
     run->sum_lo = run->sum + size;
+    run->low = run->sum_lo + size;
     return ATTSVM_OK;
 }
 
@@ -91,7 +93,7 @@ static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
     bool active_set = phase->norm->exact;
     settings->exact = exact;
     settings->tolerance = exact ? phase->tol / 8 : 1e-8;
-    settings->floor = exact ? 0x1p-53 : 1e-13;
+    settings->floor = exact ? FINE_FLOOR : 1e-13; /* an exact theta has low parts */
     settings->zero_floor = ZERO_FLOOR;
     settings->soft = run->set.soft > 0 ? &run->set : NULL;
     settings->most = svm_first_most(run->rows);

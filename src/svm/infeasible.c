@@ -2,20 +2,11 @@
 #include "svm/svm.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Largest residual of a proof, relative to its terms; the checker allows 1e-12. */
-static const double FARKAS = 5e-13;
-
-/* Sum of lambda |A|_dual, in set units. */
-static double total_size(svm_run *run, const double *coef)
-{
-    svm_set *set = &run->set;
-    double sum = 0;
-    for (int64_t s = 0; s < set->count; s++)
-        if (coef[s] != 0)
-            sum += fabs(coef[s]) * svm_norm_of_row(run->norm, run->q, set, s) * set->sigma[s];
-    return sum;
-}
+/* No solution of a norm below this times m is as good as none (theory 4.1). */
+static const double BEYOND = 1e18;
 
 static void no_theta(svm_run *run, attsvm_solution *solution)
 {
@@ -24,19 +15,65 @@ static void no_theta(svm_run *run, attsvm_solution *solution)
     solution->info.outcome = ATTSVM_INFEASIBLE;
 }
 
+/* m of theory 4.1: the longest length that a row of the problem asks for, from above. */
+static attsvm_status longest_request(const svm_run *run, double *out, attsvm_error *err)
+{
+    const svm_rows *rows = run->rows;
+    int64_t d = rows->d;
+    double *hi;
+    *out = 0;
+    TRY(base_allocate(&hi, 6 * (size_t)d, sizeof *hi, "rows", err));
+    double *lo = hi + d, *z = lo + d, *scratch = z + d;
+    for (int64_t g = 0; g < rows->terms.count; g++) {
+        svm_term term = svm_rows_term(rows, g);
+        if (rows->matrix)
+            svm_rows_query(rows, &term, z);
+        for (int64_t t = 0; t < term.visible; t++) {
+            if (svm_rows_kind(rows, &term, t) == SVM_NO_ROW)
+                continue;
+            double b = fabs(svm_rows_rhs(rows, &term, t));
+            svm_rows_delta(rows, &term, t, hi, lo, scratch);
+            double size = run->norm->row_size(run->q, hi, rows->matrix ? z : NULL, d);
+            if (b > 0 && size > 0)
+                *out = fmax(*out, b / size * (1 + 1e-9));
+        }
+    }
+    free(hi);
+    return ATTSVM_OK;
+}
+
+/*
+ * Exact where elimination finds multipliers that cancel; otherwise B = (b'lambda + e'mu)/|G|_dual,
+ * which must be beyond reach.
+ */
 attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
                                      attsvm_error *err)
 {
-    const double *coef = run->phase->proof;
+    attsvm_svm_info *info = &solution->info;
     dd value, norm;
+    bool exact;
+    double m = 0;
     TRY(svm_certify_reserve(run, err));
-    TRY(svm_certify_evaluate(run, coef, &value, &norm, err));
-    *proved = value.hi > 0 && norm.hi <= FARKAS * total_size(run, coef);
+    memcpy(run->coef, run->phase->proof, (size_t)run->set.count * sizeof *run->coef);
+    TRY(svm_exact_contradiction(run, run->coef, run->coef_lo, &exact, err));
+    TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
+    double bound = norm.hi > 0 ? value.hi / norm.hi * (1 - 1e-9) : INFINITY;
+    if (!exact && value.hi > 0)
+        TRY(longest_request(run, &m, err));
+    /* the right-hand sides of FINITE are known to some digits only */
+    double sum = 0;
+    for (int64_t s = 0; s < run->set.count; s++)
+        sum += fabs(run->coef[s]) * fmax(run->set.sigma[s], fabs(run->set.b[s])) * 0x1p-50;
+    if (run->rows->problem == ATTSVM_PROBLEM_FINITE && !(value.hi > sum))
+        exact = false, bound = 0;
+    *proved = value.hi > 0 && (exact || (bound >= 2 * BEYOND * m && norm.hi > 0));
+    info->bound = exact ? INFINITY : bound;
     if (!*proved)
         return ATTSVM_OK;
     no_theta(run, solution);
-    solution->info.residual = norm.hi / value.hi;
-    return svm_certify_store(run, solution, coef, 1 / value.hi, err);
+    info->proof = exact ? ATTSVM_PROOF_EXACT : ATTSVM_PROOF_BEYOND;
+    info->residual = norm.hi / value.hi;
+    return svm_certify_store(run, solution, run->coef, run->coef_lo, 1 / value.hi, err);
 }
 
 attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, attsvm_error *err)
@@ -57,6 +94,8 @@ attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, atts
     info->pair = (*rows)[0];
     info->pair_selected = at.base;
     info->residual = 0;
+    info->proof = ATTSVM_PROOF_EXACT;
+    info->bound = INFINITY;
     info->active = !equality;
     no_theta(run, solution);
     return ATTSVM_OK;

@@ -61,6 +61,8 @@ typedef struct svm_run {
     double *zero, *sum, *sum_lo; /* (size) all zeros; scratch                         */
     double *start;               /* (size) where later phases start                   */
     double *coef, *packed;       /* by slot: scratch of the certificates              */
+    double *coef_lo, *packed_lo;
+    double *low;                 /* (size) low part of the theta of a certificate     */
     int32_t *slots;
 
     dist_stop stop;
@@ -144,11 +146,17 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err);
 
 /* What both kinds share.  Scratch by slot for the present set; */
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err);
-/* value = b'coef and norm = |sum coef A|_dual, coef by slot in units of the set; */
-attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, dd *value, dd *norm,
-                                   attsvm_error *err);
-/* factor coef sigma as lambda (inequalities above 0) and mu (all equalities), ordered by row. */
+/* value = b'coef and norm = |sum coef A|_dual, coef + low (or NULL) by slot in units of the set; */
+attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, const double *low, dd *value,
+                                   dd *norm, attsvm_error *err);
+/* factor (coef + low) sigma as lambda (inequalities above 0) and mu (all equalities), ordered by row. */
 attsvm_status svm_certify_store(svm_run *run, attsvm_solution *solution, const double *coef,
-                                double factor, attsvm_error *err);
+                                const double *low, double factor, attsvm_error *err);
+/*
+ * Multipliers near coef (by slot) of rows that cancel exactly, into coef + low; *exact false: there
+ * are none, or the rows are too many for elimination.
+ */
+attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, bool *exact,
+                                      attsvm_error *err);
 
 #endif
