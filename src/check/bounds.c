@@ -165,7 +165,8 @@ bool check_look_at_rows(check_trial *r)
     double below = base_dd_value(base_dd_sub(base_dd(1), least));
     double above = base_dd_value(base_dd_sub(p->kappa_up, base_dd(1)));
     p->needed = p->has_ones ? fmax(0, check_max(below, above)) : 0;
-    double limit = CHECK_SHIFT * (p->has_ones ? p->kappa.hi : 1);
+    bool hard = r->claim->settings.soft == 0;
+    double limit = CHECK_SHIFT * (p->has_ones && hard ? p->kappa.hi : 1);
     if (p->delta > 0 && !(p->margins.longest <= limit))
         return check_reject(report,
                             "equalities, or rows with b = 0, are off by %.1e: no solution is shown "

@@ -234,7 +234,7 @@ static void judge_above(const setting *now, const judged *j, check_margins *out)
         if (!(base_dd_compare(j->margin.value, out->shown) > 0))
             out->shown = j->margin.value;
     }
-    if (!(lack.hi < 0))
+    if (!(lack.hi <= 0))
         out->slack = check_up(base_dd_add(out->slack, lack));
     if (missing < -CHECK_TIGHT) /* b is 0 or 1, so max(1,|b|) = 1; a NaN goes on */
         return;
@@ -366,7 +366,8 @@ static void join(check_margins *out, check_margins *part)
         out->least_up = part->least_up;
     if (base_dd_compare(part->shown, out->shown) < 0)
         out->shown = part->shown;
-    out->slack = check_up(base_dd_add(out->slack, part->slack));
+    if (part->slack.hi != 0)
+        out->slack = check_up(base_dd_add(out->slack, part->slack));
     out->violation = check_max(out->violation, part->violation);
     out->longest = check_max(out->longest, part->longest);
     out->overflow = out->overflow || part->overflow;

@@ -26,7 +26,7 @@ enum {
 };
 static const double ROUGH_JOIN = 0.02;  /* slack of rows that join after a rough solution        */
 static const double CORE_JOIN = 0.05;   /* of the tolerance: a row below b by that much joins    */
-static const double FINE_FLOOR = 0x1p-90; /* of |A||theta|: what double-double cannot see         */
+static const double FINE_FLOOR = 1e-24; /* of |A||theta|: a row holds, in higher precision        */
 static const double ZERO_FLOOR = 1e-14; /* of |A||theta|: a row with b = 0 of an active set holds */
 
 /* ------------------------------------------------------------------------ memory */
@@ -93,8 +93,8 @@ static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
     bool active_set = phase->norm->exact;
     settings->exact = exact;
     settings->tolerance = exact ? phase->tol / 8 : 1e-8;
-    settings->floor = exact ? FINE_FLOOR : 1e-13; /* an exact theta has low parts */
-    settings->zero_floor = ZERO_FLOOR;
+    settings->floor = !exact ? 1e-13 : phase->extended ? FINE_FLOOR : 0x1p-53;
+    settings->zero_floor = phase->extended && exact ? FINE_FLOOR : ZERO_FLOOR;
     settings->soft = run->set.soft > 0 ? &run->set : NULL;
     settings->most = svm_first_most(run->rows);
     settings->every_row = !active_set;

@@ -269,7 +269,7 @@ attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, b
                                                fabs(coef[last]) * set->length[last]))
             last = k;
     }
-    if (last < 0 || s.rows < 2 || s.rows > MOST_ROWS || s.rows > MOST_NUMBERS / s.size)
+    if (last < 0 || s.rows > MOST_ROWS || s.rows > MOST_NUMBERS / s.size)
         return ATTSVM_OK;
     double *scratch;
     arena a = { 0 };

@@ -4,22 +4,52 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* b_is_zero[i] = 1 where the v-SVM is not tight at sequence i. */
+enum { TIGHT, SLACK, UNDECIDED };
+
+/*
+ * Whether the v-SVM is tight at a sequence (theory 4.1).  In l2 every optimal v is within
+ * rho = |v| sqrt(2 gap) of this one, and by complementarity lambda (m - 1) <= |G||v| - b'lambda at
+ * every optimal v, m its margin; in other norms the head that was found counts.
+ */
+static int decide(const attsvm_solution *head, bool l2, double margin, double length, double lambda)
+{
+    const double limit = 1 + 1e-7, norm = head->info.norm;
+    double rho = l2 ? 1.01 * norm * sqrt(2 * head->info.gap) * length : 0;
+    if (margin - rho > limit)
+        return SLACK;
+    /* multipliers in norm form: |G| = 1, b'lambda = (1 - gap) |v| */
+    bool complementary = l2 && 1.01 * head->info.gap * norm <= 1e-7 * lambda;
+    return margin + rho <= limit || complementary ? TIGHT : UNDECIDED;
+}
+
+/* b_is_zero[i] = 1 where the v-SVM is not tight at sequence i; *undecided: one hangs on the gap. */
 static attsvm_status mark_zeros(const attsvm_problem *problem, const attsvm_solution *head,
-                                uint8_t *b_is_zero, attsvm_error *err)
+                                uint8_t *b_is_zero, bool *undecided, attsvm_error *err)
 {
     const attsvm_data *data = problem->data;
-    const double *v = head->theta;
-    double *x;
-    TRY(base_allocate(&x, (size_t)data->d, sizeof *x, "token", err));
+    const attsvm_claim *claim = &head->claim;
+    const double *v = head->theta, *low = head->theta_lo;
+    const bool l2 = problem->settings.norm == ATTSVM_NORM_L2 || problem->settings.norm == ATTSVM_NORM_FRO;
+    double *x, *lambda;
+    TRY(base_allocate(&x, (size_t)(data->d + data->n), sizeof *x, "token", err));
+    lambda = x + data->d;
+    for (int64_t k = 0; k < claim->active_count; k++)
+        lambda[claim->active[k].sequence] = claim->lambda[k];
     int64_t lo, hi;
     data_own(data, &lo, &hi);
+    bool open = false;
     for (int64_t i = lo; i < hi; i++) {
         attsvm_data_token(data, i, problem->rows.base[i], x);
-        double margin = attsvm_data_label(data, i) * base_dd_value(base_dd_dot(x, v, data->d));
-        b_is_zero[i] = margin > 1 + 1e-7;
+        dd product = base_dd_dot(x, v, data->d);
+        if (low)
+            product = base_dd_add(product, base_dd_dot(x, low, data->d));
+        double margin = attsvm_data_label(data, i) * base_dd_value(product);
+        int answer = decide(head, l2, margin, la_norm(x, data->d), lambda[i]);
+        b_is_zero[i] = answer == SLACK || (answer == UNDECIDED && margin > 1 + 1e-7);
+        open = open || answer == UNDECIDED;
     }
     free(x);
+    *undecided = dist_any(data->comm, open);
     if (data->comm)
         dist_gather(data->comm, b_is_zero, 1, data->share);
     return ATTSVM_OK;
@@ -41,15 +71,51 @@ static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_so
                                   attsvm_solution **out, attsvm_error *err)
 {
     attsvm_problem own = *problem; /* the caller's may be solved by others at the same time */
+    bool undecided;
     TRY(base_allocate(&own.rows.b_is_zero, (size_t)problem->data->n, 1, "b", err));
     take_off(&own.settings, seconds, head->info.iterations);
-    attsvm_status status = mark_zeros(problem, head, own.rows.b_is_zero, err);
+    attsvm_status status = mark_zeros(problem, head, own.rows.b_is_zero, &undecided, err);
     if (status == ATTSVM_OK)
         status = svm_problem_solve(&own, warm, observer, context, out, err);
-    if (status == ATTSVM_OK)
+    if (status == ATTSVM_OK) {
         (*out)->claim.settings = problem->settings;
+        if (undecided) { /* whether these are the rows of the problem is not known */
+            (*out)->info.outcome = (*out)->claim.outcome = ATTSVM_STALLED;
+            (*out)->info.undecided = true;
+        }
+    }
     free(own.rows.b_is_zero);
     return status;
+}
+
+/*
+ * The v-SVM, far enough that its gap decides which rows are tight: where doubles leave that open,
+ * once more to a gap that only double-double reaches.
+ */
+static attsvm_status solve_head(const attsvm_problem *problem, const attsvm_problem *head_problem,
+                                attsvm_svm_observer *observer, void *context,
+                                attsvm_solution **out, attsvm_error *err)
+{
+    const double far = 1e-24;
+    TRY(svm_problem_solve(head_problem, NULL, observer, context, out, err));
+    if ((*out)->info.outcome != ATTSVM_OPTIMAL)
+        return ATTSVM_OK;
+    uint8_t *b_is_zero;
+    bool undecided = false;
+    TRY(base_allocate(&b_is_zero, (size_t)problem->data->n, 1, "b", err));
+    attsvm_status status = mark_zeros(problem, *out, b_is_zero, &undecided, err);
+    free(b_is_zero);
+    if (status != ATTSVM_OK || !undecided)
+        return status;
+    attsvm_problem finer = *head_problem; /* the same rows */
+    attsvm_solution *second;
+    finer.settings.tol = far;
+    TRY(svm_problem_solve(&finer, &(*out)->claim, observer, context, &second, err));
+    bool better = second->info.outcome == ATTSVM_OPTIMAL;
+    second->claim.settings = (*out)->claim.settings;
+    attsvm_solution_free(better ? *out : second);
+    *out = better ? second : *out;
+    return ATTSVM_OK;
 }
 
 /* Without a head there is no joint problem; its outcome, and the figures of its proof, are shown.
@@ -60,6 +126,8 @@ static attsvm_status take_over(const attsvm_problem *problem, const attsvm_solut
     TRY(svm_solution_without(problem, head->info.outcome, out, err));
     attsvm_svm_info *info = &(*out)->info;
     info->residual = head->info.residual;
+    info->proof = head->info.proof;
+    info->bound = head->info.bound;
     info->active = head->info.active;
     info->conflict = head->info.conflict;
     info->pair = head->info.pair;
@@ -82,7 +150,7 @@ attsvm_status svm_joint_solve(const attsvm_problem *problem, const attsvm_claim 
     attsvm_status status =
         attsvm_problem_create(&head_problem, problem->data, &selection, &settings, err);
     if (status == ATTSVM_OK)
-        status = svm_problem_solve(head_problem, NULL, observer, context, &head, err);
+        status = solve_head(problem, head_problem, observer, context, &head, err);
     if (status == ATTSVM_OK && head->info.outcome == ATTSVM_OPTIMAL)
         status =
             solve_prompt(problem, head, base_seconds() - start, warm, observer, context, out, err);

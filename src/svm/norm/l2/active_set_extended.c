@@ -26,7 +26,7 @@ typedef dd num;
  * distance to their span is of that order; 1e-27 is the square of 3e-14, and a
  * proof of infeasibility may leave 1e-12.
  */
-static const double DEPENDENT = 1e-27, DOUBTFUL = 0, VIOLATED = 1e-17, MET = 1e-13,
+static const double DEPENDENT = 1e-27, DOUBTFUL = 0, VIOLATED = 1e-26, MET = 1e-13,
                     NEGLIGIBLE = 1e-25, ROUNDING = 1e-30;
 
 static void forward(l2_active_set *e, const num *g, num *y)
@@ -193,4 +193,15 @@ attsvm_status l2_order_equalities(l2_active_set *e, attsvm_error *err)
     pivot_equalities(set, e->order, count, steps, memory, memory + count);
     free(memory);
     return ATTSVM_OK;
+}
+
+void l2_solve_extended(l2_active_set *e, const double *rhs, double *x)
+{
+    num *g = e->g, *y = e->y, *r = e->r;
+    for (int64_t k = 0; k < e->count; k++)
+        g[k] = NUM(rhs[k]);
+    forward(e, g, y);
+    backward(e, y, r);
+    for (int64_t k = 0; k < e->count; k++)
+        x[k] = VALUE(r[k]);
 }

@@ -253,6 +253,23 @@ attsvm_status l2_reserve(l2_active_set *e, attsvm_error *err)
     return reserve(e, err);
 }
 
+/* Steps of the double-double method add up roundings in theta: its rows are met once more. */
+static void refine_extended(l2_active_set *e)
+{
+    enum { ROUNDS = 4 };
+    static const double converged = 1e-30;
+    double *rhs = e->combination, *change = e->coef;
+    for (int round = 0; round < ROUNDS; round++) {
+        sum_theta(e);
+        svm_set_residual_exact(e->set, e->active, e->count, e->theta, e->theta_lo, rhs);
+        if (largest_residual(e, rhs) <= converged)
+            return;
+        l2_solve_extended(e, rhs, change);
+        correct_multipliers(e, change);
+    }
+    sum_theta(e);
+}
+
 svm_end l2_refine(l2_active_set *e, bool *again)
 {
     enum { ROUNDS = 12 };
@@ -260,6 +277,8 @@ svm_end l2_refine(l2_active_set *e, bool *again)
     svm_set *set = e->set;
     double last = INFINITY;
     *again = false;
+    if (e->extended)
+        refine_extended(e);
     if (e->extended || e->cg_active > 0)
         return SVM_SOLVED;
     for (int round = 0; round < ROUNDS; round++) {

@@ -81,5 +81,6 @@ svm_end l2_enter(l2_active_set *e, int64_t p, double violation, double sign);
 void l2_append(l2_active_set *engine, int64_t p, double clear);
 void l2_leave(l2_active_set *engine, int64_t k);
 void l2_solve_factored(l2_active_set *engine, const double *rhs, double *x);
+void l2_solve_extended(l2_active_set *engine, const double *rhs, double *x); /* once extended */
 
 #endif
