@@ -110,13 +110,13 @@ static attsvm_status print_json(const cli_call *call, const cli_solved *s, attsv
     io_json_set(json, "ties", io_json_integer(s->ties));
     io_json_set(json, "objective", io_json_number(info->objective));
     io_json_set(json, "residual", io_json_number(info->residual));
-    if (info->outcome == ATTSVM_INFEASIBLE) {
+    if (info->outcome == ATTSVM_INFEASIBLE)
         io_json_set(json, "proof", io_json_text(attsvm_proof_name(info->proof)));
+    if (info->outcome == ATTSVM_INFEASIBLE ||
+        (info->outcome == ATTSVM_STALLED && !isnan(info->bound)))
         io_json_set(json, "bound", io_json_number(info->bound));
-    }
     io_json_set(json, "unique", io_json_bool(info->unique));
     io_json_set(json, "undecided", io_json_bool(info->undecided));
-    io_json_set(json, "floor_decided", io_json_bool(info->floor_decided));
     if (info->conflict)
         io_json_set(json, "pair", pair_json(info));
     cli_taken_json(call, json);

@@ -56,7 +56,7 @@ const cli_verb cli_verbs[] = {
       "lambda; with equalities equal and mu; the selection ids (or O and s); settings. JSON "
       "keys: status, norm, margin, dual, gap, violation, tight, active, merged, rank, passes, "
       "iterations, seconds, pass_seconds, rounds, problem, geometry, select, ties, objective, "
-      "residual, unique, undecided, floor_decided; if infeasible proof (exact or beyond) and "
+      "residual, unique, undecided; if infeasible proof (exact or beyond) and "
       "bound, and pair where two tokens cannot be separated; over several ranks ranks and "
       "bytes_sent." },
     { "check", "verify the proof in a result file", "FILE RESULT",

@@ -157,9 +157,6 @@ static void say_optimal(const cli_solved *s)
     if (s->info.undecided)
         say("The gap leaves open which rows are tight: near the optimum this norm hardly changes, "
             "so support tokens are undecided.");
-    if (s->info.floor_decided)
-        say("The gap is at the floor that rounding the numbers of the solution sets, not below the "
-            "tolerance.");
 }
 
 /* Whether the problem is a joint one that ended with its head. */
@@ -186,6 +183,13 @@ static void say_infeasible(const cli_solved *s)
                  " has the same key as the selected token %" PRId64
                  ", so whatever %s is, their logits are equal.",
                  letter(s), info->pair.token, info->pair.sequence, info->pair_selected, letter(s));
+    else if (info->proof == ATTSVM_PROOF_BEYOND)
+        snprintf(text, sizeof text,
+                 "Every %s that separates the selection has norm at least %.3e, more than 1e18 "
+                 "times what a single row asks for: %" PRId64
+                 " rows with positive weights cancel to as much. The rows with the largest weights "
+                 "are below.",
+                 letter(s), info->bound, info->active);
     else
         snprintf(
             text, sizeof text,

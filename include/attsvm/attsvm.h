@@ -428,8 +428,7 @@ typedef enum attsvm_norm {
 /* What was found.  An infeasible problem is a successful call. */
 typedef enum attsvm_outcome {
     ATTSVM_NOT_RUN = 0,
-    ATTSVM_OPTIMAL, /* theta and multipliers whose gap is at most tol (or the floor of theory 4.1)
-                     */
+    ATTSVM_OPTIMAL,    /* theta and multipliers whose gap is at most tol                      */
     ATTSVM_INFEASIBLE, /* multipliers that prove it                                              */
     ATTSVM_STALLED,    /* neither: stopped by a limit or by the observer; holds the best so far  */
     ATTSVM_STATIONARY, /* with a rank limit: no proof of optimality exists                       */
@@ -563,10 +562,9 @@ typedef struct attsvm_claim {
 /* What a sceptic asks for.  A number that was not computed is NAN (counts: -1). */
 typedef struct attsvm_svm_info {
     attsvm_outcome outcome;
-    bool floor_decided; /* optimal by the rounding floor of theory 4.1, not by tol           */
-    bool conflict;      /* infeasible because of one pair: `pair` has the same key as alpha  */
-    bool unique;        /* the norm is strictly convex: no other theta is as short              */
-    bool undecided;     /* l_q: the gap leaves open which rows are tight                       */
+    bool conflict;  /* infeasible because of one pair: `pair` has the same key as alpha  */
+    bool unique;    /* the norm is strictly convex: no other theta is as short              */
+    bool undecided; /* l_q: the gap leaves open which rows are tight                       */
     attsvm_row pair;
     int64_t pair_selected; /* alpha of that pair                                             */
     double norm;           /* |theta|                                                        */
@@ -648,7 +646,7 @@ typedef struct attsvm_check_settings {
     double tol;        /* relative gap; 0: 1e-12 for l2 and fro, else 1e-9            */
     double time_limit; /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none */
     int64_t threads;   /* 0: all cores                                                */
-    bool exact; /* once more in rational numbers: l2, fro, l1, linf, any infeasibility */
+    bool exact;        /* once more in rational numbers: l2, fro, l1, linf, any infeasibility */
     int64_t reserved[8];
 } attsvm_check_settings;
 
@@ -670,9 +668,9 @@ typedef struct attsvm_report {
     attsvm_proof proof;     /* of an infeasible claim                               */
     double bound;           /* of an infeasible claim: no solution is shorter; +infinity: exact */
     bool exact;             /* proved in rational numbers as well                   */
-    double dual_norm;  /* of sum lambda A + sum mu A (infeasible: for b'lambda + e'mu = 1) */
-    double min_margin; /* smallest <A_r, theta> over rows with b = 1                */
-    double violation;  /* largest violation of any row                              */
+    double dual_norm;       /* of sum lambda A + sum mu A (infeasible: for b'lambda + e'mu = 1) */
+    double min_margin;      /* smallest <A_r, theta> over rows with b = 1                */
+    double violation;       /* largest violation of any row                              */
     int64_t tight, active, merged;
     char reason[256]; /* why it is not valid; otherwise what was proved             */
     int64_t reserved[8];

@@ -12,8 +12,8 @@
 /* ----------------------------------------------------------------------------- theta */
 
 /* x with its low parts: every part is what rounding left of those before. */
-static bool parts_fit(check_trial *r, const double *hi, const double *lo, const double *lo2, int64_t count,
-                      const char *name)
+static bool parts_fit(check_trial *r, const double *hi, const double *lo, const double *lo2,
+                      int64_t count, const char *name)
 {
     for (int64_t k = 0; k < count; k++) {
         double low = lo ? lo[k] : 0, lower = lo2 ? lo2[k] : 0;
@@ -53,7 +53,7 @@ bool check_theta_norm(check_trial *r)
         left_out += c->theta_lo2 ? fabs(c->theta_lo2[k]) : 0; /* l1 bounds the other norms ... */
     }
     bool good = check_worked(r, check_size_of(&size, (attsvm_norm)s->norm, s->q, theta, r->rows,
-                                        r->columns, r->problem.threads, r->err));
+                                              r->columns, r->problem.threads, r->err));
     free(theta);
     if (!good)
         return false;
@@ -129,8 +129,7 @@ double check_norm_ratio(const check_trial *r)
     switch ((attsvm_norm)s->norm) {
     case ATTSVM_NORM_NUC: return sqrt((double)(r->rows > 1 ? r->rows : 1)) * (1 + 1e-9);
     case ATTSVM_NORM_L1: return sqrt(count) * (1 + 1e-9);
-    case ATTSVM_NORM_LQ:
-        return s->q >= 2 ? 1 : base_pow(count, 1 / s->q - 0.5) * (1 + 1e-9);
+    case ATTSVM_NORM_LQ: return s->q >= 2 ? 1 : base_pow(count, 1 / s->q - 0.5) * (1 + 1e-9);
     case ATTSVM_NORM_L2:
     case ATTSVM_NORM_FRO:
     case ATTSVM_NORM_SPECTRAL:
@@ -193,7 +192,8 @@ bool check_kappa_is_one(check_trial *r)
 void check_upper_bound(check_trial *r)
 {
     check_proof *p = &r->proof;
-    p->P = p->delta > 0 ? check_plus(p->norm, check_norm_ratio(r) * p->delta * (1 + 1e-9)) : p->norm;
+    p->P =
+        p->delta > 0 ? check_plus(p->norm, check_norm_ratio(r) * p->delta * (1 + 1e-9)) : p->norm;
     if (p->has_ones && p->P.hi > 0)
         p->P = check_up(base_dd_div(p->P, p->kappa));
 }
@@ -213,7 +213,7 @@ bool check_combine(check_trial *r, bool exact)
         if (!check_dual_of(&p->dual, &r->problem, exact, r->report, &r->status, r->err))
             return false;
         if (!check_worked(r, check_size_of(&G, norm, q, p->dual.G, r->rows, r->columns,
-                                     r->problem.threads, r->err)))
+                                           r->problem.threads, r->err)))
             return false;
         /* what rounding did must be small beside G, or G is computed exactly */
         if (exact || p->dual.error <= r->tol / 1024 * G.value.hi)
@@ -249,7 +249,6 @@ bool check_within_reach(check_trial *r)
     if (!check_worked(r, check_longest_request(&m, &r->problem, r->err)))
         return false;
     return length < CHECK_BEYOND * m.low ||
-           check_reject(r->report, "the norm of %.3e is out of reach: 1e18 times what a row asks for",
-                        length);
+           check_reject(r->report,
+                        "the norm of %.3e is out of reach: 1e18 times what a row asks for", length);
 }
-

@@ -1,6 +1,6 @@
 /*
- * The verdict on a claim (theory 4.1).  Optimal: a point near theta satisfies every row exactly, and
- * the multipliers give a lower bound of all norms that its own reaches to within the gap.
+ * The verdict on a claim (theory 4.1).  Optimal: a point near theta satisfies every row exactly,
+ * and the multipliers give a lower bound of all norms that its own reaches to within the gap.
  * Infeasible: the multipliers combine the rows into a contradiction, or into a bound that is out of
  * reach.  Stationary: a point at the rank allowed, first-order conditions, a lower bound.  Nothing
  * else can be proved, and nothing else is accepted.
@@ -64,7 +64,8 @@ static bool soft_gap(check_trial *r)
     check_proof *p = &r->proof;
     double C = r->claim->settings.soft;
     dd half = base_dd(0.5);
-    dd norm = p->delta > 0 ? check_plus(p->norm, check_norm_ratio(r) * p->delta * (1 + 1e-9)) : p->norm;
+    dd norm =
+        p->delta > 0 ? check_plus(p->norm, check_norm_ratio(r) * p->delta * (1 + 1e-9)) : p->norm;
     dd P = check_up(base_dd_mul(half, base_dd_mul(norm, norm)));
     if (p->margins.slack.hi != 0)
         P = check_up(base_dd_add(P, check_up(base_dd_mul(base_dd(C), p->margins.slack))));
@@ -95,14 +96,13 @@ static bool rank_fits(check_trial *r, double *residual)
     *residual = 0;
     if (!(r->claim->settings.rank > 0) || !r->problem.matrix || r->proof.norm.hi == 0)
         return true;
-    if (!check_worked(r, check_first_order(&r->problem, &r->proof.margins.close, residual, &beyond,
-                                     r->err)))
+    if (!check_worked(
+            r, check_first_order(&r->problem, &r->proof.margins.close, residual, &beyond, r->err)))
         return false;
-    return beyond <= CHECK_RANK ||
-           check_reject(r->report,
-                        "theta has rank above the limit of %" PRId64
-                        ": the next singular value is %.1e of the largest",
-                        (int64_t)r->claim->settings.rank, beyond);
+    return beyond <= CHECK_RANK || check_reject(r->report,
+                                                "theta has rank above the limit of %" PRId64
+                                                ": the next singular value is %.1e of the largest",
+                                                (int64_t)r->claim->settings.rank, beyond);
 }
 
 static bool prove_optimal(check_trial *r)
@@ -125,8 +125,8 @@ static bool prove_stationary(check_trial *r)
     double residual;
     if (!(s->rank > 0) || !r->problem.matrix || s->soft > 0)
         return check_reject(r->report, "claims to be stationary, but no rank limit is set");
-    if (!check_theta_fits(r) || !check_theta_norm(r) || !check_look_at_rows(r) || !rank_fits(r, &residual) ||
-        !check_combine(r, false))
+    if (!check_theta_fits(r) || !check_theta_norm(r) || !check_look_at_rows(r) ||
+        !rank_fits(r, &residual) || !check_combine(r, false))
         return false;
     check_upper_bound(r);
     check_lower_bound(r);
@@ -136,7 +136,8 @@ static bool prove_stationary(check_trial *r)
     if (!(r->proof.D.hi > 0))
         return check_reject(r->report, "the multipliers give no lower bound");
     if (!(residual <= CHECK_FIRST))
-        return check_reject(r->report, "first-order conditions are off by %.1e, relative", residual);
+        return check_reject(r->report, "first-order conditions are off by %.1e, relative",
+                            residual);
     snprintf(r->report->reason, sizeof r->report->reason,
              "every row holds, the rank is at most %" PRId64
              ", first-order conditions hold to %.1e, and no matrix that holds the rows has a norm "
@@ -171,10 +172,11 @@ static bool describe(check_trial *r)
     if (r->status != ATTSVM_OK)
         return false;
     if (feasible)
-        return check_reject(report,
-                            "claims no proof (stalled); consistent: every row holds, and nothing is "
-                            "below %.10g (gap %.1e)",
-                            report->dual, report->gap);
+        return check_reject(
+            report,
+            "claims no proof (stalled); consistent: every row holds, and nothing is "
+            "below %.10g (gap %.1e)",
+            report->dual, report->gap);
     report->gap = NAN;
     return check_reject(
         report,
@@ -397,10 +399,10 @@ static attsvm_status open_run(check_trial *r, const attsvm_data *data, const att
                                .merged = -1 };
     double standard = is_euclidean(claim->settings.norm) ? 1e-12 : 1e-9;
     *r = (check_trial){ .claim = claim,
-                      .settings = settings,
-                      .report = report,
-                      .err = err,
-                      .tol = settings->tol > 0 ? settings->tol : standard };
+                        .settings = settings,
+                        .report = report,
+                        .err = err,
+                        .tol = settings->tol > 0 ? settings->tol : standard };
     *opened = check_problem_open(&r->problem, data, claim, report, &r->status, err);
     r->problem.threads = base_threads(settings->threads);
     r->problem.stop = stop;

@@ -20,7 +20,7 @@
 #define CHECK_FIRST   1e-6     /* first-order conditions of a stationary point, relative         */
 #define CHECK_LOG     0x1p-51  /* right-hand sides of FINITE are known to this * max(1,|e|)      */
 #define CHECK_UNIT    0x1p-53  /* rounding unit of double                                        */
-#define CHECK_DD_UNIT 0x1p-103 /* relative error of one double-double step: at most 7 u^2        */
+#define CHECK_DD_UNIT 0x1p-103 /* relative error of one double-double step: at most 7 u^2 */
 #define CHECK_LARGE   0x1p450  /* larger factors are left to exact arithmetic                    */
 #define CHECK_SMALL   0x1p-500 /* bounds all that underflow can do to sums of smaller factors    */
 
@@ -169,8 +169,8 @@ void check_difference(const check_problem *problem, const check_term *term, cons
 /* A row by itself: its difference, its query (ones where theta is a vector), right-hand side. */
 typedef struct check_single {
     attsvm_row row;
-    dd *delta;  /* d */
-    double *z;  /* d */
+    dd *delta; /* d */
+    double *z; /* d */
     double right;
     bool equal;
 } check_single;
@@ -180,8 +180,8 @@ void check_read_row(const check_problem *problem, attsvm_row row, double *base, 
                     check_single *out);
 
 /*
- * low <= |A_r| <= high in a norm.  A row that is not zero has high > 0; low is 0 where it is zero or
- * nothing better is known (beyond the range of doubles).  scratch: 2 d.
+ * low <= |A_r| <= high in a norm.  A row that is not zero has high > 0; low is 0 where it is zero
+ * or nothing better is known (beyond the range of doubles).  scratch: 2 d.
  */
 typedef struct check_range {
     double low, high;
@@ -243,9 +243,9 @@ typedef struct check_margins {
 } check_margins;
 
 /*
- * Evaluates <A_r, theta> of every row, to `accuracy` where it matters; `shift` (Delta) is how far from
- * theta the point may be that satisfies the equalities.  `margin` (n, may be NULL, V only) gets the
- * margin of each sequence.  Free out with check_margins_free.
+ * Evaluates <A_r, theta> of every row, to `accuracy` where it matters; `shift` (Delta) is how far
+ * from theta the point may be that satisfies the equalities.  `margin` (n, may be NULL, V only)
+ * gets the margin of each sequence.  Free out with check_margins_free.
  */
 attsvm_status check_margins_of(check_margins *out, const check_problem *problem, double accuracy,
                                double shift, check_real *margin, attsvm_error *err);
@@ -272,8 +272,8 @@ typedef struct check_dual {
  * False where the multipliers are not what theory 4.1 asks for, or *status is not ATTSVM_OK.
  * `exact`: in exact arithmetic, rounded at the end.
  */
-bool check_dual_of(check_dual *out, const check_problem *problem, bool exact,
-                   attsvm_report *report, attsvm_status *status, attsvm_error *err);
+bool check_dual_of(check_dual *out, const check_problem *problem, bool exact, attsvm_report *report,
+                   attsvm_status *status, attsvm_error *err);
 
 /* Rows as exact numbers (rows x columns), columns the entries of theta. */
 typedef struct check_table {
@@ -326,13 +326,13 @@ bool check_distance(const check_problem *problem, const check_list *list, double
 typedef struct check_proof {
     check_margins margins;
     check_dual dual;
-    dd norm;             /* |theta|, from above                                        */
-    dd G;                /* |G|_dual, from above                                       */
-    dd P, D;             /* upper and lower bound                                      */
-    double delta;        /* Delta: how far the point that satisfies the equalities may be */
-    dd kappa, kappa_up;  /* smallest margin of rows with b = 1                         */
-    bool has_ones;       /* there are such rows                                        */
-    double needed;       /* the smallest tolerance that kappa asks for                 */
+    dd norm;            /* |theta|, from above                                        */
+    dd G;               /* |G|_dual, from above                                       */
+    dd P, D;            /* upper and lower bound                                      */
+    double delta;       /* Delta: how far the point that satisfies the equalities may be */
+    dd kappa, kappa_up; /* smallest margin of rows with b = 1                         */
+    bool has_ones;      /* there are such rows                                        */
+    double needed;      /* the smallest tolerance that kappa asks for                 */
 } check_proof;
 
 /* One check in progress: its functions return false once the verdict (or an error) is known. */

@@ -21,15 +21,15 @@ enum { MOST_ROUNDED = 1500 }; /* rows for which R is computed */
 
 typedef struct distance {
     const check_problem *p;
-    int64_t count;      /* rows, without those that are zero               */
+    int64_t count; /* rows, without those that are zero               */
     attsvm_row *rows;
-    double *slack;      /* what the right-hand side may be off (FINITE)    */
-    check_exact *raw;   /* e - <A, theta>                                  */
-    check_exact *rest;  /* the same for the nearest e that the slack allows */
-    double *scale;      /* a power of two: scale |A_r| is about 1          */
-    double *r;          /* scale * rest, rounded                           */
-    dd *delta;          /* count x d                                       */
-    double *z;          /* count x d                                       */
+    double *slack;     /* what the right-hand side may be off (FINITE)    */
+    check_exact *raw;  /* e - <A, theta>                                  */
+    check_exact *rest; /* the same for the nearest e that the slack allows */
+    double *scale;     /* a power of two: scale |A_r| is about 1          */
+    double *r;         /* scale * rest, rounded                           */
+    dd *delta;         /* count x d                                       */
+    double *z;         /* count x d                                       */
     char *why;
     void *memory;
 } distance;
@@ -111,8 +111,7 @@ static bool is_repeated(const distance *s, const uint64_t *digest)
     return false;
 }
 
-static bool read_list(distance *s, const check_list *list, attsvm_status *status,
-                      attsvm_error *err)
+static bool read_list(distance *s, const check_list *list, attsvm_status *status, attsvm_error *err)
 {
     size_t d = (size_t)s->p->d, count = (size_t)list->count;
     double *base, *x, *spare;

@@ -29,11 +29,11 @@ typedef struct combination {
     int64_t held;
     double *base, *x, *spare; /* spare: 2 d                                             */
     dd *delta;
-    double *raw;     /* d: sum |lambda delta|, entry by entry                             */
-    double weight;   /* sum (lambda + |mu|) |A|_dual, rounded up                          */
-    double scale;    /* sum |b lambda| + |e mu|                                           */
-    double unknown;  /* FINITE: what the right-hand sides may be off, weighted            */
-    bool large;      /* factors beyond what double-double is trusted with                 */
+    double *raw;    /* d: sum |lambda delta|, entry by entry                             */
+    double weight;  /* sum (lambda + |mu|) |A|_dual, rounded up                          */
+    double scale;   /* sum |b lambda| + |e mu|                                           */
+    double unknown; /* FINITE: what the right-hand sides may be off, weighted            */
+    bool large;     /* factors beyond what double-double is trusted with                 */
     check_exact *sum, *exact; /* d, entries of G: where the combination is exact, or NULL */
 } combination;
 
@@ -110,8 +110,8 @@ static bool gather(combination *c, attsvm_report *report)
         bool equal = k >= claim->active_count;
         int64_t at = equal ? k - claim->active_count : k;
         entry *e = &c->entries[k];
-        *e = (entry){ equal ? claim->equal[at] : claim->active[at],
-                      multiplier(claim, equal, at), equal };
+        *e = (entry){ equal ? claim->equal[at] : claim->active[at], multiplier(claim, equal, at),
+                      equal };
         if (!check_place(c->p, e, report) || !check_multiplier(c->p, e, report))
             return false;
         sorted = sorted && (k == 0 || compare_rows(e - 1, e) < 0);
@@ -198,10 +198,9 @@ static bool weigh(combination *c, const entry *e, double right, const double *z,
         c->raw[j] += fabs(e->value.hi * c->delta[j].hi);
         c->large = c->large || !(fabs(c->delta[j].hi) < CHECK_LARGE);
     }
-    c->large = c->large || !(size < CHECK_LARGE) ||
-               (p->matrix && !(largest_of(z, p->d) < CHECK_LARGE));
-    out->value.value =
-        base_dd_add(out->value.value, base_dd_mul(base_dd(right), e->value));
+    c->large =
+        c->large || !(size < CHECK_LARGE) || (p->matrix && !(largest_of(z, p->d) < CHECK_LARGE));
+    out->value.value = base_dd_add(out->value.value, base_dd_mul(base_dd(right), e->value));
     c->scale += fabs(right) * size;
     c->weight += e->value.hi == 0 ? 0 : size * length.high;
     if (p->claim->settings.problem == ATTSVM_PROBLEM_FINITE)
@@ -375,8 +374,7 @@ static bool add_all(combination *c, check_dual *out, attsvm_report *report)
         map_keys(c);
     if (!c->exact)
         out->error = rounding(c);
-    out->value.error =
-        ((double)c->count + 8) * CHECK_DD_UNIT * c->scale + c->unknown * (1 + 1e-9);
+    out->value.error = ((double)c->count + 8) * CHECK_DD_UNIT * c->scale + c->unknown * (1 + 1e-9);
     /* only FINITE has right-hand sides of both signs: elsewhere the sum cannot cancel */
     out->positive = p->claim->settings.problem == ATTSVM_PROBLEM_FINITE
                         ? check_lower(out->value).hi > 0
@@ -384,8 +382,8 @@ static bool add_all(combination *c, check_dual *out, attsvm_report *report)
     return true;
 }
 
-bool check_dual_of(check_dual *out, const check_problem *problem, bool exact,
-                   attsvm_report *report, attsvm_status *status, attsvm_error *err)
+bool check_dual_of(check_dual *out, const check_problem *problem, bool exact, attsvm_report *report,
+                   attsvm_status *status, attsvm_error *err)
 {
     const attsvm_claim *claim = problem->claim;
     combination c = { .p = problem };

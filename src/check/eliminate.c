@@ -294,8 +294,8 @@ static bool depends(const check_table *table, int64_t dep, const mpz_t *y, int64
                 continue;
             mpz_set(factor.m, y[stride * at++]);
             factor.e = 0;
-            check_exact_add_product(
-                &sum, &factor, j < 0 ? &rest[k] : &table->entries[k * table->columns + j]);
+            check_exact_add_product(&sum, &factor,
+                                    j < 0 ? &rest[k] : &table->entries[k * table->columns + j]);
         }
         if (j >= 0 || slack[dep] == 0) {
             good = check_exact_sign(&sum) == 0;

@@ -184,6 +184,29 @@ void check_exact_array_free(check_exact *a, size_t count)
     free(a);
 }
 
+void check_exact_norm(attsvm_norm norm, const check_exact *x, int64_t count, check_exact *out)
+{
+    check_exact size;
+    check_exact_open(&size);
+    check_exact_set(out, 0);
+    for (int64_t k = 0; k < count; k++) {
+        check_exact_copy(&size, &x[k]);
+        mpz_abs(size.m, size.m);
+        if (norm == ATTSVM_NORM_L1)
+            check_exact_add(out, &size);
+        else if (norm != ATTSVM_NORM_LINF)
+            check_exact_add_product(out, &size, &size);
+        else if (check_exact_compare(&size, out) > 0)
+            check_exact_copy(out, &size);
+    }
+    check_exact_close(&size);
+}
+
+void check_exact_square(check_exact *a)
+{
+    check_exact_multiply(a, a);
+}
+
 /* -------------------------------------------------------------------- elimination */
 
 static void swap_rows(mpz_t *M, mpz_t *r, int64_t n, int64_t sides, int64_t i, int64_t k)

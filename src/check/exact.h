@@ -18,10 +18,13 @@ void check_exact_open(check_exact *a); /* 0 */
 void check_exact_close(check_exact *a);
 void check_exact_set(check_exact *a, double x); /* x finite */
 void check_exact_copy(check_exact *a, const check_exact *b);
-void check_exact_add(check_exact *a, const check_exact *b);                       /* a += b   */
-void check_exact_subtract(check_exact *a, const check_exact *b);                  /* a -= b   */
-void check_exact_multiply(check_exact *a, const check_exact *b);                  /* a *= b   */
+void check_exact_add(check_exact *a, const check_exact *b);      /* a += b   */
+void check_exact_subtract(check_exact *a, const check_exact *b); /* a -= b   */
+void check_exact_multiply(check_exact *a, const check_exact *b); /* a *= b   */
 void check_exact_add_product(check_exact *a, const check_exact *b, const check_exact *c);
+void check_exact_square(check_exact *a); /* a *= a   */
+/* The norm of x (count) in l1 or linf, or the square of that in l2. */
+void check_exact_norm(attsvm_norm norm, const check_exact *x, int64_t count, check_exact *out);
 int check_exact_sign(const check_exact *a);
 int check_exact_compare(const check_exact *a, const check_exact *b);
 /* The nearest two doubles towards zero: |a - value| <= 2^-104 |value|, 0 only for 0; infinite or 0
@@ -36,9 +39,8 @@ check_exact *check_exact_array(size_t count);
 void check_exact_array_free(check_exact *a, size_t count);
 
 /*
- * Solves M x = r exactly, M (n x n) regular: x = y / *det, det != 0.  M and r are destroyed; *work
- * is the number of bit operations that it may cost, about, and false is returned beyond it, or where
- * M is singular.  Integers only: callers scale.
+ * Solves M x = r exactly for integers, M (n x n), r (n x right_sides): x = y / det, y in place of
+ * r. M is destroyed.  False where it is singular.
  */
 bool check_exact_solve(mpz_t *M, mpz_t *r, int64_t n, int64_t right_sides, mpz_t det);
 

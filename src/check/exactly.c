@@ -1,9 +1,9 @@
 /*
  * A certificate in rational numbers alone (theory 4.1): no rounding anywhere, so nothing to bound.
  *
- * theta' = theta + E'(E E')^-1 (e - E theta) satisfies the equalities, and rows with b = 0 that theta
- * violates; it is kept as numerators over one denominator.  Every margin is an exact number, kappa
- * the smallest.  In l2
+ * theta' = theta + E'(E E')^-1 (e - E theta) satisfies the equalities, and rows with b = 0 that
+ * theta violates; it is kept as numerators over one denominator.  Every margin is an exact number,
+ * kappa the smallest.  In l2
  *
  *   q = (b'lambda)^2 / (P^2 |G|^2),  P^2 = |theta'|^2 / kappa^2,  gap = 1 - sqrt(q) <= (1-q)/(1+q)
  *
@@ -47,7 +47,8 @@ static bool start(exact_run *s)
         s->base = take(&memory, d);
         s->x = take(&memory, d);
         s->spare = take(&memory, 2 * d);
-        s->one = (check_single){ .z = take(&memory, d), .delta = base_take(&memory, d, sizeof(dd)) };
+        s->one =
+            (check_single){ .z = take(&memory, d), .delta = base_take(&memory, d, sizeof(dd)) };
         if (pass == 0)
             *s->status = base_arena_allocate(&memory, "exact check", s->err);
         if (*s->status != ATTSVM_OK)
@@ -245,8 +246,8 @@ static bool meet(exact_run *s, const check_list *list)
     int64_t rank = good ? check_exact_independent(table.entries, list->count, table.columns,
                                                   table.chosen, table.pivot, s->status, s->err)
                         : 0;
-    good = good && *s->status == ATTSVM_OK && rank <= CHECK_MOST_ROWS &&
-           move_theta(s, &table, rank);
+    good =
+        good && *s->status == ATTSVM_OK && rank <= CHECK_MOST_ROWS && move_theta(s, &table, rank);
     check_table_close(&table);
     return good || refuse(s, "too many equalities for exact elimination");
 }
@@ -287,25 +288,6 @@ static bool satisfy(exact_run *s)
 
 /* ------------------------------------------------------------------------------ norms */
 
-/* out = the norm of x (count) in l1 or linf, or the square of that in l2. */
-static void norm_of(attsvm_norm norm, const check_exact *x, int64_t count, check_exact *out)
-{
-    check_exact size;
-    check_exact_open(&size);
-    check_exact_set(out, 0);
-    for (int64_t k = 0; k < count; k++) {
-        check_exact_copy(&size, &x[k]);
-        mpz_abs(size.m, size.m);
-        if (norm == ATTSVM_NORM_L1)
-            check_exact_add(out, &size);
-        else if (norm != ATTSVM_NORM_LINF)
-            check_exact_add_product(out, &size, &size);
-        else if (check_exact_compare(&size, out) > 0)
-            check_exact_copy(out, &size);
-    }
-    check_exact_close(&size);
-}
-
 /* b'lambda, |G|_dual, and the shortest |A_r|_dual of the named rows with b = 1. */
 static bool combine(exact_run *s)
 {
@@ -328,22 +310,17 @@ static bool combine(exact_run *s)
         if (s->one.right != 1)
             continue;
         check_exact_add(&s->value, &s->a);
-        norm_of(norm, A, s->size, &s->b);
+        check_exact_norm(norm, A, s->size, &s->b);
         if (check_exact_sign(&s->b) > 0 &&
             (!some || check_exact_compare(&s->b, &s->shortest) < 0)) {
             check_exact_copy(&s->shortest, &s->b);
             some = true;
         }
     }
-    norm_of(norm, G, s->size, &s->G);
+    check_exact_norm(norm, G, s->size, &s->G);
     check_exact_array_free(G, (size_t)s->size);
     check_exact_array_free(A, (size_t)s->size);
     return true;
-}
-
-static void square(check_exact *a)
-{
-    check_exact_multiply(a, a);
 }
 
 /* ---------------------------------------------------------------------------- verdicts */
@@ -372,7 +349,7 @@ static bool hard_gap(exact_run *s)
     check_exact_copy(&M, &s->value);
     check_exact_multiply(&M, &s->least);
     if (s->squares)
-        square(&M);
+        check_exact_square(&M);
     check_exact_copy(&N, &s->norm);
     check_exact_multiply(&N, &s->G);
     check_exact_copy(&top, &N);
@@ -386,7 +363,7 @@ static bool hard_gap(exact_run *s)
     check_exact_set(&N, CHECK_BEYOND);
     check_exact_multiply(&N, &s->least);
     if (s->squares)
-        square(&N);
+        check_exact_square(&N);
     good = good && (check_exact_compare(&M, &N) < 0 || refuse(s, "the norm is out of reach"));
     check_exact_close(&M);
     check_exact_close(&N);
@@ -404,7 +381,7 @@ static bool soft_gap(exact_run *s)
     check_exact_open(&bottom);
     /* 2 P bottom^2 and 2 D bottom^2 */
     check_exact_copy(&bottom, &s->bottom);
-    square(&bottom);
+    check_exact_square(&bottom);
     check_exact_set(&s->a, 2 * s->p->claim->settings.soft);
     check_exact_copy(&P, &s->slack);
     check_exact_multiply(&P, &s->a);
@@ -424,7 +401,7 @@ static bool soft_gap(exact_run *s)
         s->report->gap = check_exact_ratio_up(&hard, &P);
         if (!good && s->has_ones && check_exact_sign(&s->least) > 0) {
             check_exact_copy(&hard, &s->least); /* D kappa^2 <= |theta'|^2 */
-            square(&hard);
+            check_exact_square(&hard);
             check_exact_multiply(&D, &hard);
             check_exact_copy(&P, &s->norm);
             check_exact_multiply(&P, &bottom);
@@ -457,8 +434,8 @@ static bool beyond(exact_run *s)
     check_exact_set(&limit, CHECK_BEYOND);
     check_exact_set(&left, 1);
     if (s->squares) {
-        square(&limit);
-        square(&s->value);
+        check_exact_square(&limit);
+        check_exact_square(&s->value);
     }
     check_exact_multiply(&limit, &s->G);
     for (int64_t i = 0; i < p->data->n && good; i++)
@@ -469,7 +446,7 @@ static bool beyond(exact_run *s)
                     continue;
                 check_read_row(p, (attsvm_row){ i, m, t }, s->base, s->x, &s->one);
                 check_row_entries(p, s->one.delta, s->one.z, A);
-                norm_of(norm, A, s->size, &left);
+                check_exact_norm(norm, A, s->size, &left);
                 good = check_exact_sign(&left) == 0; /* no request, or a copy */
                 check_exact_multiply(&left, &s->value);
                 good = good || check_exact_compare(&left, &limit) >= 0;
@@ -481,8 +458,8 @@ static bool beyond(exact_run *s)
     return good || refuse(s, "the bound is not beyond reach");
 }
 
-bool check_exactly(const check_problem *p, double tol, attsvm_report *report,
-                   attsvm_status *status, attsvm_error *err)
+bool check_exactly(const check_problem *p, double tol, attsvm_report *report, attsvm_status *status,
+                   attsvm_error *err)
 {
     const attsvm_claim *c = p->claim;
     attsvm_norm norm = (attsvm_norm)c->settings.norm;
@@ -492,10 +469,11 @@ bool check_exactly(const check_problem *p, double tol, attsvm_report *report,
         return true; /* elimination was exact */
     if (!(squares || linear) || c->settings.problem == ATTSVM_PROBLEM_FINITE ||
         (c->settings.soft > 0 && !squares) || c->outcome == ATTSVM_STATIONARY) {
-        *status = fail(err, ATTSVM_E_ARG,
-                       "exact arithmetic covers hard margins in l2, fro, l1 and linf, soft margins in "
-                       "l2 and fro, and exact proofs of infeasibility; not the problem finite, other "
-                       "norms or rank limits");
+        *status =
+            fail(err, ATTSVM_E_ARG,
+                 "exact arithmetic covers hard margins in l2, fro, l1 and linf, soft margins in "
+                 "l2 and fro, and exact proofs of infeasibility; not the problem finite, other "
+                 "norms or rank limits");
         return false;
     }
     exact_run s = {
@@ -506,7 +484,7 @@ bool check_exactly(const check_problem *p, double tol, attsvm_report *report,
     if (good && infeasible) {
         good = beyond(&s);
     } else if (good) {
-        norm_of(norm, s.theta, s.size, &s.norm);
+        check_exact_norm(norm, s.theta, s.size, &s.norm);
         good = c->settings.soft > 0 ? soft_gap(&s) : hard_gap(&s);
     }
     finish(&s);

@@ -398,8 +398,8 @@ static void shared_vector(pass *s)
         if (p->key_map) {
             sum = base_dd(0);
             for (int64_t j = 0; j < p->d; j++)
-                sum = base_dd_add(
-                    sum, base_dd_mul(base_dd(p->key_map[j * p->d + k]), theta_at(p, j)));
+                sum = base_dd_add(sum,
+                                  base_dd_mul(base_dd(p->key_map[j * p->d + k]), theta_at(p, j)));
         }
         s->fine[k] = sum;
         s->h[k] = base_dd_value(sum);

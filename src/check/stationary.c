@@ -1,6 +1,6 @@
 /*
- * First-order conditions at a point of rank rho (theory 4.1).  With theta = U S V' and T the tangent
- * space of the matrices of that rank,
+ * First-order conditions at a point of rank rho (theory 4.1).  With theta = U S V' and T the
+ * tangent space of the matrices of that rank,
  *
  *   P_T(g) = sum lambda_r P_T(A_r),  lambda >= 0 on tight rows,
  *

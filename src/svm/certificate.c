@@ -231,7 +231,8 @@ static double set_violation(svm_run *run, const double *theta, double *off)
             continue;
         svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
         double miss = set->equality[s] ? fabs(residual) : fmax(residual, 0);
-        if (run->rows->problem == ATTSVM_PROBLEM_FINITE) /* e is the logarithm of a rounded number */
+        if (run->rows->problem ==
+            ATTSVM_PROBLEM_FINITE) /* e is the logarithm of a rounded number */
             miss = fmax(0, miss - 0x1p-51 * fmax(set->sigma[s], fabs(set->b[s])));
         largest = fmax(largest, miss / set->sigma[s]);
         if (set->length[s] > 0)

@@ -1,8 +1,8 @@
 /*
  * Proofs of infeasibility in rational numbers (theory 4.1): the multipliers of rows that cancel
- * exactly.  An active set ends with one row that depends on others; with its multiplier fixed, those
- * of the others solve a regular system over as many entries of theta.  The system is solved over the
- * integers (Bareiss 1968), and the sum is then verified in every entry.
+ * exactly.  An active set ends with one row that depends on others; with its multiplier fixed,
+ * those of the others solve a regular system over as many entries of theta.  The system is solved
+ * over the integers (Bareiss 1968), and the sum is then verified in every entry.
  */
 #include "svm/svm.h"
 
@@ -265,8 +265,8 @@ attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, b
             continue;
         s.rows++;
         /* the row whose multiplier is fixed: one with a value, the largest */
-        if (set->b[k] != 0 && (last < 0 || fabs(coef[k]) * set->length[k] >
-                                               fabs(coef[last]) * set->length[last]))
+        if (set->b[k] != 0 &&
+            (last < 0 || fabs(coef[k]) * set->length[k] > fabs(coef[last]) * set->length[last]))
             last = k;
     }
     if (last < 0 || s.rows > MOST_ROWS || s.rows > MOST_NUMBERS / s.size)

@@ -29,7 +29,8 @@ static attsvm_status mark_zeros(const attsvm_problem *problem, const attsvm_solu
     const attsvm_data *data = problem->data;
     const attsvm_claim *claim = &head->claim;
     const double *v = head->theta, *low = head->theta_lo;
-    const bool l2 = problem->settings.norm == ATTSVM_NORM_L2 || problem->settings.norm == ATTSVM_NORM_FRO;
+    const bool l2 =
+        problem->settings.norm == ATTSVM_NORM_L2 || problem->settings.norm == ATTSVM_NORM_FRO;
     double *x, *lambda;
     TRY(base_allocate(&x, (size_t)(data->d + data->n), sizeof *x, "token", err));
     lambda = x + data->d;
@@ -93,8 +94,8 @@ static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_so
  * once more to a gap that only double-double reaches.
  */
 static attsvm_status solve_head(const attsvm_problem *problem, const attsvm_problem *head_problem,
-                                attsvm_svm_observer *observer, void *context,
-                                attsvm_solution **out, attsvm_error *err)
+                                attsvm_svm_observer *observer, void *context, attsvm_solution **out,
+                                attsvm_error *err)
 {
     const double far = 1e-24;
     TRY(svm_problem_solve(head_problem, NULL, observer, context, out, err));

@@ -62,7 +62,7 @@ typedef struct svm_run {
     double *start;               /* (size) where later phases start                   */
     double *coef, *packed;       /* by slot: scratch of the certificates              */
     double *coef_lo, *packed_lo;
-    double *low;                 /* (size) low part of the theta of a certificate     */
+    double *low; /* (size) low part of the theta of a certificate     */
     int32_t *slots;
 
     dist_stop stop;
@@ -149,7 +149,8 @@ attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err);
 /* value = b'coef and norm = |sum coef A|_dual, coef + low (or NULL) by slot in units of the set; */
 attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, const double *low, dd *value,
                                    dd *norm, attsvm_error *err);
-/* factor (coef + low) sigma as lambda (inequalities above 0) and mu (all equalities), ordered by row. */
+/* factor (coef + low) sigma as lambda (inequalities above 0) and mu (all equalities), ordered by
+ * row. */
 attsvm_status svm_certify_store(svm_run *run, attsvm_solution *solution, const double *coef,
                                 const double *low, double factor, attsvm_error *err);
 /*

@@ -35,12 +35,20 @@ near gap 0 1e-15
 near dual_norm 1 1e-15
 near norm 0.70710678118654757 1e-15
 
+good check data.npz result.npz --exact --json
+json exact true
+if command -v python3 >/dev/null; then
+    python3 "$source/examples/check.py" data.npz result.npz >out || problem 'check.py rejects a proof'
+    "$helper" change result.npz tampered.npz theta:0=0.51
+    python3 "$source/examples/check.py" data.npz tampered.npz >out && problem 'check.py accepts a lie'
+fi
+
 # ------------------------------------------------------------- a billionth is enough to be seen
 with theta:0=0.4999999995
 rejected 'has margin 0.999999999' data.npz tampered.npz
 with theta:0=0.5000000005
 rejected 'gap of the norm' data.npz tampered.npz
-with lambda:0=0.35355339
+with lambda:0=0.36
 rejected 'gap of the norm' data.npz tampered.npz
 with lambda:0=-0.35355339059327379
 rejected 'negative' data.npz tampered.npz
@@ -83,12 +91,17 @@ text '"problem": "p"' '"problem": "v"'
 rejected 'margin' data.npz tampered.npz
 text '"norm": "fro"' '"norm": "l1"'
 rejected 'gap' data.npz tampered.npz
+text '"norm": "fro"' '"norm": "nuc"'
+bad 2 'exact arithmetic covers' check data.npz tampered.npz --exact
+text '"tol": 0.0' '"tol": 1.0' # a tolerance in the file does not count
+"$helper" change tampered.npz loose.npz theta:0=0.6
+rejected 'gap of the norm' data.npz loose.npz
 arrays wide.npz X:float64:1,4,3=1,1,0 Y:int8:1=1
 rejected 'theta has 2 entries; this problem has 3' wide.npz result.npz
 
 # ------------------------------------------------------------------------- tolerances
 with theta:0=0.5000005 theta:1=0.5000005
-rejected 'gap of the norm is 1.000e-06' data.npz tampered.npz
+rejected 'has margin 1.000001' data.npz tampered.npz
 good check data.npz tampered.npz --tol 1e-5
 run svm data.npz --problem p --select ids --tol 1e-5 -o loose.npz
 good check data.npz loose.npz
@@ -100,14 +113,17 @@ good check against.npz result.npz --json
 json valid true
 json status '"infeasible"'
 near dual_norm 0 1e-15
+json proof '"exact"'
 json min_margin null
 json gap null
 good check against.npz result.npz
-says 'Proved: the rows contradict each other'
-with lambda:0=0.500000001 lambda:1=0.499999999
-rejected 'eps = 2.000e-09' against.npz tampered.npz
-with lambda:0=2
-rejected 'not 1' against.npz tampered.npz
+says 'Proved in exact arithmetic: the rows contradict each other'
+with lambda:0=0 lambda:1=0
+rejected 'not shown to be positive' against.npz tampered.npz
+with lambda:0=0.6 # elimination finds the multipliers of the named rows
+good check against.npz tampered.npz
+good check against.npz result.npz --exact --json
+json exact true
 text infeasible optimal
 rejected 'theta[0] is not a finite number' against.npz tampered.npz
 "$helper" change against.npz other.npz X:1=1e-9
@@ -134,7 +150,7 @@ json status '"stationary"'
 near dual 1.4142135623730951 1e-9
 near norm 2 1e-6
 with theta:0=0.9
-rejected 'rank 2, above the limit of 1' pair.npz tampered.npz
+rejected 'rank above the limit of 1' pair.npz tampered.npz
 with theta:0=0.9 theta:1=0.9 theta:2=0.9 theta:3=0.9
 rejected 'has margin' pair.npz tampered.npz
 with lambda:0=-0.5

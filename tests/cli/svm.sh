@@ -18,7 +18,7 @@ proved() {
 arrays line.npz X:float64:1,2,2=1,0,0,0 Y:int8:1=1 v:float64:2=1,0 Z:float64:1,2=0,2
 proved 0 line.npz --problem p
 for pair in status='"optimal"' violation=0.0 tight=1 active=1 merged=0 problem='"p"' \
-    select='"opt"' ties=0 floor_decided=false; do
+    select='"opt"' ties=0; do
     json "${pair%%=*}" "${pair#*=}"
 done
 for key in norm margin dual; do

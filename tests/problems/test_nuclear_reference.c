@@ -1,6 +1,6 @@
 /*
  * The nuclear solutions of tests/reference: value to 1e-9, matrix to 1e-6 of its norm, equal
- * rank, certified gap at most 1e-12 (or the floor of theory 4.1), each proved to the checker.
+ * rank, certified gap at most 1e-12, each proved to the checker.
  */
 #include "reference.h"
 

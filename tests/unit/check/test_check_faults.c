@@ -4,8 +4,8 @@
  */
 #include "claims.h"
 
-static const attsvm_norm norms[] = { ATTSVM_NORM_L2,  ATTSVM_NORM_FRO, ATTSVM_NORM_NUC,
-                                     ATTSVM_NORM_LQ,  ATTSVM_NORM_L1,  ATTSVM_NORM_LINF,
+static const attsvm_norm norms[] = { ATTSVM_NORM_L2,      ATTSVM_NORM_FRO, ATTSVM_NORM_NUC,
+                                     ATTSVM_NORM_LQ,      ATTSVM_NORM_L1,  ATTSVM_NORM_LINF,
                                      ATTSVM_NORM_SPECTRAL };
 enum { NORMS = sizeof norms / sizeof *norms };
 

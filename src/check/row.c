@@ -1,0 +1,174 @@
+/*
+ * One row by itself (theory 4): its entries and its value at theta in exact numbers, and bounds of
+ * its norms.
+ */
+#include "check/check.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------- entries, exactly */
+
+static void set_sum(check_exact *out, double hi, double lo, check_exact *spare)
+{
+    check_exact_set(out, hi);
+    check_exact_set(spare, lo);
+    check_exact_add(out, spare);
+}
+
+/* k = W delta, or delta. */
+static void exact_key(const check_problem *p, const dd *delta, check_exact *key)
+{
+    check_exact a, b;
+    check_exact_open(&a);
+    check_exact_open(&b);
+    for (int64_t j = 0; j < p->d; j++) {
+        if (!p->key_map) {
+            set_sum(&key[j], delta[j].hi, delta[j].lo, &a);
+            continue;
+        }
+        check_exact_set(&key[j], 0);
+        for (int64_t k = 0; k < p->d; k++) {
+            check_exact_set(&b, p->key_map[j * p->d + k]);
+            check_exact_set(&a, delta[k].hi);
+            check_exact_add_product(&key[j], &a, &b);
+            check_exact_set(&a, delta[k].lo);
+            check_exact_add_product(&key[j], &a, &b);
+        }
+    }
+    check_exact_close(&a);
+    check_exact_close(&b);
+}
+
+void check_row_entries(const check_problem *p, const dd *delta, const double *z, check_exact *out)
+{
+    if (!p->matrix) {
+        exact_key(p, delta, out);
+        return;
+    }
+    check_exact a, b;
+    check_exact_open(&a);
+    check_exact_open(&b);
+    for (int64_t j = 0; j < p->d; j++) {
+        set_sum(&a, delta[j].hi, delta[j].lo, &b);
+        for (int64_t k = 0; k < p->d; k++) {
+            check_exact_set(&out[j * p->d + k], z[k]);
+            check_exact_multiply(&out[j * p->d + k], &a);
+        }
+    }
+    check_exact_close(&a);
+    check_exact_close(&b);
+}
+
+/* theta[k] with its low parts. */
+static void exact_theta(const check_problem *p, int64_t k, check_exact *out, check_exact *spare)
+{
+    const attsvm_claim *claim = p->claim;
+    set_sum(out, claim->theta[k], claim->theta_lo ? claim->theta_lo[k] : 0, spare);
+    if (claim->theta_lo2) {
+        check_exact_set(spare, claim->theta_lo2[k]);
+        check_exact_add(out, spare);
+    }
+}
+
+void check_row_value(const check_problem *p, const dd *delta, const double *z, check_exact *out)
+{
+    int64_t d = p->d;
+    check_exact a, b, h, *key = check_exact_array((size_t)d);
+    check_exact_open(&a);
+    check_exact_open(&b);
+    check_exact_open(&h);
+    check_exact_set(out, 0);
+    exact_key(p, delta, key);
+    for (int64_t j = 0; j < d; j++) {
+        if (check_exact_sign(&key[j]) == 0)
+            continue;
+        check_exact_set(&h, 0);
+        for (int64_t k = 0; k < d && p->matrix; k++) {
+            exact_theta(p, j * d + k, &a, &b);
+            check_exact_set(&b, z[k]);
+            check_exact_add_product(&h, &a, &b);
+        }
+        if (!p->matrix)
+            exact_theta(p, j, &h, &b);
+        check_exact_add_product(out, &key[j], &h);
+    }
+    check_exact_close(&a);
+    check_exact_close(&b);
+    check_exact_close(&h);
+    check_exact_array_free(key, (size_t)d);
+}
+
+/* ------------------------------------------------------------------------------ sizes */
+
+static bool is_zero(const dd *delta, int64_t d)
+{
+    for (int64_t j = 0; j < d; j++)
+        if (delta[j].hi != 0)
+            return false;
+    return true;
+}
+
+/*
+ * W delta in double into key; false where what rounding may have done to it is more than a
+ * millionth of it.
+ */
+static bool mapped(const check_problem *p, const dd *delta, double *key, double *sizes)
+{
+    double largest = 0, error = 0;
+    for (int64_t j = 0; j < p->d; j++) {
+        check_sum sum = { 0, 0 };
+        sizes[j] = 0;
+        for (int64_t k = 0; k < p->d; k++) {
+            check_sum_add(&sum, base_dd(p->key_map[j * p->d + k]), delta[k]);
+            sizes[j] += fabs(p->key_map[j * p->d + k] * delta[k].hi);
+        }
+        key[j] = base_dd_value(check_sum_value(sum));
+        largest = check_max(largest, fabs(key[j]));
+        error += sizes[j] * check_sum_error(p->d) + CHECK_SMALL;
+    }
+    return error <= 1e-12 * largest && largest < CHECK_LARGE;
+}
+
+/* The same exactly, then rounded; false: out of range.  *zero: all entries are 0. */
+static bool mapped_exactly(const check_problem *p, const dd *delta, double *key, bool *zero)
+{
+    bool good = true;
+    check_exact *exact = check_exact_array((size_t)p->d);
+    exact_key(p, delta, exact);
+    *zero = true;
+    for (int64_t j = 0; j < p->d; j++) {
+        bool in_range;
+        key[j] = check_exact_value(&exact[j], &in_range).hi;
+        good = good && in_range;
+        *zero = *zero && check_exact_sign(&exact[j]) == 0;
+    }
+    check_exact_array_free(exact, (size_t)p->d);
+    return good;
+}
+
+/*
+ * A row is W delta for vectors (W the key map), delta z' for matrices.  The entrywise norms of a
+ * rank-one matrix are products of vector norms, and so are its Frobenius, spectral and nuclear
+ * norms, which all equal |delta|_2 |z|_2.
+ */
+check_range check_row_size(const check_problem *p, attsvm_norm norm, double q, const dd *delta,
+                           const double *z, double *scratch)
+{
+    bool zero = is_zero(delta, p->d), good = true;
+    for (int64_t j = 0; j < p->d && !p->key_map; j++)
+        scratch[j] = delta[j].hi;
+    if (!zero && p->key_map && !mapped(p, delta, scratch, scratch + p->d))
+        good = mapped_exactly(p, delta, scratch, &zero);
+    double size = zero ? 0 : check_vector_norm(norm, q, scratch, p->d);
+    if (p->matrix) {
+        double query = check_vector_norm(norm, q, z, p->d);
+        zero = zero || query == 0;
+        good = good && query > 0x1p-450 && query < CHECK_LARGE;
+        size *= query;
+    }
+    if (zero)
+        return (check_range){ 0, 0 };
+    if (good && size > 0x1p-900 && size < 0x1p900)
+        return (check_range){ size * (1 - 1e-10), size * (1 + 1e-10) };
+    return (check_range){ 0, INFINITY };
+}
