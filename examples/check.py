@@ -3,7 +3,7 @@
 
     python3 check.py DATA.npz RESULT.npz [TOL]
 
-Optimal results of p, v and W in l2 (Frobenius), and infeasible ones, from docs/certificates.md alone.
+Optimal p, v and W in l2 (Frobenius), and infeasible results, from docs/certificates.md alone.
 Exit status: 0 proved, 1 not proved, 2 not covered or no such file.
 """
 import ast

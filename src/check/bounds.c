@@ -68,7 +68,8 @@ bool check_theta_norm(check_trial *r)
 
 /* ------------------------------------------------------------------- the upper bound */
 
-/* What rounding may cost; the gap of a head must decide which rows are tight, so it counts there. */
+/* What rounding may cost; the gap of a head must decide which rows are tight, so it counts there.
+ */
 static double accuracy(const check_trial *r)
 {
     return r->margin ? 1e-12 * r->tol : r->tol;

@@ -293,14 +293,17 @@ static void release(instance *in)
 
 /* --------------------------------------------------------------------- the campaign */
 
+/* Into the documents go the tables and what is wrong; what stalled and why goes to the log. */
 static void complain(const instance *in, uint64_t number, const char *what,
                      const attsvm_svm_info *info)
 {
-    printf("instance %d (%s, problem %d%s query %d, n=%d T=%d d=%d): %s; outcome %d norm %.3g gap "
-           "%.2e violation %.2e bound %.1e\n",
-           (int)number, names[in->kind], (int)in->problem, in->soft ? " soft" : "", (int)in->query,
-           (int)in->n, (int)in->T, (int)in->d, what, (int)info->outcome, info->norm, info->gap,
-           info->violation, info->bound);
+    bool explained = info->outcome == ATTSVM_STALLED && info->bound >= 1e12;
+    fprintf(explained ? stderr : stdout,
+            "instance %d (%s, problem %d%s query %d, n=%d T=%d d=%d): %s; outcome %d norm %.3g gap "
+            "%.2e violation %.2e bound %.1e\n",
+            (int)number, names[in->kind], (int)in->problem, in->soft ? " soft" : "", (int)in->query,
+            (int)in->n, (int)in->T, (int)in->d, what, (int)info->outcome, info->norm, info->gap,
+            info->violation, info->bound);
 }
 
 static void solve(const instance *in, uint64_t number, base_random *r, tally *sum)
