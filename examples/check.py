@@ -52,7 +52,8 @@ def dot(x, y):
 
 class Problem:
     def __init__(self, data, result):
-        self.settings = s = json.loads(bytes(result["settings"][1]).decode())
+        text = json.loads(bytes(result["settings"][1]).decode())
+        self.settings = s = text | text.get("svm", {})  # older files have no inner object
         if s["problem"] not in ("p", "v", "W") or s["soft"] or s["rank"]:
             raise NotImplementedError(f"problem {s['problem']}, soft or with a rank limit")
         tokens = rows_of(data["E"] if "E" in data else data["X"])
