@@ -647,6 +647,7 @@ typedef struct attsvm_check_settings {
     double time_limit; /* seconds, after which it fails with ATTSVM_E_STOPPED; 0: none */
     int64_t threads;   /* 0: all cores                                                */
     bool exact;        /* once more in rational numbers: l2, fro, l1, linf, any infeasibility */
+    char padding[7];
     int64_t reserved[8];
 } attsvm_check_settings;
 

@@ -16,7 +16,12 @@ static double half(uint16_t bits)
 
 void check_token(const la_rows *rows, int64_t t, double *x)
 {
-    int64_t first = (rows->index ? rows->index[t] : t) * rows->d;
+    int64_t at_row = rows->index ? rows->index[t] : t, first = at_row * rows->d;
+    if (!rows->base) { /* one-hot words: unit vectors */
+        memset(x, 0, (size_t)rows->d * sizeof *x);
+        x[at_row] = 1;
+        return;
+    }
     const char *at = (const char *)rows->base + (size_t)first * attsvm_dtype_size(rows->dtype);
     if (rows->dtype == ATTSVM_F64) {
         memcpy(x, at, (size_t)rows->d * sizeof *x);

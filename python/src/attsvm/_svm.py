@@ -218,7 +218,7 @@ def solution_info(info: Any, settings: Settings, select: str, ties: int) -> Dict
            "rounds": count(info.rounds), "problem": settings.get("problem"),
            "geometry": settings.get("norm"), "select": select, "ties": ties,
            "objective": info.objective, "residual": info.residual, "unique": info.unique,
-           "undecided": info.undecided, "floor_decided": info.floor_decided}
+           "undecided": info.undecided}
     if info.outcome == lib.ATTSVM_INFEASIBLE:
         out.update(proof=text(lib.attsvm_proof_name(info.proof)), bound=info.bound)
     if info.conflict:

@@ -129,7 +129,7 @@ static void every_field_has_a_default(void **state)
         { &attsvm_read_table, REST(attsvm_read_settings, padding) }, /* and comm */
         { &attsvm_generate_table, REST(attsvm_generate_settings, padding) },
         { &attsvm_svm_table, REST(attsvm_svm_settings, padding) },
-        { &attsvm_check_table, REST(attsvm_check_settings, reserved) },
+        { &attsvm_check_table, REST(attsvm_check_settings, padding) },
         { &attsvm_train_table, REST(attsvm_train_settings, padding) },
         { &attsvm_enumerate_table, REST(attsvm_enumerate_settings, reserved) },
         { &attsvm_joint_table, REST(attsvm_joint_settings, reserved) },
