@@ -179,8 +179,10 @@ attsvm_status report_figure_write(const report_figure *f, const char *path, atts
     char *bytes = NULL;
     size_t size = 0;
     io_file *file = NULL;
-    attsvm_status status = strcmp(ending, ".csv") == 0 ? list_points(f, &bytes, &size, err)
-                                                       : draw(f, format, &bytes, &size, err);
+    attsvm_status status = !f || f->out_of_memory
+                               ? fail(err, ATTSVM_E_MEMORY, "%s: no memory for the figure", path)
+                           : strcmp(ending, ".csv") == 0 ? list_points(f, &bytes, &size, err)
+                                                         : draw(f, format, &bytes, &size, err);
     if (status == ATTSVM_OK)
         status = io_file_create(&file, path, err);
     if (status == ATTSVM_OK) {

@@ -13,16 +13,20 @@ static uint64_t of_tokens(uint64_t number, const attsvm_data *data)
     for (int64_t k = 0; k < MOST_TOKENS; k++) {
         const int64_t i = (int64_t)((double)data->n * (double)k / MOST_TOKENS);
         la_rows rows = data_sequence(data, i);
-        const int64_t t = k % rows.count, length = rows.count;
-        const int64_t step = data->d / MOST_D + 1;
+        const int64_t length = rows.count, step = data->d / MOST_D + 1;
         number = base_digest(number, &length, sizeof length);
+        if (length == 0)
+            continue;
+        const int64_t t = k % length;
         const int64_t row = rows.index ? rows.index[t] : t;
         const size_t bytes = (size_t)data->d * attsvm_dtype_size(data->dtype);
-        const attsvm_array token = {
-            (const char *)rows.base + (size_t)row * bytes, { data->d }, 1, data->dtype
-        };
+        const attsvm_array token = { rows.base ? (const char *)rows.base + (size_t)row * bytes
+                                               : NULL,
+                                     { data->d },
+                                     1,
+                                     data->dtype };
         for (int64_t j = k % step; j < data->d; j += step) {
-            double x = attsvm_array_get(&token, j);
+            double x = rows.base ? attsvm_array_get(&token, j) : j == row; /* a one-hot word */
             number = base_digest(number, &x, sizeof x);
         }
     }

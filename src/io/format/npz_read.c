@@ -365,7 +365,7 @@ attsvm_status io_npz_read(attsvm_archive *archive, const char *name, const void 
             zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
         if (!zip)
             zip_source_free(source);
-        if (zip_error_code_zip(&error) == ZIP_ER_MEMORY || !io_memory_is_left())
+        if (!zip && (zip_error_code_zip(&error) == ZIP_ER_MEMORY || !io_memory_is_left()))
             break;
     }
     if (!zip && !io_memory_is_left()) {

@@ -353,6 +353,13 @@ static double evaluate_factors(void *context, const double *theta, double *gradi
     return value;
 }
 
+static bool is_stopped(void *context)
+{
+    const split *s = context;
+    const model *m = s->path->m;
+    return dist_stop_poll(&s->path->stop, (double)(m->data->tokens * m->d));
+}
+
 /* Multipliers are of the size of log eps' slopes: rows times shares that add up to 1. */
 static bool grow_factors(split *s, double R, const double *direction, double *theta)
 {
@@ -362,6 +369,7 @@ static bool grow_factors(split *s, double R, const double *direction, double *th
     optimise_function f = path_objective_function(&s->path->objective, sqrt(2 * R));
     optimise_surface sphere = { .radius = sqrt(2 * R) };
     f.evaluate = evaluate_factors;
+    f.stop = is_stopped;
     f.context = s;
     double *W = s->path->spare, before = INFINITY, now = INFINITY,
            scale = la_norm(direction, m->map_size);
