@@ -161,7 +161,7 @@ const cli_verb cli_verbs[] = {
       "empty, unlabelled." },
     { "cv", "cross-validate a classifier", "FILE",
       TABLES(&attsvm_fit_table, &cli_cv_table, &attsvm_samples_table, NULL),
-      "attsvm cv musk1.npz --json", cli_cv,
+      "attsvm cv musk1.npz --repeats 1 --starts 1", cli_cv,
       "Predicts every sample of FILE by a classifier that has not seen its fold. The array fold of "
       "FILE, (n) or (repetitions,n), gives the folds unless --folds makes stratified ones. "
       "--against compares with another pool, or with the result of another cv, on the same folds.",

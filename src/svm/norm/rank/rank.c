@@ -21,7 +21,7 @@
 
 enum { RANK_STEPS = 1000, RANK_STARTS = 6, RANK_HALVINGS = 30 };
 static const double STATIONARY = 1e-13; /* relative gain of the tangent problem at the end    */
-static const double SHAKE = 0.3;       /* size of the random part of later starts            */
+static const double SHAKE = 0.3;        /* size of the random part of later starts            */
 
 typedef struct limited {
     const svm_small *part;
