@@ -84,6 +84,18 @@ static bool read_field(const field *f, const io_json *value, void *values)
     return read;
 }
 
+attsvm_status result_read_present(const settings_table *table, const io_json *object, void *values,
+                                  attsvm_error *err)
+{
+    for (size_t k = 0; k < table->count; k++) {
+        const field *f = &table->fields[k];
+        const io_json *value = io_json_get(object, f->name);
+        if (value && !read_field(f, value, values))
+            return fail(err, ATTSVM_E_FORMAT, "settings: %s has no valid value", f->name);
+    }
+    return ATTSVM_OK;
+}
+
 attsvm_status result_read_object(const settings_table *table, const io_json *object, void *values,
                                  const char *const *skip, attsvm_error *err)
 {

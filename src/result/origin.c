@@ -45,7 +45,12 @@ void result_add_svm(io_json *json, const attsvm_svm_settings *svm)
 attsvm_status result_read_svm(const io_json *json, attsvm_svm_settings *svm, attsvm_error *err)
 {
     attsvm_svm_settings_init(svm);
-    TRY(result_read_object(&attsvm_svm_table, io_json_get(json, "svm"), svm, svm_unsaid, err));
+    const io_json *object = io_json_get(json, "svm");
+    if (!object &&
+        io_json_get(json, "problem")) /* first form of results: no object, fewer fields */
+        TRY(result_read_present(&attsvm_svm_table, json, svm, err));
+    else
+        TRY(result_read_object(&attsvm_svm_table, object, svm, svm_unsaid, err));
     return attsvm_settings_check(&attsvm_svm_table, svm, err);
 }
 

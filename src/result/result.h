@@ -37,6 +37,9 @@ io_json *result_origin(const char *verb, const attsvm_data *data);
 /* With ", train": settings that shape a run, and where it ended; ", svm": the problem. */
 void result_add_train(io_json *json, const attsvm_train *train);
 void result_add_svm(io_json *json, const attsvm_svm_settings *svm);
+/* Only the fields that the object has; the others stay as they are. */
+attsvm_status result_read_present(const settings_table *table, const io_json *object, void *values,
+                                  attsvm_error *err);
 attsvm_status result_read_svm(const io_json *json, attsvm_svm_settings *svm, attsvm_error *err);
 
 /* The text of `json`, which is freed, as the array `settings`; *memory is to be freed. */

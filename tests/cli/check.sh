@@ -179,4 +179,10 @@ text '"status": "optimal"' '"status": "good"'
 bad 2 'status = good is not an outcome' check data.npz tampered.npz
 arrays many.npz X:float64:2,4,2=1,1,-1,1 Y:int8:2=1
 bad 2 'ids has shape (1,); expected 2 values' check many.npz result.npz
+# results in the first form, with settings in one list, are read; a forged one is refused
+good generate --kind sphere --n 3 --T 4 --d 5 --queries 1 --seed 2 -q -o first.npz
+good check first.npz "$source/tests/reference/first_result.npz" --json
+json valid true
+run check "$source/tests/reference/multi_both.npz" "$source/tests/reference/multi_forged.npz" --json
+json valid false
 finish
