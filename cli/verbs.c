@@ -112,7 +112,7 @@ const cli_verb cli_verbs[] = {
       "--time-limit ended." },
     { "path", "follow a regularisation path", "FILE",
       TABLES(&attsvm_path_table, &cli_path_table, &cli_picture_table, &cli_limit_table, NULL),
-      "attsvm path planted.npz --model p --radii 1:10000:9", cli_path,
+      "attsvm path planted.npz --model p --radii 1:1000:4", cli_path,
       "Minimises the loss in balls of growing radius, or with a vanishing ridge, and compares "
       "the direction of the minimiser with the max-margin solution that it must converge to. The "
       "loss is not convex, so each minimum is searched for from several starts. With --cone the "
