@@ -138,7 +138,7 @@ attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data 
 void cli_process_start(void);
 /* What the message above says was going on: "attsvm info". */
 void cli_process_name(const char *verb);
-/* The whole command ends after so many seconds, as by Ctrl-C; 0: never. */
+/* Ends the command after that many seconds, as Ctrl-C does; 0 = no limit. */
 void cli_process_limit(double seconds);
 bool cli_process_late(void); /* that limit was reached */
 /* SIGINT or SIGTERM where it asked for an end, otherwise 0. */

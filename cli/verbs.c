@@ -226,7 +226,7 @@ const settings_table cli_common_table = { "common", common_fields,
 #define SETTINGS cli_limit
 static const field limit_fields[] = {
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
-      "end after so many seconds with what was reached, exit status 1; 0: no limit", 0, 0 },
+      "time limit in seconds; what was reached is kept, exit status 1; 0 = no limit", 0, 0 },
 };
 #undef SETTINGS
 

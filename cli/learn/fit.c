@@ -129,7 +129,7 @@ static void print_text(const fitted *f)
     if (s.dropped > 0)
         printf("  dropped     %" PRId64 " tokens whose word has no vector\n", s.dropped);
     if (s.empty > 0)
-        printf("  left out    %" PRId64 " texts without a word\n", s.empty);
+        printf("  left out    %" PRId64 " empty texts\n", s.empty);
     printf("Wrote %s.\n", f->call->common->output);
 }
 

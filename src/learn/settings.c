@@ -28,7 +28,7 @@ static const field fit_fields[] = {
     { F(iterations), FIELD_INT, 1, 1e9, 200, "most iterations of L-BFGS for each member", 0, 0 },
     { F(batch), FIELD_INT, 1, 1e18, 2e8,
       "token values (tokens x d) above which descent begins on mini-batches", 0, 0 },
-    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "give up after so many seconds; 0 = no limit", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "time limit in seconds; 0 = no limit", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of start values and folds", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
 };

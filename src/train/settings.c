@@ -62,7 +62,7 @@ static const field train_fields[] = {
     { F(stop_direction), FIELD_DOUBLE, 0, 2, 0,
       "stop once theta/|theta| moves less than this in 100 steps; 0: never", 0, 0 },
     { F(stop_norm), FIELD_DOUBLE, 0, 1e300, 0, "stop once |theta| is larger; 0: never", 0, 0 },
-    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "stop after so many seconds; 0: never", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "time limit in seconds; 0 = no limit", 0, 0 },
     { F(checkpoint), FIELD_TEXT, 0, 0, 0, "file (.npz) that keeps the state of the run", 0, "" },
     { F(every), FIELD_INT, 1, 1e15, 1000, "steps between two checkpoints", 0, 0 },
     { F(resume), FIELD_BOOL, 0, 1, 0, "go on from the checkpoint, where there is one", 0, 0 },

@@ -40,7 +40,7 @@ static const field generate_fields[] = {
       "bags to learn from or to test with", splits, 0 },
     { F(spread), FIELD_DOUBLE, 0, 30, 0, "token norms vary by 10^u, u uniform in +-spread", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "another seed, another data set", 0, 0 },
-    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "give up after so many seconds; 0: never", 0, 0 },
+    { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "time limit in seconds; 0 = no limit", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads at work; 0: all cores; same values for any", 0,
       0 },
 };
