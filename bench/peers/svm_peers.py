@@ -92,7 +92,10 @@ def signed(A):
 
 
 def liblinear(A):
-    lib = ctypes.CDLL("liblinear.so.4")
+    try:
+        lib = ctypes.CDLL("liblinear.so.4")
+    except OSError:
+        raise ImportError("liblinear.so.4 is missing") from None
     lib.train.restype = ctypes.POINTER(Model)
     silent = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(lambda text: None)
     lib.set_print_string_function(silent)
@@ -175,6 +178,8 @@ def answer(peer, A, pipe):
     try:
         for found in peer(A):
             pipe.send(found)
+    except ImportError as problem:
+        pipe.send(f"not installed ({problem})"[:60])
     except (MemoryError, OSError) as problem:
         pipe.send(f"more than {MEMORY >> 30} GB ({type(problem).__name__})")
     except Exception as problem:  # what goes wrong in a peer is a result too
