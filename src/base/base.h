@@ -1,6 +1,6 @@
 /*
- * base: what every folder stands on.  Errors, memory, settings tables, random numbers, parallel
- * loops, double-double arithmetic, clock.
+ * base: used by every folder.  Errors, memory, settings tables, random numbers, parallel loops,
+ * double-double arithmetic, clock.
  */
 #ifndef ATTSVM_BASE_H
 #define ATTSVM_BASE_H
@@ -22,10 +22,11 @@
 #define BASE_PRINTF(string, first)
 #endif
 
-/* Fills *err (may be NULL) and returns `status`.  A message names thing, value and limit. */
+/* Fills *err (may be NULL) and returns `status`.  A message names the thing, its value and the
+   limit. */
 attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *format, ...)
     BASE_PRINTF(3, 4);
-#ifndef BASE_LONG_NAMES /* for programs that have a `fail` of their own, like cmocka's */
+#ifndef BASE_LONG_NAMES /* for programs with another `fail`, such as cmocka's */
 /* The status is repeated so that compilers see that a failed call does not return ATTSVM_OK. */
 #define fail(err, status, ...) (base_fail(err, status, __VA_ARGS__), (status))
 #endif
@@ -33,7 +34,7 @@ attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *for
 /* Puts "context: " before the message of a failed call, and returns its status. */
 attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *context);
 
-/* At the top of public functions: a pointer that the header does not call optional. */
+/* For public functions: fails if a pointer that the header does not call optional is NULL. */
 #define NEED(pointer)                                                                              \
     do {                                                                                           \
         if (!(pointer))                                                                            \
@@ -47,20 +48,20 @@ attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *
             return try_;                                                                           \
     } while (0)
 
-/* ATTSVM_E_STOPPED after attsvm_interrupt: for calls that have nothing to show before they end. */
+/* ATTSVM_E_STOPPED after attsvm_interrupt: for calls without a partial result. */
 attsvm_status base_interrupted(attsvm_error *err);
 
 /* ------------------------------------------------------------------------ text */
 
-/* A path, or the end of a long one: a message has room for more than a path. */
+/* The path, or the end of a long one, so that the rest of a message fits. */
 const char *base_path_tail(const char *path);
 enum { BASE_NAME_SIZE = 80 }; /* room for a name in a message */
-/* A name that may hold anything, printable and cut to BASE_NAME_SIZE; returns `out`. */
+/* Copies a name from outside, made printable and cut to BASE_NAME_SIZE; returns `out`. */
 const char *base_printable(const char *name, char out[BASE_NAME_SIZE]);
-/* Foreign text on a stream: what a terminal would obey is written as \\x1b.  The one way out for
-   it; `json`: as \\u001b, line ends stay. */
+/* Prints text from outside; all such text is printed here.  Control characters are escaped as
+   \\x1b; with `json` as \\u001b, and line ends stay. */
 void base_print_text(FILE *out, const char *text, bool json);
-/* Bytes of the UTF-8 character at `text`, 0 where it is none (or a NUL). */
+/* Bytes of the UTF-8 character at `text`; 0 if it is invalid or NUL. */
 size_t base_utf8_length(const unsigned char *text, size_t size);
 bool base_is_utf8(const char *text);
 /* ---------------------------------------------------------------------- memory */
@@ -73,8 +74,8 @@ bool base_add(size_t a, size_t b, size_t *out);
 bool base_shape_count(const int64_t *shape, int ndim, int64_t *out);
 
 /*
- * One block per object, laid out by one function that runs twice: with base == NULL it measures,
- * then it hands out pointers.  Every piece starts at a multiple of 64 bytes.
+ * One memory block per object, laid out by one function that runs twice: with base == NULL it
+ * measures, then it assigns pointers.  Every piece starts at a multiple of 64 bytes.
  *
  *     arena a = { 0 };
  *     layout(ws, &a, ...);
@@ -93,16 +94,16 @@ void *base_take(arena *a, size_t count, size_t size);
 
 /* Allocates what was measured, zeroed, and rewinds; ATTSVM_E_MEMORY names `what` and the bytes. */
 attsvm_status base_arena_allocate(arena *a, const char *what, attsvm_error *err);
-/* The same without zeros: memory costs something only where it is used. */
+/* The same without zeroing: pages that are never touched cost nothing. */
 attsvm_status base_arena_reserve(arena *a, const char *what, attsvm_error *err);
 
 /*
- * `memory` as element `first` of an array of which the others are not there: the pointer that is
- * indexed by the numbers of the whole.  NULL stays NULL; -first leads back to the memory.
+ * Returns a pointer p such that element `first` of p is at `memory`: a rank that holds part of an
+ * array can index it by the numbers of the whole.  NULL stays NULL; -first inverts the call.
  */
 void *base_from(void *memory, int64_t first, size_t size);
 
-/* Memory that the caller fills, and frees with free(); it begins where tokens are read best. */
+/* Uninitialised memory aligned for reading tokens; the caller frees it with free(). */
 attsvm_status base_reserve(void *out_pointer, size_t bytes, const char *what, attsvm_error *err);
 
 /* calloc with an overflow check and a message. */
@@ -110,13 +111,12 @@ attsvm_status base_allocate(void *out_pointer, size_t count, size_t size, const 
                             attsvm_error *err);
 
 /*
- * Asks the system for huge pages where it can give them: in small ones a training step takes a
- * fifth to two thirds longer (docs/scale.md).
+ * Asks the system for huge pages: with small ones a training step takes 20 to 65 % longer.
  */
 void base_in_huge_pages(void *memory, size_t bytes);
 
-/* A number of some bytes, and of those before them, whose number is given (FNV-1a). */
-#define BASE_DIGEST UINT64_C(14695981039346656037) /* of no bytes */
+/* FNV-1a hash of some bytes, continuing a given hash. */
+#define BASE_DIGEST UINT64_C(14695981039346656037) /* of the empty string */
 uint64_t base_digest(uint64_t number, const void *bytes, size_t size);
 
 /* -------------------------------------------------------------------- settings */
@@ -136,7 +136,7 @@ typedef attsvm_settings_table settings_table;
 /* Parses `value` into the field and checks its range. */
 attsvm_status base_settings_set(const field *f, void *settings, const char *value,
                                 attsvm_error *err);
-/* Copies all texts of the settings into one block, the caller's to free, and lets the settings
+/* Copies all texts of the settings into one block, which the caller frees, and makes the settings
    point there; NULL becomes "". */
 attsvm_status base_settings_own_texts(const settings_table *table, void *settings, char **block,
                                       attsvm_error *err);
@@ -145,14 +145,13 @@ void base_settings_print(const field *f, const void *settings, char *out, size_t
 /* -------------------------------------------------------------- random numbers */
 
 /*
- * Counter-based: the k-th number of stream `stream` under `seed` is a function of (seed, stream,
- * k), whatever was drawn before, in whatever order, on whatever machine.  Philox4x32-10 of
- * Salmon, Moraes, Dror, Shaw (2011).
+ * Counter-based random numbers: the k-th number of a stream depends on (seed, stream, k) alone, not
+ * on earlier draws or on the machine.  Philox4x32-10 of Salmon, Moraes, Dror, Shaw (2011).
  */
 typedef struct base_random {
-    uint64_t seed;   /* key                                    */
-    uint64_t stream; /* e.g. the sequence that is being filled */
-    uint64_t next;   /* the next number to be drawn            */
+    uint64_t seed;   /* key                                 */
+    uint64_t stream; /* for example the index of a sequence */
+    uint64_t next;   /* index of the next number            */
 } base_random;
 
 /* One block: counter (4 words), key (2 words), out (4 words). */
@@ -178,37 +177,36 @@ int base_cores(void);
 int base_threads(int64_t setting);
 
 /*
- * Calls body(context, block, worker) for every block in 0..blocks-1, on at most `threads` threads,
- * fewer where the work is small or other programs take the cores; worker < threads tells scratch
- * space apart.  What a block computes must not depend on the
- * worker or on other blocks.
+ * Calls body(context, block, worker) for every block in 0..blocks-1, on at most `threads` threads;
+ * fewer if the work is small or other programs use the cores.  `worker` < threads selects scratch
+ * space.  The result of a block must not depend on the worker or on other blocks.
  */
 typedef void base_block_body(void *context, int64_t block, int worker);
 void base_parallel(int threads, int64_t blocks, base_block_body *body, void *context);
 
 /*
- * One such loop, shared with the helper threads of this process (threads.c).  base_parallel chooses
- * the number of threads; nobody else needs this.
+ * One such loop, shared between base_parallel, which chooses the number of threads, and the helper
+ * threads of this process (threads.c).
  */
 typedef struct base_job {
     base_block_body *body;
     void *context;
-    int64_t next, blocks; /* blocks next..blocks-1 are left                        */
-    int threads;          /* at most, the caller's included                        */
-    bool measured;        /* wanted: the processor time of all threads ...         */
-    double seconds;       /* ... is added here                                     */
-    int workers;          /* threads that have joined; the rest is for threads.c   */
-    unsigned finished;    /* of them, without the caller's                         */
+    int64_t next, blocks; /* blocks next..blocks-1 are left                          */
+    int threads;          /* maximum, including the caller                           */
+    bool measured;        /* measure the processor time of all threads ...           */
+    double seconds;       /* ... and add it here                                     */
+    int workers;          /* threads that have joined; the rest belongs to threads.c */
+    unsigned finished;    /* of these, without the caller                            */
     struct base_job *other;
 } base_job;
 void base_job_run(base_job *job);
-/* Whether this thread is at work on a block of such a loop: loops within run on one thread. */
+/* Whether this thread is inside such a loop: nested loops run on one thread. */
 bool base_inside_block(void);
 
 /*
- * Items lo..hi-1 of block `block`, when `items` items are cut into `blocks` blocks.  The cut
- * depends on the two numbers alone, so sums over blocks, added up in the order of blocks, are the
- * same bytes for any number of threads.
+ * Items lo..hi-1 of block `block` when `items` items are divided into `blocks` blocks.  The
+ * division depends on these two numbers alone, so sums over blocks, added in the order of blocks,
+ * give the same bytes for any number of threads.
  */
 void base_block(int64_t items, int64_t blocks, int64_t block, int64_t *lo, int64_t *hi);
 
@@ -230,7 +228,7 @@ static inline dd base_dd(double a)
     return (dd){ a, 0 };
 }
 
-static inline dd base_dd_quick_sum(double a, double b) /* a + b, exact where |a| >= |b| */
+static inline dd base_dd_quick_sum(double a, double b) /* a + b, exact if |a| >= |b| */
 {
     double s = a + b;
     return (dd){ s, b - (s - a) };
@@ -281,8 +279,8 @@ dd base_dd_dot(const double *x, const double *y, int64_t count);
 /* -------------------------------------------------------- elementary functions */
 
 /*
- * The same bits on every processor, which those of the C library are not; at most 1 ulp.  sqrt,
- * fabs, floor, ldexp and the like are exact and come from the C library.
+ * Unlike those of the C library, these give the same bits on every processor; errors are at most 1
+ * ulp.  sqrt, fabs, floor and ldexp are exact and come from the C library.
  */
 double base_exp(double x);
 double base_expm1(double x);
@@ -295,7 +293,7 @@ double base_atan_ratio(double y, double x); /* atan(y/x), x and y >= 0; at most 
 
 /* ----------------------------------------------------------------------- clock */
 
-/* Seconds since some fixed moment; never runs backwards. */
+/* Seconds of a monotonic clock. */
 double base_seconds(void);
 
 #endif

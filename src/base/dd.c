@@ -1,6 +1,6 @@
 /*
  * Double-double arithmetic (Dekker 1971; Hida, Li, Bailey 2001): about 32 digits from pairs of
- * doubles.  Needs IEEE double evaluation without contraction, which the build asks for.
+ * doubles.  Needs IEEE double evaluation without contraction, which the build enables.
  */
 #include "base/base.h"
 

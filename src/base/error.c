@@ -29,7 +29,7 @@ attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *
     if (err) {
         char inner[sizeof err->message];
         memcpy(inner, err->message, sizeof inner);
-        /* a message that no longer fits is cut at its end, which is what we want here */
+        /* a message that is too long loses its end */
         int written = snprintf(err->message, sizeof err->message, "%s: ", context);
         size_t used = written < 0 ? 0 : (size_t)written;
         if (used < sizeof err->message)

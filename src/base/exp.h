@@ -1,21 +1,20 @@
 /*
  * exp in double, at most 1 ulp, without branches: the operations that base_exp (math.c, one double)
- * and the kernels (la/kernels, vectors of them) share, so that both give the same bits.  Whoever
- * includes this has defined the types `doubles` and `long_words` (as many 64-bit words), INLINE,
- * and DOUBLES_OF and WORDS_OF, which take the bits of one for the other.
+ * and the kernels (la/kernels, vectors of them) share, so that both give the same bits.  A file
+ * that includes this one defines the types `doubles` and `long_words` (as many 64-bit words),
+ * INLINE, and DOUBLES_OF and WORDS_OF, which reinterpret the bits.
  *
  *   x = n ln 2 + r + c,  n integer, |r| <= ln(2)/2, c what rounding r lost
  *   exp(r + c) = 1 + r + (r^2 q(r) + c),  q of degree 9, minimax (1.1e-17)
  *   exp(x) = exp(r + c) 2^n
  *
- * n ln 2 is taken in two parts; n times the high part is exact.  1 + r is kept as the sum h + l, so
- * that the only rounding that counts is the last one.  (c (1 + r) would be exact; c r is below
- * 2^-55.)
+ * n ln 2 has two parts; n times the high part is exact.  1 + r is represented as the sum h + l, so
+ * that only the last rounding matters.  (c (1 + r) would be exact; c r is below 2^-55.)
  *
  * 2^n is applied as two factors of about half the exponent: the first product is exact, the second
- * rounds to a subnormal or to infinity as it should.  Adding the number `shift` rounds to an
- * integer and leaves n plus twice the exponent bias in the low bits; half of that, and the rest,
- * moved to where the exponent is, are the two factors.
+ * rounds correctly to a subnormal or to infinity.  Adding `shift` rounds to an integer and leaves n
+ * plus twice the exponent bias in the low bits; one half of it and the remainder, shifted to the
+ * exponent field, are the two factors.
  */
 #ifndef ATTSVM_BASE_EXP_H
 #define ATTSVM_BASE_EXP_H
@@ -24,7 +23,7 @@ static const double exp_per_ln2 = 0x1.71547652b82fep+0;
 static const double exp_ln2_high = 0x1.62e42fefa38p-1; /* 42 bits: n has 11 */
 static const double exp_ln2_low = 0x1.ef35793c7673p-45;
 static const double exp_shift = 0x1.8p52 + 2 * 1023;
-/* Beyond, the result is 0 or infinity: arguments are to be clamped to this range. */
+/* Outside this range the result is 0 or infinity: the caller clamps arguments. */
 static const double exp_lowest = -746, exp_highest = 710;
 
 INLINE doubles exp_q(doubles r, doubles r2)

@@ -1,4 +1,4 @@
-/* One flag for the process: long calls end soon (attsvm.h, interrupting). */
+/* The flag of attsvm_interrupt, one per process. */
 #include "base/base.h"
 
 static int interrupted;

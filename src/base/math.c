@@ -1,9 +1,9 @@
 /*
- * Elementary functions whose bits do not follow the processor.
+ * Elementary functions with the same bits on every processor.
  *
  * The C library chooses its exp, log and pow by the processor (with and without fused operations),
- * and their last bits differ.  These use additions, multiplications, divisions and square roots
- * alone, each rounded by itself, so that the same arguments give the same bits everywhere.  All are
+ * and their last bits differ.  These use only additions, multiplications, divisions and square
+ * roots, each rounded separately, so that equal arguments give equal bits everywhere.  All are
  * within 1 ulp (tests/unit/base/test_math.c).
  */
 #include "base/base.h"
@@ -31,7 +31,7 @@ static double high_part(double x)
     return of_bits(bits_of(x) >> 27 << 27);
 }
 
-/* x^2 as an exact product and what it lacks. */
+/* x^2 exactly, as a sum of two doubles. */
 static dd square_of(double x)
 {
     double high = high_part(x);
@@ -47,7 +47,7 @@ typedef uint64_t long_words;
 #define WORDS_OF   bits_of
 #include "base/exp.h"
 
-/* x = n ln 2 + r + c, n integer, |r| <= ln(2)/2, c what rounding r lost. */
+/* x = n ln 2 + r + c, n integer, |r| <= ln(2)/2, c the rounding error of r. */
 typedef struct reduced {
     double n, r, c, shifted;
 } reduced;
@@ -109,9 +109,9 @@ double base_expm1(double x)
 /* ------------------------------------------------------------------------- log */
 
 /*
- * For z in [0.6875, 1.375), cut into 64 intervals: c, near 1/z and a multiple of 1/256, and
- * -log c = high + low, high a multiple of 2^-42.  Next to 1 they are 1 and 0, so that log z keeps
- * its relative accuracy there.
+ * A table for z in [0.6875, 1.375), 64 intervals: c, near 1/z and a multiple of 1/256, and -log c =
+ * high + low, high a multiple of 2^-42.  Near z = 1 they are 1 and 0, so that log z is accurate in
+ * relative terms there.
  */
 static const struct {
     double c, high, low;
@@ -220,7 +220,7 @@ static dd log_sum(double x, double e)
     return base_dd_sum(b.hi, low);
 }
 
-/* What log is of 0, negative numbers, infinity and NaN. */
+/* log of 0, negative numbers, infinity and NaN. */
 static double log_special(double x)
 {
     return x == 0 ? -INFINITY : x < 0 ? NAN : x;
@@ -228,7 +228,7 @@ static double log_special(double x)
 
 static const double least_normal = 0x1p-1022, two54 = 0x1p54;
 
-/* log x as a sum, 0 < x < infinity. */
+/* log x as a double-double, 0 < x < infinity. */
 static dd log_of(double x)
 {
     if (x >= least_normal)

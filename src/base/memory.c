@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 
 enum {
-    PIECE_ALIGNMENT = 64, /* a cache line, and the widest vector register                    */
-    PAGE = 1 << 12,       /* where large pieces begin: the processor reads ahead within pages */
+    PIECE_ALIGNMENT = 64, /* a cache line, and the widest vector register                */
+    PAGE = 1 << 12,       /* alignment of large pieces: processors prefetch within pages */
     HUGE_PAGE = 1 << 21
 };
 
@@ -70,7 +70,7 @@ void base_in_huge_pages(void *memory, size_t bytes)
     char *from = memory, *to = from + bytes;
     const size_t after = (size_t)((uintptr_t)to % HUGE_PAGE);
     const size_t before = (size_t)(-(uintptr_t)from % HUGE_PAGE);
-    if (bytes >= before + after + HUGE_PAGE) /* advice only: nothing depends on it */
+    if (bytes >= before + after + HUGE_PAGE) /* a hint: failure does not matter */
         (void)madvise(from + before, bytes - before - after, MADV_HUGEPAGE);
 #else
     (void)memory;
@@ -78,7 +78,7 @@ void base_in_huge_pages(void *memory, size_t bytes)
 #endif
 }
 
-/* Hands out what was allocated, or says why there is nothing. */
+/* Returns the allocated memory, or an error with the number of bytes. */
 static attsvm_status hand_out(void *out_pointer, void *memory, bool fits, size_t bytes,
                               const char *what, attsvm_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * Parallel loops whose results do not depend on the number of threads.  The work is cut into
- * blocks by its size alone; a block is computed by one thread; partial sums are added up in the
- * order of blocks.
+ * Parallel loops whose results do not depend on the number of threads.  The size of the work alone
+ * determines its blocks; one thread computes a block; partial sums are added in the order of
+ * blocks.
  */
 #include "base/base.h"
 
@@ -41,24 +41,24 @@ int base_threads(int64_t setting)
 }
 
 /*
- * How many threads?  Waking a thread takes some microseconds, and with the cores taken by other
- * programs a thread may stand still for milliseconds in the middle of a block while all others wait
- * for it.  So each calling thread remembers, for every kind of loop, the processor time that it
- * took, and whether its threads got the cores:
+ * How many threads?  Waking a thread takes some microseconds, and if other programs occupy the
+ * cores, a thread may be suspended for milliseconds within a block while all others wait for it.
+ * Therefore each calling thread records, for every kind of loop, its processor time and whether its
+ * threads ran in parallel:
  *
  *   below 2 grain_seconds of work     the caller works alone;
- *   below long_seconds of work        a thread for each grain_seconds, but half as many as the last
- *                                     time where the loop took longer than half of them would have
+ *   below long_seconds of work        a thread for each grain_seconds, but half as many as last
+ *                                     time if the loop took longer than half of them would have
  *                                     needed (processor time < threads/2 * time), for a pause that
- *                                     doubles each time that a new trial ends in the same way;
- *   otherwise, and the first time     all threads: blocks that others do not get to are taken by
- *                                     those that run.
+ *                                     doubles each time a new trial ends in the same way;
+ *   otherwise, and the first time     all threads: running threads take the blocks of suspended
+ *                                     ones.
  *
- * A loop that takes the caller longer than expected is shared after all.
+ * If a loop takes the caller longer than expected, the helpers join after all.
  */
-static const double grain_seconds = 25e-6, long_seconds = 20e-3; /* of work                */
+static const double grain_seconds = 25e-6, long_seconds = 20e-3; /* of work                       */
 static const double alone_seconds = 100e-6;                      /* before a small loop is shared */
-static const double window_seconds = 1e-3;                       /* over which threads are judged */
+static const double window_seconds = 1e-3; /* over which parallelism is measured */
 static const double least_pause = 10e-3, most_pause = 0.5;
 
 enum { HISTORY = 64, MEASURE_EVERY = 8 };
@@ -66,11 +66,11 @@ enum { HISTORY = 64, MEASURE_EVERY = 8 };
 typedef struct history {
     base_block_body *body; /* NULL: empty                                             */
     int64_t blocks;
-    double work;           /* processor seconds of one loop; 0: not known                 */
-    int limit;             /* threads that got the cores                                  */
-    double pause;          /* before more are tried                                       */
-    double retry;          /* when; 0: no pause                                           */
-    double wall, work_sum; /* of the loops with `threads` threads since the last verdict */
+    double work;           /* processor seconds of one loop; 0: unknown                   */
+    int limit;             /* number of threads that ran in parallel                      */
+    double pause;          /* seconds before more are tried                               */
+    double retry;          /* end of the pause; 0: none                                   */
+    double wall, work_sum; /* of the loops with `threads` threads since the last decision */
     int threads;
     int64_t loops;
 } history;
@@ -99,7 +99,7 @@ static int choose_threads(history *h, int threads, double now)
     return h->limit < threads ? h->limit : threads;
 }
 
-/* After a loop that took `wall` seconds on several threads. */
+/* Updates the limit after a loop that took `wall` seconds on several threads. */
 static void judge(history *h, int threads, double wall, double now)
 {
     if (threads != h->threads) {

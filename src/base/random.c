@@ -1,9 +1,9 @@
 /*
- * Random numbers by counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers:
- * as easy as 1, 2, 3", 2011).  Number k of a stream is half of block k/2 under key = seed and
- * counter = (k/2, stream).  Only IEEE +, -, *, / and sqrt are used (this folder is compiled without
- * contraction), so the stream is the same on every platform; that is why the Gaussian inverts its
- * distribution function with a logarithm of our own instead of calling the C library's.
+ * Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random
+ * numbers: as easy as 1, 2, 3", 2011).  Number k of a stream is half of block k/2 under key = seed
+ * and counter = (k/2, stream).  Only IEEE +, -, *, / and sqrt are used (this folder is compiled
+ * without contraction), so the stream is the same on every platform; for this reason the Gaussian
+ * inverts its distribution function with our own logarithm instead of that of the C library.
  */
 #include "base/base.h"
 
@@ -48,7 +48,7 @@ uint64_t base_random_bits(base_random *r)
     return word[half] | (uint64_t)word[half + 1] << 32;
 }
 
-/* The middle of one of 2^52 equal cells, so neither 0 nor 1. */
+/* The midpoint of one of 2^52 equal cells: never 0 or 1. */
 static inline double uniform_of(uint64_t bits)
 {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
@@ -64,7 +64,7 @@ int64_t base_random_below(base_random *r, int64_t bound)
     uint64_t range = (uint64_t)bound, threshold = (0 - range) % range, bits;
     do
         bits = base_random_bits(r);
-    while (bits < threshold); /* what is left is a multiple of `range` numbers */
+    while (bits < threshold); /* the accepted numbers are a multiple of `range` */
     return (int64_t)(bits % range);
 }
 
@@ -102,8 +102,8 @@ static inline double ratio(const double *numerator, const double *denominator, d
 }
 
 /*
- * Wichura, algorithm AS 241 (PPND16), 1988: relative accuracy about 1e-16.  Within CENTRAL of the
- * middle, where 85 of 100 numbers fall, it is q times a ratio of polynomials in q^2.
+ * Wichura, algorithm AS 241 (PPND16), 1988: relative accuracy about 1e-16.  For |q| <= CENTRAL,
+ * which covers 85 % of the numbers, it is q times a ratio of polynomials in q^2.
  */
 static const double CENTRAL = 0.425;
 
@@ -165,7 +165,7 @@ double base_random_gauss(base_random *r)
 
 enum { BATCH = 64 }; /* blocks of two numbers */
 
-/* Blocks first..first+BATCH-1 of a stream, all rounds side by side, as vector units like it. */
+/* Blocks first..first+BATCH-1 of a stream; the loop order lets the compiler vectorise. */
 static void philox_batch(const base_random *r, uint64_t first, uint64_t bits[2 * BATCH])
 {
     const uint64_t multiplier0 = 0xD2511F53u, multiplier1 = 0xCD9E8D57u;
@@ -194,8 +194,8 @@ static void philox_batch(const base_random *r, uint64_t first, uint64_t bits[2 *
     }
 }
 
-/* As base_random_gauss, number by number, to the last bit: the middle of the distribution for a
-   whole batch without a branch, then the tails one by one. */
+/* The same bits as repeated base_random_gauss: the centre of the distribution for a whole batch
+   without branches, then the tails one by one. */
 void base_random_gauss_fill(base_random *r, double *x, int64_t count)
 {
     for (; count > 0 && (r->next % 2 != 0 || count < BATCH); count--)

@@ -1,6 +1,6 @@
 /*
  * Settings tables.  A table is the single source of a struct's defaults, range checks, flags and
- * help text; everything here walks it.
+ * help text; all functions here iterate over it.
  */
 #include "base/base.h"
 
@@ -60,7 +60,7 @@ void attsvm_settings_init(const settings_table *table, void *settings)
     }
 }
 
-/* "4096", but "1e12": nobody counts zeros. */
+/* "4096", but "1e12" for long numbers. */
 static void bound_text(double value, char *out, size_t size)
 {
     double lead = value;
@@ -156,7 +156,7 @@ static attsvm_status set_integer(const field *f, void *settings, const char *val
     errno = 0;
     long long integer = strtoll(value, &end, 10);
     if (end == value || *end != '\0' || isspace((unsigned char)value[0])) {
-        /* "1e6" is a fair way to write an integer */
+        /* integers may be written as "1e6" */
         double real = strtod(value, &end);
         if (end == value || *end != '\0' || isspace((unsigned char)value[0]) ||
             real != floor(real) || fabs(real) > 9e15)
@@ -201,7 +201,7 @@ static attsvm_status set_flag(const field *f, void *settings, const char *value,
 attsvm_status base_settings_set(const field *f, void *settings, const char *value,
                                 attsvm_error *err)
 {
-    if (!value && f->kind != FIELD_TEXT) /* a text may be left out */
+    if (!value && f->kind != FIELD_TEXT) /* a text may be NULL */
         return fail(err, ATTSVM_E_ARG, "%s is given no value", f->name);
     switch (f->kind) {
     case FIELD_INT: return set_integer(f, settings, value, err);
@@ -216,12 +216,12 @@ attsvm_status base_settings_set(const field *f, void *settings, const char *valu
 static void print_integer(const field *f, const void *settings, char *out, size_t size)
 {
     int64_t value = (int64_t)f->standard;
-    if (settings) /* not by way of double, which has 53 bits */
+    if (settings) /* a double would round beyond 53 bits */
         memcpy(&value, (const char *)settings + f->offset, sizeof value);
     snprintf(out, size, "%" PRId64, value);
 }
 
-/* As few digits as read back as the same number. */
+/* The shortest text that reads back as the same number. */
 static void print_double(double value, char *out, size_t size)
 {
     for (int digits = 15; digits <= 17; digits++) {
@@ -287,7 +287,7 @@ attsvm_status base_settings_own_texts(const settings_table *table, void *setting
         size += text ? strlen(text) + 1 : 0;
     }
     TRY(base_allocate(block, size, 1, "settings", err));
-    char *at = *block + 1; /* the first byte is the empty text of all that are NULL */
+    char *at = *block + 1; /* the first byte is the empty text that replaces NULL */
     for (size_t k = 0; k < table->count; k++) {
         if (table->fields[k].kind != FIELD_TEXT)
             continue;

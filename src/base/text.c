@@ -1,4 +1,4 @@
-/* Text from outside: UTF-8, and what may be printed. */
+/* Text from outside: UTF-8, and escapes of characters that must not be printed. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 enum { PATH_SHOWN = 200 }; /* characters of a path in a message */
 
 /*
- * UTF-8 as in RFC 3629: the first byte tells the length; the second one's range keeps out forms
- * that are longer than needed, surrogates, and numbers beyond U+10FFFF.
+ * UTF-8 as in RFC 3629: the first byte gives the length; the range of the second excludes overlong
+ * forms, surrogates and numbers beyond U+10FFFF.
  */
 size_t base_utf8_length(const unsigned char *text, size_t size)
 {
@@ -50,9 +50,9 @@ bool base_is_utf8(const char *text)
 }
 
 /*
- * Whether a character of `length` bytes (0: none) must not reach a terminal or a page as it is:
- * controls (C0, DEL, C1: U+0080..9F), marks that turn the direction of what follows (U+200E,
- * U+200F, U+202A..E, U+2066..9) and separators of lines (U+2028, U+2029).
+ * Whether a character of `length` bytes (0: invalid) must be escaped before it reaches a terminal
+ * or a page: controls (C0, DEL, C1: U+0080..9F), direction marks (U+200E, U+200F, U+202A..E,
+ * U+2066..9) and line separators (U+2028, U+2029).
  */
 static bool is_control(const unsigned char *at, size_t length)
 {
@@ -65,7 +65,7 @@ static bool is_control(const unsigned char *at, size_t length)
     return at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
 }
 
-/* The number of a character that is_control knows. */
+/* The code point of a character for which is_control is true. */
 static unsigned code_of(const unsigned char *at, size_t length)
 {
     if (length == 3)

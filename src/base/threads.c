@@ -1,8 +1,7 @@
 /*
- * Helper threads of this process: started when they are first needed, asleep when nothing is to be
- * done.  A helper that has finished looks out for more work for a few microseconds and then sleeps,
- * so that it never holds a core that other programs want.  A child made by fork starts without
- * helpers and makes its own.
+ * Helper threads of this process, started on first use.  An idle helper polls for work for a few
+ * microseconds and then sleeps, so that it does not occupy a core that other programs need.  A
+ * child process after fork has no helpers and starts its own.
  */
 #include "base/base.h"
 
@@ -10,23 +9,23 @@
 #include <signal.h>
 #include <time.h>
 
-static const double spin_seconds = 20e-6; /* looking out for work before sleeping         */
-static const double retry_seconds = 1;    /* after a thread could not be created          */
-enum { CHECKS = 16 };                     /* looks between two readings of the clock      */
+static const double spin_seconds = 20e-6; /* polling before sleeping                 */
+static const double retry_seconds = 1;    /* after a thread could not be created     */
+enum { CHECKS = 16 };                     /* polls between two readings of the clock */
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    base_job *jobs;  /* that helpers may join                             */
-    int helpers;     /* threads                                           */
-    int asleep;      /* of them, waiting for `work`                       */
-    unsigned posted; /* jobs so far, modulo 2^32: what helpers look out for */
-    double retry;    /* when a thread may be created again                */
+    base_job *jobs;  /* that helpers may join                     */
+    int helpers;     /* threads                                   */
+    int asleep;      /* of these, waiting for `work`              */
+    unsigned posted; /* jobs so far, modulo 2^32; helpers poll it */
+    double retry;    /* when a thread may be created again        */
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER,
            .work = PTHREAD_COND_INITIALIZER,
            .done = PTHREAD_COND_INITIALIZER };
 
-static _Thread_local bool inside; /* this thread is at work on a block */
+static _Thread_local bool inside; /* this thread is computing a block */
 
 bool base_inside_block(void)
 {
@@ -49,7 +48,7 @@ static void pause_a_little(void)
 #endif
 }
 
-/* Waits until *value is `number`, or (`change`) until it is not, but only a little while. */
+/* Polls for spin_seconds until *value equals `number`, or (`change`) differs from it. */
 static void look_out(const unsigned *value, unsigned number, bool change)
 {
     const double end = base_seconds() + spin_seconds;
@@ -62,7 +61,7 @@ static void look_out(const unsigned *value, unsigned number, bool change)
     } while (base_seconds() < end);
 }
 
-/* Blocks of the job until none is left; returns the seconds of processor time, where asked for. */
+/* Computes blocks of the job until none is left; returns the processor time if measured. */
 static double take_blocks(base_job *job, int worker)
 {
     const double start = job->measured ? cpu_seconds() : 0;
@@ -98,7 +97,7 @@ static void *help(void *unused)
             double seconds = take_blocks(job, worker);
             pthread_mutex_lock(&pool.lock);
             job->seconds += seconds;
-            /* the job is the caller's, and gone as soon as the lock is open */
+            /* the caller owns the job and may free it once the lock is released */
             if (__atomic_add_fetch(&job->finished, 1, __ATOMIC_RELEASE) + 1 ==
                 (unsigned)job->workers)
                 pthread_cond_broadcast(&pool.done);
@@ -127,7 +126,7 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* The child has the forking thread alone. */
+/* After fork the child has only the forking thread. */
 static void after_fork_in_child(void)
 {
     pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -142,7 +141,7 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* Helpers up to `wanted`, as far as the system gives them; signals are for the caller's threads. */
+/* Starts helpers up to `wanted`, or as many as the system allows; they block all signals. */
 static void make_helpers(int wanted)
 {
     if (pool.helpers >= wanted || (pool.retry > 0 && base_seconds() < pool.retry))
@@ -176,7 +175,7 @@ static void post(base_job *job)
         pthread_cond_signal(&pool.work);
 }
 
-/* No helper joins any more, and those that have are waited for. */
+/* Removes the job from the list and waits for the helpers that have joined it. */
 static void withdraw(base_job *job)
 {
     pthread_mutex_lock(&pool.lock);
