@@ -1,12 +1,12 @@
 /*
- * L-BFGS (Nocedal 1980): x <- x - step H gradient, H the inverse Hessian that the last steps and
- * changes of the gradient describe.
+ * L-BFGS (Nocedal 1980): x <- x - step H gradient, H the approximate inverse Hessian built from the
+ * last steps and gradient changes.
  *
- * The line search brackets a point where the slope along the direction has fallen to half of its
- * first size and, unless F is convex, F has fallen as well: by a share of the step times the first
- * slope or, where rounding hides that, by no more than rounding in the wrong direction (the
- * approximate Wolfe conditions of Hager and Zhang 2005).  Comparing values alone would stop at the
- * square root of the rounding.
+ * The line search brackets a point where the slope along the direction is at most half of the
+ * initial slope and, unless F is convex, F has decreased sufficiently: by a fraction of the step
+ * times the initial slope or, if rounding hides that, to within rounding of the initial value (the
+ * approximate Wolfe conditions of Hager and Zhang 2005).  Comparing values alone would limit the
+ * accuracy to the square root of the rounding error.
  */
 #include "optimise/optimise.h"
 
@@ -18,8 +18,8 @@
 
 enum { MOST_TRIALS = 60, PATIENCE = 100, STANDARD_HISTORY = 10 };
 
-static const double enough_slope = 0.5; /* of the first slope, at the end of a step   */
-static const double enough_fall = 1e-4; /* of step * first slope                      */
+static const double enough_slope = 0.5; /* of the initial slope, at the end of a step */
+static const double enough_fall = 1e-4; /* of step * initial slope                    */
 static const double rounding = 1e-14;   /* of F, relative                             */
 
 typedef struct pairs {
@@ -75,7 +75,7 @@ static void descend(search *w)
     }
 }
 
-/* The point x + step * direction into trial, F and gradient there; false: stopped. */
+/* Evaluates F and its gradient at trial = x + step * direction; false: stopped. */
 static bool try_step(search *w, const double *x, double step)
 {
     const optimise_function *f = w->f;
@@ -89,7 +89,7 @@ static bool try_step(search *w, const double *x, double step)
     return true;
 }
 
-/* Whether F at the trial point is low enough after a step with that first slope. */
+/* Whether F has decreased sufficiently at the trial point, given the initial slope. */
 static bool has_fallen(const search *w, double step, double slope)
 {
     if (w->convex)
@@ -100,7 +100,7 @@ static bool has_fallen(const search *w, double step, double slope)
            w->trial_value <= w->value + rounding * fabs(w->value);
 }
 
-/* A step whose end is good enough; false where there is none, or the search was stopped. */
+/* Finds an acceptable step; false if there is none or the search was stopped. */
 static bool search_line(search *w, const double *x)
 {
     const int64_t size = w->f->size;
@@ -122,7 +122,7 @@ static bool search_line(search *w, const double *x)
             hi_slope = slope;
             chord = slope > 0 && isfinite(slope);
         }
-        /* the zero of the chord, kept off the ends; twice as far while there is no upper end */
+        /* the zero of the chord, away from the ends; double the step while there is no upper end */
         double share = chord ? fmin(fmax(lo_slope / (lo_slope - hi_slope), 0.1), 0.9) : 0.5;
         step = isinf(hi) ? 2 * step : lo + share * (hi - lo);
     }
@@ -145,7 +145,7 @@ static void remember(search *w, const double *x)
     p->count = p->count < p->most ? p->count + 1 : p->most;
 }
 
-/* Moves to the trial point; true where it is the best so far. */
+/* Moves to the trial point; true if it is the best so far. */
 static bool accept(search *w, double *x, double *best_gradient, double *best_value)
 {
     const size_t bytes = (size_t)w->f->size * sizeof *x;
@@ -184,7 +184,7 @@ static optimise_outcome minimise(search *w, const optimise_lbfgs_settings *setti
         } else if (w->stopped) {
             return OPTIMISE_STOPPED;
         } else if (w->history.count > 0) {
-            w->history.count = 0; /* once more along the gradient itself */
+            w->history.count = 0; /* restart with steepest descent */
         } else {
             return OPTIMISE_STALLED;
         }

@@ -10,13 +10,12 @@
 /* A smooth function F of x (size). */
 typedef struct optimise_function {
     int64_t size;
-    /* returns F and fills gradient (size); a value that is not finite is a point to stay away from
-     */
+    /* returns F and fills gradient (size); the search avoids points whose value is not finite */
     double (*evaluate)(void *context, const double *x, double *gradient);
-    bool (*stop)(void *context); /* asked before every evaluation; true: end here.  NULL: never,
-                                    but attsvm_interrupt ends it, too */
+    bool (*stop)(void *context); /* called before every evaluation; true ends the search.  May be
+                                    NULL; attsvm_interrupt also ends it */
     void *context;
-    double reach; /* trust region: steps shorter than this hardly change the shape of F          */
+    double reach; /* trust region: length over which the Hessian of F is nearly constant */
 } optimise_function;
 
 /* ------------------------------------------------------------------------------- L-BFGS */
@@ -24,19 +23,19 @@ typedef struct optimise_function {
 enum { OPTIMISE_MOST_HISTORY = 24 };
 
 typedef struct optimise_lbfgs_settings {
-    double tol;         /* ends where |gradient| <= tol ...                              */
-    double relative;    /* ... or <= relative * |gradient at the start|                  */
-    int64_t iterations; /* at most                                                       */
-    int64_t history;    /* pairs of steps and gradient changes; 0: 10, at most 24        */
-    bool convex;        /* judge steps by slopes alone: near the minimum of a convex F
-                           values no longer tell points apart, slopes do                 */
+    double tol;         /* stop when |gradient| <= tol ...                        */
+    double relative;    /* ... or <= relative * |gradient at the start|           */
+    int64_t iterations; /* at most                                                */
+    int64_t history;    /* pairs of steps and gradient changes; 0: 10, at most 24 */
+    bool convex;        /* accept steps by slope alone: near the minimum of a convex F rounding
+                           hides differences of values, not of slopes */
 } optimise_lbfgs_settings;
 
 typedef enum optimise_outcome {
-    OPTIMISE_CONVERGED = 1, /* the gradient is below its tolerance                       */
-    OPTIMISE_LIMIT,         /* as many iterations as allowed                             */
-    OPTIMISE_STOPPED,       /* stop() said so                                            */
-    OPTIMISE_STALLED        /* rounding hides any further progress, or F is not finite   */
+    OPTIMISE_CONVERGED = 1, /* the gradient is below its tolerance                     */
+    OPTIMISE_LIMIT,         /* the maximum number of iterations                        */
+    OPTIMISE_STOPPED,       /* stop() returned true                                    */
+    OPTIMISE_STALLED        /* rounding hides any further progress, or F is not finite */
 } optimise_outcome;
 
 typedef struct optimise_lbfgs_info {
@@ -46,24 +45,24 @@ typedef struct optimise_lbfgs_info {
     int64_t iterations, evaluations;
 } optimise_lbfgs_info;
 
-/* From x (size) on; x holds the last point, whatever the outcome. */
+/* Starts at x (size); on return x is the last point, for any outcome. */
 attsvm_status optimise_lbfgs(const optimise_function *f, const optimise_lbfgs_settings *settings,
                              double *x, optimise_lbfgs_info *info, attsvm_error *err);
 
 /* ------------------------------------------------------------------------- trust region */
 
 /*
- * Where x may move: x = offset + y with y orthogonal to the rows of `basis`, which are orthonormal,
- * and |y| = radius where that is positive.
+ * The feasible set: x = offset + y with y orthogonal to the orthonormal rows of `basis`, and |y| =
+ * radius if that is positive.
  */
 typedef struct optimise_surface {
     const double *offset; /* (size); NULL: 0          */
     const double *basis;  /* (count,size); NULL: none */
     int64_t count;
-    double radius; /* 0: no sphere             */
-    double limit;  /* without a sphere: the search ends where |x| is larger; 0: never */
-    /* Entries from `split` on are a second vector with a sphere or limit of its own; 0: one vector.
-       The basis is empty then. */
+    double radius; /* 0: no sphere                                                   */
+    double limit;  /* without a sphere: the search ends when |x| is larger; 0: never */
+    /* Entries from `split` on are a second vector with its own sphere or limit; the basis must then
+       be empty. 0: one vector. */
     int64_t split;
     double second_radius, second_limit;
 } optimise_surface;
@@ -72,15 +71,15 @@ typedef struct optimise_end {
     double value;       /* F                                                              */
     double slope;       /* |gradient along the surface| / |gradient|; without a sphere
                            |gradient| reach                                               */
-    double pull;        /* -<gradient, y> / radius: positive where F falls outwards       */
-    double second_pull; /* the same of the second vector                            */
+    double pull;        /* -<gradient, y> / radius: positive if F decreases outwards */
+    double second_pull; /* the same for the second vector                            */
     int64_t steps, evaluations;
     bool stopped; /* by the function's stop(); x is the best point so far           */
 } optimise_end;
 
 enum { OPTIMISE_TRUST_REGION_VECTORS = 10 }; /* vectors of `size` in the work space */
 
-/* A local minimum from x (on the surface) on, by Newton steps in a trust region. */
+/* Finds a local minimum from x (on the surface), by Newton steps in a trust region. */
 void optimise_trust_region(const optimise_function *f, const optimise_surface *surface, double *x,
                            double *work, optimise_end *end);
 

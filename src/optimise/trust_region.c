@@ -1,17 +1,17 @@
 /*
  * A local minimum of a smooth function F on a sphere, on a plane, or on a sphere in a plane.
  *
- * Trust-region Newton steps; the linear systems by conjugate gradients (Steihaug 1983).  With y the
- * part of x that is on the sphere and P the projection on its tangent space, the Hessian along the
+ * Trust-region Newton steps; conjugate gradients solve the linear systems (Steihaug 1983).  With y
+ * the part of x on the sphere and P the projection on its tangent space, the Hessian along the
  * sphere is
  *
  *   H s = P F''(x) s - (<F'(x), y> / |y|^2) s .
  *
  * F is the logarithm of a sum of exponentials with exponents of size |x|: its curvature is large,
  * |x|^2, along the few directions that move active rows against each other and of size |x| in all
- * others, so that conjugate gradients end after about as many steps as there are active rows,
- * where first-order methods would crawl.  F'' s is a difference quotient of gradients, which are
- * exact in relative terms however small F is.
+ * others, so that conjugate gradients converge in about as many steps as there are active rows,
+ * while first-order methods converge slowly.  F'' s is a difference quotient of gradients, whose
+ * relative accuracy does not depend on the size of F.
  */
 #include "optimise/optimise.h"
 
@@ -22,15 +22,15 @@
 
 enum { MOST_STEPS = 300, MOST_INNER = 400 };
 
-static const double slope_tol = 1e-11;      /* relative; rounding decides below it             */
+static const double slope_tol = 1e-11;      /* relative; below it rounding dominates           */
 static const double difference_step = 1e-6; /* of the reach                                    */
 static const double rounding = 1e-15;       /* of F, relative to |F| and to the size of logits */
 
-/* One of the vectors that x is made of. */
+/* One of the vectors of which x consists. */
 typedef struct part {
     int64_t first, count;
     double radius, limit;
-    double curvature; /* -<F', y> / |y|^2: what the sphere adds to the Hessian */
+    double curvature; /* -<F', y> / |y|^2: contribution of the sphere to the Hessian */
 } part;
 
 typedef struct search {
@@ -46,7 +46,7 @@ typedef struct search {
     bool stopped;
 } search;
 
-/* F and its gradient at x; once the search is stopped NAN, and g is left alone. */
+/* F and its gradient at x; after a stop NAN, and g is unchanged. */
 static double evaluate(search *c, const double *x, double *g)
 {
     const optimise_function *f = c->f;
@@ -77,7 +77,7 @@ static void project(const search *c, const double *y, double *s)
                     y + b->first, s + b->first, b->count);
 }
 
-/* The surface point next to x, into x; its y. */
+/* Projects x onto the surface and computes its y. */
 static void settle(const search *c, double *x, double *y)
 {
     const int64_t size = c->f->size;
@@ -135,7 +135,8 @@ static double to_boundary(const search *c, double bound)
     return b > 0 ? rest / (b + root) : (root - b) / a;
 }
 
-/* s: about the minimum of the quadratic model within `bound`; returns by how much F should fall. */
+/* s: approximate minimiser of the quadratic model within `bound`; returns the predicted decrease.
+ */
 static double newton_step(search *c, const double *x, double bound, double slope)
 {
     const int64_t size = c->f->size;
@@ -183,14 +184,14 @@ static void lay_out(search *c, double *work)
         *all[k] = work + k * c->f->size;
 }
 
-/* |F'|, of which `slope` is the part along the surface. */
+/* |F'|, given its length `slope` along the surface. */
 static double whole_slope(const search *c, double slope)
 {
     return base_hypot(base_hypot(slope, c->part[0].curvature * c->part[0].radius),
                       c->part[1].curvature * c->part[1].radius);
 }
 
-/* Whether a vector without a sphere is beyond its limit. */
+/* Whether a vector without a sphere exceeds its limit. */
 static bool is_beyond(const search *c, const double *x)
 {
     for (const part *b = c->part; b < c->part + c->parts; b++)
@@ -226,7 +227,7 @@ void optimise_trust_region(const optimise_function *f, const optimise_surface *s
         const part before[2] = { c.part[0], c.part[1] };
         double next_slope = take_tangent(&c, c.spare, c.trial_g, c.r);
         double noise = rounding * (fabs(value) + la_norm(x, size) / f->reach);
-        /* where values cannot tell any more, gradients still can */
+        /* when rounding hides changes of F, compare gradients */
         bool blind = fall < 10 * noise;
         bool better = blind ? next_slope < 0.5 * slope : value - next > 0.05 * fall;
         if (!better && blind) {
