@@ -1,7 +1,7 @@
 /*
- * The communicator over MPI.  Counts beyond the int of MPI calls go in pieces.  Sums of MPI are the
- * same bytes on every rank, but in an order of its own; sums with an exponent are added along the
- * tree of ranks where there is one, so that their bytes do not depend on the number of ranks.
+ * The communicator over MPI.  Messages too long for the int of MPI calls are sent in pieces.  MPI
+ * chooses the order of its sums, which have the same bytes on every rank; with 2^k ranks, sums with
+ * an exponent are added along the tree of ranks, so that their bytes do not depend on k.
  */
 #include "dist/dist.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { PIECE = 1 << 24, MOST_SUMS = 8 }; /* elements a call; sums a message */
+enum { PIECE = 1 << 24, MOST_SUMS = 8 }; /* elements per call; sums per message */
 
 struct dist_comm {
     MPI_Comm world;
-    MPI_Comm ends; /* of dist_meet, whose calls may wait while others talk */
+    MPI_Comm ends; /* of dist_meet, which may wait while other messages are in flight */
     int rank, size;
     int64_t volume;
     double *message; /* of dist_scaled_sum: exponents, then vectors; and one received */
@@ -116,7 +116,7 @@ int dist_vote(dist_comm *comm, int here)
     return here;
 }
 
-/* From each rank in turn, in pieces: shares may be larger than an int counts. */
+/* From each rank in turn, in pieces: a share may exceed the range of int. */
 void dist_gather(dist_comm *comm, void *x, int64_t size, const int64_t *first)
 {
     if (!comm)
@@ -161,7 +161,7 @@ void dist_collect(dist_comm *comm, const void *own, void *all, int64_t size, con
 
 /* ------------------------------------------------------- sums with an exponent */
 
-/* Two rooms for a message of all the sums: what this rank has, and what comes in. */
+/* Two buffers for a message with all sums: sent and received. */
 attsvm_status dist_reserve(dist_comm *comm, int64_t count, attsvm_error *err)
 {
     count += MOST_SUMS;
@@ -189,7 +189,7 @@ static void pack(const dist_scaled *sums, int count, double *message)
     double *at = message + count;
     for (int k = 0; k < count; at += sums[k++].count) {
         message[k] = sums[k].log;
-        if (sums[k].log == -INFINITY) /* x means nothing, but bytes are sent */
+        if (sums[k].log == -INFINITY) /* x is undefined, but its bytes are sent */
             memset(at, 0, (size_t)sums[k].count * sizeof *at);
         else
             memcpy(at, sums[k].x, (size_t)sums[k].count * sizeof *at);

@@ -1,4 +1,4 @@
-/* The communicator of one process: everything is here already. */
+/* The communicator of one process: sums and gathers have nothing to do. */
 #include "dist/dist.h"
 
 #include <assert.h>
@@ -80,7 +80,7 @@ void dist_collect(dist_comm *comm, const void *own, void *all, int64_t size, con
     memcpy((char *)all + first[0] * size, own, (size_t)((first[1] - first[0]) * size));
 }
 
-/* Nobody is there to talk to. */
+/* There is no other rank. */
 void dist_send(dist_comm *comm, const void *bytes, int64_t size, int to)
 {
     (void)comm, (void)bytes, (void)size, (void)to;

@@ -1,4 +1,4 @@
-/* What does not depend on how ranks talk: shares of the work, sums with an exponent. */
+/* Functions that do not depend on MPI: shares of the work, sums with an exponent. */
 #include "dist/dist.h"
 
 #include <math.h>

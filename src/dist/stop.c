@@ -3,8 +3,8 @@
 #include "dist/dist.h"
 
 static const double standard_every = 0.1;
-/* Multiplications between two readings of the clock (some ten microseconds), and between two votes
-   of ranks (a millisecond or more). */
+/* Multiplications between two readings of the clock (about ten microseconds), and between two votes
+   of the ranks (a millisecond or more). */
 static const double clock_work = 1e5, vote_work = 2e6;
 
 void dist_stop_open(dist_stop *stop, struct dist_comm *comm, double limit, dist_stop_ask *ask,
@@ -54,8 +54,8 @@ static bool is_late(const dist_stop *stop, double now)
     return stop->limit > 0 && now - stop->start > stop->limit;
 }
 
-/* Asks, where it is time to on some rank, and looks at the clock; what one rank finds holds for
- * all. */
+/* Asks the observer if it is due on some rank, and reads the clock; the ranks agree on the answer.
+ */
 static bool decide(dist_stop *stop, bool due)
 {
     int reason = DIST_GO_ON;
@@ -73,7 +73,7 @@ static bool decide(dist_stop *stop, bool due)
     return reason != DIST_GO_ON;
 }
 
-/* One process needs nobody's consent to end. */
+/* Only one process may end without a vote. */
 static bool is_interrupted(dist_stop *stop)
 {
     if (!attsvm_interrupted() || dist_size(stop->comm) > 1)
@@ -93,7 +93,7 @@ bool dist_stop_now(dist_stop *stop)
     return dist_stop_why(stop) != DIST_GO_ON || decide(stop, true);
 }
 
-/* Looks at the clock; decides where the observer is due or the time is over. */
+/* Reads the clock; decides if the observer is due or the time limit is reached. */
 static bool look(dist_stop *stop)
 {
     double now = base_seconds();
