@@ -1,12 +1,13 @@
 /*
- * Dense row-major matrices.  All products are our own loops (la/kernels), whose bits are the same
- * on every processor; blocked factorisations come from LAPACK, on the same loops (lapack/lapack.h).
+ * Dense row-major matrices.  All products use our own loops (la/kernels), whose bits are the same
+ * on every processor; blocked factorisations come from LAPACK and call the same loops
+ * (lapack/lapack.h).
  */
 #include "la/lapack/lapack.h"
 
 #include <limits.h>
 
-/* From these sizes on blocks pay (`bench_la dense` measures them). */
+/* Blocked LAPACK code is faster from these sizes on (`bench_la dense` measures them). */
 enum {
     TRSM_OWN = 96,     /* n */
     CHOLESKY_OWN = 96, /* n */
@@ -41,7 +42,7 @@ static bool fits(int64_t a, int64_t b, int64_t c)
     return a <= INT_MAX && b <= INT_MAX && c <= INT_MAX;
 }
 
-/* By columns the unknowns stand on the left: X' op(L') = B'. */
+/* LAPACK sees the transposed system X' op(L') = B', because it stores columns. */
 void la_trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl, double *B,
              int64_t ldb)
 {

@@ -1,4 +1,4 @@
-/* Settled when the library is loaded: the kernel table, the widest that the processor has. */
+/* Chooses the widest kernel table of the processor when the library is loaded. */
 #include "la/la.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 const la_kernels *la_chosen = &la_baseline;
 
 #ifdef ATTSVM_X86
-/* Asked of the processor itself: not every compiler's __builtin_cpu_supports knows F16C. */
+/* Uses CPUID: the __builtin_cpu_supports of some compilers does not know F16C. */
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;

@@ -36,7 +36,7 @@ int64_t la_eigenvalues_in(int64_t n, double *A, int64_t lda, const double *L, in
     if (size > INT_MAX || lda > INT_MAX || ldl > INT_MAX)
         return -1;
     const int order = (int)n, stride = (int)lda, stride_L = (int)ldl, type = 1, room = (int)size;
-    const int one = 1; /* integers that eigenvalues alone take */
+    const int one = 1; /* dummy integer workspace: eigenvalues alone need none */
     int info = 0, scratch;
     if (L)
         dsygst_(&type, "U", &order, A, &stride, L, &stride_L, &info, 1);
@@ -75,7 +75,7 @@ done:
     return status;
 }
 
-/* Room for a factorisation of n x m by columns and for its first `r` orthonormal columns. */
+/* Workspace for a QR factorisation of n x m by columns and for its first `r` columns of Q. */
 static int row_space_work(int n, int m, int lda)
 {
     const int ask = -1, most = m < n ? m : n;

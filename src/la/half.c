@@ -18,10 +18,10 @@ float la_half_to_float(uint16_t half)
 }
 
 /*
- * Rounding is an integer addition where the result is normal: half a unit of the last bit that
- * stays, less one when that bit is 0 (ties to even); a carry moves into the exponent as it
- * should, up to infinity.  Below 2^-14 the sum with 1/2 is rounded by the processor to multiples
- * of 2^-24, the smallest half, and has their number in its low bits.
+ * If the result is normal, rounding is an integer addition: half a unit of the last bit that
+ * remains, less one when that bit is 0 (ties to even); a carry correctly increments the exponent,
+ * up to infinity.  Below 2^-14, adding 1/2 makes the processor round to multiples of 2^-24, the
+ * smallest half, whose number is then in the low bits.
  */
 uint16_t la_float_to_half(float value)
 {
@@ -29,9 +29,9 @@ uint16_t la_float_to_half(float value)
     memcpy(&bits, &value, sizeof bits);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     bits &= 0x7fffffff;
-    if (bits > 0x7f800000) /* NaN: keep the high bits of its payload, and make it quiet */
+    if (bits > 0x7f800000) /* NaN: keep the high bits of its payload and make it quiet */
         return (uint16_t)(sign | 0x7e00 | (bits >> 13 & 0x3ff));
-    if (bits >= 0x477ff000) /* from 65520 on, halfway beyond the largest half */
+    if (bits >= 0x477ff000) /* 65520 and above round to infinity */
         return (uint16_t)(sign | 0x7c00);
     if (bits < 0x38800000) { /* below 2^-14 */
         float magnitude;

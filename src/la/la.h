@@ -1,7 +1,7 @@
 /*
- * la: linear algebra.  Kernels of our own: rows of stored tokens (float16, float32, float64,
- * widened in registers), vector exp, dense products; and the one seam to LAPACK, which works on
- * them (lapack/lapack.h).
+ * la: linear algebra.  Our own kernels: rows of stored tokens (float16, float32, float64, widened
+ * in registers), vector exp, dense products; and the only interface to LAPACK, which calls these
+ * kernels (lapack/lapack.h).
  *
  * Kernels exist once per instruction set (baseline, AVX2, AVX-512) and are reached through one
  * table chosen when the library is loaded.  All tables give the same bytes (la/kernels/kernels.c).
@@ -13,13 +13,12 @@
 
 /*
  * Rows of equal length d in memory, borrowed: row t is at base + (index ? index[t] : t) * d
- * elements. This is how every kernel sees a sequence, whatever the storage.  `base` need not be
- * aligned.  Without a base (NULL) row t is a unit vector, that of entry index[t] (t): one-hot
- * words.
+ * elements.  Every kernel sees a sequence in this form, for any storage.  `base` need not be
+ * aligned.  If `base` is NULL, row t is the unit vector with entry index[t] (or t): one-hot words.
  */
 typedef struct la_rows {
     const void *base;
-    const int32_t *index; /* NULL: rows follow each other */
+    const int32_t *index; /* NULL: rows are contiguous */
     int64_t count, d;
     attsvm_dtype dtype; /* ATTSVM_F16, F32 or F64 */
 } la_rows;
@@ -27,10 +26,10 @@ typedef struct la_rows {
 /* --------------------------------------------- small problems side by side */
 
 /*
- * `problems` softmax problems of T tokens in d dimensions, one a lane; lanes beyond them are zero.
- * `count` and `stride` are multiples of LA_LANES.  Logits are X[t] . B with B = map Z'
- * (queries, map d x d) or B = map (no queries, map d).  With own_maps lane k of every eight has map
- * number k, map d x d x 8: eight models side by side.
+ * `problems` softmax problems of T tokens in d dimensions, one per lane; unused lanes are zero.
+ * `count` and `stride` are multiples of LA_LANES.  Logits are X[t] . B with B = map Z' (queries,
+ * map d x d) or B = map (no queries, map d).  With own_maps lane k of every eight uses map number
+ * k, map d x d x 8: eight models at once.
  */
 enum { LA_LANES = 8 };
 
@@ -38,27 +37,27 @@ typedef struct la_small {
     int64_t problems, count, T, d, stride;
     int64_t units; /* of the ReLU head; 0: scores are given */
     bool queries, own_maps;
-    const double *X;  /* T x d x count: tokens                                     */
-    const double *Zt; /* d x count: queries                                        */
-    const double *Z;  /* problems x stride: the same, row by row; not own_maps     */
-    const double *P;  /* T x units x count: V x_t                                  */
-    const double *v;  /* units x count                                             */
-    const double *Y;  /* count                                                     */
-    double *score;    /* T x count: scores c; given: different within a problem, T > 1 */
-    double *gate;     /* units x count: Y v where the unit is at work, else 0      */
+    const double *X;  /* T x d x count: tokens                                                */
+    const double *Zt; /* d x count: queries                                                   */
+    const double *Z;  /* problems x stride: the same, row by row; not own_maps                */
+    const double *P;  /* T x units x count: V x_t                                             */
+    const double *v;  /* units x count                                                        */
+    const double *Y;  /* count                                                                */
+    double *score;    /* T x count: scores c; if given: not all equal within a problem, T > 1 */
+    double *gate;     /* units x count: Y v if the unit is active, else 0                     */
     double
-        *needs_general; /* count: not 0 once some, not all, scores of a ReLU problem were equal */
-    double *B;          /* d x count                                                 */
-    double *w;          /* T x count: weights (model.h, model_weights)               */
-    double *M;          /* count: largest exponent; INFINITY: no gradient            */
-    double *Z_sum;      /* count: sum of exp(-m)                                     */
-    double *output;     /* count: Y f                                                */
-    double *U;          /* d x count                                                 */
-    double *G;          /* d x stride; not own_maps                                  */
-    double *square;     /* LA_LANES: |gradient|^2, with own_maps                     */
+        *needs_general; /* count: not 0 if some but not all scores of a ReLU problem were equal */
+    double *B;          /* d x count                                                            */
+    double *w;          /* T x count: weights (model.h, model_weights)                          */
+    double *M;          /* count: largest exponent; INFINITY: no gradient                       */
+    double *Z_sum;      /* count: sum of exp(-m)                                                */
+    double *output;     /* count: Y f                                                           */
+    double *U;          /* d x count                                                            */
+    double *G;          /* d x stride; not own_maps                                             */
+    double *square;     /* LA_LANES: |gradient|^2, with own_maps                                */
 } la_small;
 
-/* Of one softmax problem: as M, Z_sum and output of la_small. */
+/* M, Z_sum and output of la_small, for one softmax problem. */
 typedef struct la_weighed {
     double M, Z, output;
 } la_weighed;
@@ -77,10 +76,10 @@ typedef struct la_kernels {
     const char *name;
     /* y[i] = exp(x[i]), at most 1 ulp; x and y may be the same array */
     void (*exp)(const double *x, double *y, int64_t count);
-    /* y[t] = x_t' p over the rows.  ahead (NULL: nowhere): as many bytes as the rows have, which
-       will be read next; here the first half of each row is prefetched, in rows_sum the rest */
+    /* y[t] = x_t' p over the rows.  `ahead` (may be NULL) points to the rows that will be read
+       next, as many bytes: this call prefetches the first half of each row, rows_sum the second */
     void (*rows_dot)(const la_rows *rows, const double *p, const void *ahead, double *y);
-    /* y[t] = |x_t|^2; not for rows whose squares overflow */
+    /* y[t] = |x_t|^2; the squares must not overflow */
     void (*rows_square)(const la_rows *rows, double *y);
     /* y += sum_t w[t] x_t; rows with w[t] == 0 are not read */
     void (*rows_sum)(const la_rows *rows, const double *w, const void *ahead, double *y);
@@ -90,7 +89,7 @@ typedef struct la_kernels {
     void (*widen)(attsvm_dtype dtype, const void *x, double *y, int64_t count);
     double (*dot)(const double *x, const double *y, int64_t count);
     void (*axpy)(double a, const double *x, double *y, int64_t count); /* y += a x */
-    /* the dense calls below, as loops for small sizes */
+    /* the dense functions below, as loops for small sizes */
     void (*gemv)(bool transpose, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
                  const double *x, double beta, double *y);
     void (*gemm)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
@@ -109,7 +108,7 @@ typedef struct la_kernels {
     void (*small_backward)(const la_small *small, const double *rate, double *gradient);
     /* y += a x, lane by lane: x and y count x 8, a (8) */
     void (*small_axpy)(int64_t count, const double *a, const double *x, double *y);
-    /* One problem of T tokens with logits a and scores Y score, as small_forward; false where T = 1
+    /* As small_forward for one problem of T tokens with logits a and scores Y score; false if T = 1
        or another token has the score of the selected one */
     bool (*weigh)(int64_t T, const double *a, const double *score, double Y, double *w,
                   la_weighed *out);
@@ -162,12 +161,13 @@ static inline void la_axpy(double a, const double *x, double *y, int64_t count)
 /* Row t, widened, into x (d). */
 void la_row(const la_rows *rows, int64_t t, double *x);
 
-/* Euclidean norm without overflow or underflow on the way. */
-/* Logits a (count) into their softmax, -INFINITY into 0; the plain form, not saturation-proof. */
+/* Euclidean norm without intermediate overflow or underflow. */
+/* Replaces logits a (count) by their softmax, -INFINITY by 0.  The plain form: entries may round
+   to 0 or 1. */
 void la_softmax(double *a, int64_t count);
 double la_norm(const double *x, int64_t count);
 
-/* float16 <-> float32 bits, round to nearest even, as IEEE 754 says. */
+/* float16 <-> float32 bits, round to nearest even (IEEE 754). */
 float la_half_to_float(uint16_t half);
 uint16_t la_float_to_half(float value);
 
@@ -187,28 +187,28 @@ void la_syrk(bool transpose, int64_t n, int64_t k, double alpha, const double *A
 void la_trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double *x);
 /* Lower Cholesky factor in place; returns 0, or k > 0 when the leading minor k is not positive. */
 int64_t la_cholesky(int64_t n, double *A, int64_t lda);
-/* From the factor L to the full inverse of L L', in place; 0 when it worked. */
+/* Replaces the factor L by the full inverse of L L'; returns 0 on success. */
 int64_t la_cholesky_invert(int64_t n, double *L, int64_t ldl);
 /* Solves L X = B or L' X = B in place, B n x columns. */
 void la_trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl, double *B,
              int64_t ldb);
 /*
- * Eigenvalues, ascending, of L^-1 A L^-T (of A where L is NULL) into w (n), which is followed by
- * room to work in: la_eigenvalues_room(n) numbers in all.  A (lower) is lost.  0: it worked.
+ * Eigenvalues, ascending, of L^-1 A L^-T (of A if L is NULL) into w (n), which workspace follows:
+ * la_eigenvalues_room(n) numbers in total.  A (lower) is overwritten.  Returns 0 on success.
  */
 int64_t la_eigenvalues_in(int64_t n, double *A, int64_t lda, const double *L, int64_t ldl,
                           double *w);
 int64_t la_eigenvalues_room(int64_t n);
 /*
  * Rank-revealing Cholesky of a semidefinite A (lower, overwritten): L L' = A[order, order] up to
- * pivots at most tol; the first *rank rows of L are the factor of the rows that were kept.
+ * pivots at most tol; the first *rank rows of L are the factor of the chosen rows.
  */
 attsvm_status la_cholesky_pivoted(int64_t n, double *A, int64_t lda, double tol, int64_t *order,
                                   int64_t *rank, attsvm_error *err);
-/* Orthonormal rows Q (*rank x n) that span the rows of A (m x n, lost), by pivoted QR. */
+/* Orthonormal rows Q (*rank x n) that span the rows of A (m x n, overwritten), by pivoted QR. */
 attsvm_status la_row_space(int64_t m, int64_t n, double *A, int64_t lda, double tol, double *Q,
                            int64_t *rank, attsvm_error *err);
-/* Singular values of A (m x n, lost), descending: s (min(m,n)). */
+/* Singular values of A (m x n, overwritten), descending: s (min(m,n)). */
 attsvm_status la_singular_values(int64_t m, int64_t n, double *A, int64_t lda, double *s,
                                  attsvm_error *err);
 /* Thin SVD A = U diag(s) Vt, A m x n overwritten, r = min(m,n): U m x r, Vt r x n, s descending. */

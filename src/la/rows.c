@@ -16,9 +16,9 @@ void la_row(const la_rows *rows, int64_t t, double *x)
 }
 
 /*
- * The plain sum of squares is right when it is neither huge nor tiny: no term has overflowed, and
- * terms lost to underflow are too small to count.  Otherwise everything is first scaled by a power
- * of two that brings the largest entry to between 1/2 and 1.
+ * The plain sum of squares is accurate when it is neither huge nor tiny: no term has overflowed,
+ * and terms lost to underflow are negligible.  Otherwise scale first by a power of two that brings
+ * the largest entry between 1/2 and 1.
  */
 double la_norm(const double *x, int64_t count)
 {

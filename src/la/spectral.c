@@ -21,7 +21,7 @@ static attsvm_status check(const char *what, int64_t m, int64_t n, const double 
     return ATTSVM_OK;
 }
 
-/* Of A (m x n) by columns; U and Vt are wanted with job "S", not with "N". */
+/* SVD of A (m x n) by columns; job "S" computes U and Vt, "N" does not. */
 static attsvm_status decompose(const char *job, int m, int n, double *A, int lda, double *s,
                                double *U, int ldu, double *Vt, int ldvt, attsvm_error *err)
 {
@@ -45,7 +45,7 @@ static attsvm_status decompose(const char *job, int m, int n, double *A, int lda
     return status;
 }
 
-/* A by rows is A' by columns, and A' = V diag(s) U': the factors change places. */
+/* A by rows is A' by columns, and A' = V diag(s) U': the factors are swapped. */
 attsvm_status la_svd(int64_t m, int64_t n, double *A, int64_t lda, double *s, double *U,
                      int64_t ldu, double *Vt, int64_t ldvt, attsvm_error *err)
 {

@@ -1,9 +1,8 @@
 /*
- * Dense row-major loops for sizes at which a BLAS call costs more than the work; la.h says what
- * each computes.  They are right at any size.
+ * Dense row-major loops, correct for any size; la.h states what each computes.
  */
 
-/* What was in y does not matter where beta is 0, be it NaN. */
+/* With beta = 0 the old value is ignored, even if it is NaN. */
 INLINE double combine(double value, double beta, double old)
 {
     return beta == 0 ? value : value + beta * old;
@@ -57,7 +56,7 @@ static void gemv(bool transpose, int64_t m, int64_t n, double alpha, const doubl
     columns_add(m, n, alpha, A, lda, x, 1, y);
 }
 
-/* Where entry (i,j) of a factor is: at[i * row + j * column]. */
+/* Entry (i,j) of a factor is at[i * row + j * column]. */
 typedef struct operand {
     const double *at;
     int64_t row, column;
@@ -68,14 +67,13 @@ INLINE operand operand_of(bool transpose, const double *A, int64_t lda)
     return (operand){ A, transpose ? 1 : lda, transpose ? lda : 1 };
 }
 
-/* Which of the columns of a tile are stored: row r from `from` to last + slope r. */
+/* Columns of a tile to store: in row r from `from` to last + slope r. */
 typedef struct gemm_store {
     double alpha, beta;
     int64_t from, last, slope;
 } gemm_store;
 
-/* C = alpha A B + beta C for some rows, at most four, and one or two vectors of columns, B by rows.
- */
+/* C = alpha A B + beta C for up to four rows and one or two vectors of columns, B by rows. */
 INLINE void gemm_tile(int rows, int vectors, int64_t k, operand A, const double *B, int64_t ldb,
                       const gemm_store *how, double *C, int64_t ldc)
 {
@@ -117,9 +115,9 @@ INLINE void gemm_rows(int vectors, int64_t rows, int64_t k, operand A, const dou
         gemm_tile(1, vectors, k, A, B, ldb, how, C, ldc);
 }
 
-enum { PANEL = 64 }; /* products of an entry that are added up before C takes part */
+enum { PANEL = 64 }; /* products per entry that are summed before they are added to C */
 
-/* Columns of B, k at most PANEL: where they are, or copied together if B is not stored by rows. */
+/* Columns of B, k at most PANEL: in place, or copied if B is not stored by rows. */
 INLINE const double *panel_of(operand B, int64_t first, int64_t count, int64_t k, double *panel,
                               int64_t *ldb)
 {
@@ -147,9 +145,9 @@ INLINE const double *panel_of(operand B, int64_t first, int64_t count, int64_t k
 }
 
 /*
- * C = alpha A B + beta C, n >= LANES and k <= PANEL; `lower`: only columns j <= i.  B is taken two
- * vectors of columns at a time, then one.  The last columns are computed with some before them,
- * which come out as they are; where C counts, they are not stored again.
+ * C = alpha A B + beta C, n >= LANES and k <= PANEL; `lower`: only columns j <= i.  B is processed
+ * in two vectors of columns at a time, then one.  The last vector overlaps columns that are already
+ * done; these are recomputed with the same result, and not stored again if beta != 0.
  */
 INLINE void gemm_tiles(bool lower, int64_t m, int64_t n, int64_t k, double alpha, operand A,
                        operand B, double beta, double *C, int64_t ldc)
@@ -176,7 +174,7 @@ INLINE void gemm_tiles(bool lower, int64_t m, int64_t n, int64_t k, double alpha
     }
 }
 
-/* The same for fewer columns than a vector has lanes, in the same order. */
+/* The same for fewer columns than a vector has lanes, with the same order of additions. */
 INLINE void gemm_narrow(bool lower, int64_t m, int64_t n, int64_t k, double alpha, operand A,
                         operand B, double beta, double *C, int64_t ldc)
 {
@@ -189,7 +187,7 @@ INLINE void gemm_narrow(bool lower, int64_t m, int64_t n, int64_t k, double alph
         }
 }
 
-/* C = alpha A B + beta C, by panels of the inner dimension: every entry is the sum over a panel,
+/* C = alpha A B + beta C, by panels of the inner dimension: every entry is summed over each panel,
    then over the panels. */
 INLINE void gemm_panels(bool lower, int64_t m, int64_t n, int64_t k, double alpha, operand A,
                         operand B, double beta, double *C, int64_t ldc)
@@ -224,9 +222,9 @@ static void syrk(bool transpose, int64_t n, int64_t k, double alpha, const doubl
 }
 
 /*
- * Forward, four unknowns at a time: their sums over the older ones, then one by one over the four
- * before and each other.  (The four before have only just been stored, one by one; to load them as
- * a vector would mean to wait.)
+ * Forward substitution, four unknowns at a time: vector sums over the earlier unknowns, then scalar
+ * sums over the previous four and each other.  (The previous four have just been stored one by one;
+ * loading them as a vector would stall.)
  */
 static void trsv_forward(int64_t n, const double *L, int64_t ldl, double *x)
 {
@@ -259,15 +257,15 @@ static void trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double
         trsv_forward(n, L, ldl, x);
 }
 
-/* L X = B: row i of X is (B_i - sum_{j<i} L_ij X_j) / L_ii, all columns at once.  L' X = B: from
-   the last row on. */
+/* L X = B: row i of X is (B_i - sum_{j<i} L_ij X_j) / L_ii, all columns at once.  L' X = B starts
+   at the last row. */
 static void trsm(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl,
                  double *B, int64_t ldb)
 {
     for (int64_t r = 0; r < n; r++) {
         const int64_t i = transpose ? n - 1 - r : r;
         double *row = B + i * ldb;
-        /* rows that are known, and their coefficients, which are a row or a column of L */
+        /* the known rows, and their coefficients: a row or a column of L */
         const int64_t first = transpose ? i + 1 : 0, known = transpose ? n - 1 - i : i;
         const double *coefficient = transpose ? L + first * ldl + i : L + i * ldl;
         columns_add(known, columns, -1, B + first * ldb, ldb, coefficient, transpose ? ldl : 1,
@@ -283,7 +281,7 @@ static int64_t cholesky(int64_t n, double *A, int64_t lda)
     for (int64_t j = 0; j < n; j++) {
         double *row = A + j * lda;
         double pivot = row[j] - dot(row, row, j);
-        if (!(pivot > 0)) /* NaN too */
+        if (!(pivot > 0)) /* also for NaN */
             return j + 1;
         row[j] = sqrt(pivot);
         int64_t i = j + 1;

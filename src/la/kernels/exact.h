@@ -1,7 +1,7 @@
 /*
- * Sums of products as if in twice the precision.  Sums keep (s, c): s the rounded sum, c the sum of
- * all errors made (Ogita, Rump, Oishi 2005, "Dot2").  The result has an error of about u^2 times
- * the sum of absolute values, u = 2^-53.
+ * Sums of products as if in twice the precision: (s, c) holds the rounded sum s and the sum c of
+ * all rounding errors (Ogita, Rump, Oishi 2005, "Dot2").  The result has an error of about u^2
+ * times the sum of absolute values, u = 2^-53.
  */
 
 /* s + e = a + b */
@@ -10,7 +10,7 @@
     type s##_part = s - (a);                                                                       \
     type e = ((a) - (s - s##_part)) + ((b)-s##_part)
 
-/* What rounding the product p = a b lost: fma(a, b, -p), however it is computed. */
+/* Rounding error of the product p = a b: fma(a, b, -p), with or without the instruction. */
 INLINE double product_error(double a, double b, double p)
 {
     return fma(a, b, -p);
@@ -42,8 +42,8 @@ INLINE bool moderate(doubles x)
 }
 
 /*
- * Dekker's product: halves of 26 bits multiply exactly, and the sum of what is left is exact. Where
- * a part of it might overflow or underflow, the library's fma, which may be slow.
+ * Dekker's product: halves of 26 bits multiply exactly, and the sum of the remainders is exact.  If
+ * a part might overflow or underflow, use the fma of the C library, which may be slow.
  */
 INLINE doubles product_errors(doubles a, doubles b, doubles p)
 {

@@ -3,15 +3,16 @@
 #define WORDS_OF(reals)   ((long_words)(reals))
 #include "base/exp.h"
 
-/* Arguments are clamped to where the result is 0 or infinity anyway; a NaN goes through. */
+/* Arguments are clamped to the range outside of which the result is 0 or infinity; NaN stays NaN.
+ */
 INLINE doubles exp_vector(doubles x)
 {
     return exp_in_range(clamp(x, exp_lowest, exp_highest));
 }
 
 /*
- * exp(x), -700 <= x <= 0, of softmax.  Logits have an error of their own, so 1 + r is not kept as a
- * sum: at most 2 ulp.
+ * exp(x) for softmax, -700 <= x <= 0.  Logits have rounding errors anyway, so 1 + r is rounded: at
+ * most 2 ulp.
  */
 INLINE doubles exp_quick(doubles x)
 {
@@ -23,7 +24,7 @@ INLINE doubles exp_quick(doubles x)
     return y * (doubles)((long_words)shifted << 52);
 }
 
-/* The same for x <= 0: 0 below -700, and for NaN. */
+/* The same for x <= 0; 0 below -700 and for NaN. */
 INLINE doubles exp_or_nothing(doubles x)
 {
     return (doubles)((longs)exp_quick(x) & (x > -700.0));

@@ -1,20 +1,20 @@
 /*
- * The kernels: one source, which the build compiles once for each instruction set, with its flags
- * and these definitions:
+ * The kernels: one source file, compiled once for each instruction set with its flags and these
+ * definitions:
  *
  *   KERNELS, NAME   the table, and its name
  *   VECTOR_BYTES    16, 32 or 64
  *
- * Every table gives the same bytes.  Where a sum runs along the entries of a row or the tokens of
- * a problem, it has eight partial sums, whatever the width of a vector: entry j is added to partial
- * sum j mod 8, and sum_eight adds the eight in a fixed order.  Everything else is done entry by
- * entry, in an order that does not depend on the width.  Products and sums are rounded separately
- * (-ffp-contract=off): processors without fused operations must be able to follow.
+ * Every table gives the same bytes.  A sum over the entries of a row or the tokens of a problem has
+ * eight partial sums, for any vector width: entry j is added to partial sum j mod 8, and sum_eight
+ * adds the eight in a fixed order.  Everything else is computed entry by entry, in an order that
+ * does not depend on the width.  Products and sums are rounded separately (-ffp-contract=off), so
+ * that processors without fused operations give the same bytes.
  *
- * Everything here is static: a function that two such objects shared would be kept once by the
- * linker, possibly in the version that the processor cannot run.  Vectors are those of GCC and
- * clang, so the source is plain C on any architecture.  Stored values are read through types that
- * may be unaligned and may alias anything.
+ * Everything here is static: of a shared function the linker would keep one version, possibly one
+ * that the processor cannot run.  Vectors are the vector extension of GCC and clang, so the source
+ * compiles on any architecture.  Stored values are read through types that may be unaligned and may
+ * alias anything.
  */
 #include "la/la.h"
 
@@ -22,11 +22,11 @@
 #include <string.h>
 
 enum {
-    LANES = VECTOR_BYTES / 8, /* doubles in a vector                                     */
-    PARTS = LA_LANES / LANES, /* vectors of eight doubles                                */
-    CACHE_LINE = 64,          /* bytes                                                   */
-    PAGE_BYTES = 4096,        /* of memory                                               */
-    STREAM_BYTES = 16384,     /* least distance of places that are read at the same time */
+    LANES = VECTOR_BYTES / 8, /* doubles in a vector                                      */
+    PARTS = LA_LANES / LANES, /* vectors of eight doubles                                 */
+    CACHE_LINE = 64,          /* bytes                                                    */
+    PAGE_BYTES = 4096,        /* of memory                                                */
+    STREAM_BYTES = 16384,     /* minimum distance of addresses that are read concurrently */
 };
 
 #define VECTOR(bytes)       __attribute__((vector_size(bytes)))
@@ -42,7 +42,7 @@ typedef uint32_t words VECTOR(VECTOR_BYTES);
 typedef double loose_doubles LOOSE_VECTOR(VECTOR_BYTES);
 typedef uint64_t loose_words LOOSE_VECTOR(VECTOR_BYTES);
 
-/* Eight doubles, in as many vectors as it takes: lane j is lane j mod LANES of part j / LANES. */
+/* Eight doubles in PARTS vectors: lane j is lane j mod LANES of part j / LANES. */
 typedef struct eight {
     doubles part[PARTS];
 } eight;
@@ -82,7 +82,7 @@ INLINE int64_t size_of(attsvm_dtype dtype)
     return dtype == ATTSVM_F64 ? 8 : dtype == ATTSVM_F32 ? 4 : 2;
 }
 
-/* Each piece uses those before it. */
+/* Each header uses those before it. */
 #include "la/kernels/load.h"
 
 #include "la/kernels/exp.h"

@@ -1,16 +1,16 @@
 /*
- * Loads that widen, clamping, sums over lanes.  Intrinsics serve where the compilers make poor
- * code of the plain form, which is the last branch; the tests ask for that one by KERNELS_PLAIN.
+ * Widening loads, clamping, sums over lanes.  Intrinsics are used where compilers generate poor
+ * code from the plain form, which is the last branch; the tests select it with KERNELS_PLAIN.
  *
  *   widen_floats, widen_halves   LANES stored values as doubles
  *   clamp                        to low..high; NaN stays NaN
- *   least, most                  lane by lane; y where one of them is NaN
+ *   least, most                  per lane; y if one of them is NaN
  */
 
 /*
- * float16 bits to float.  The 15 bits below the sign, moved to where a float has them, are the
+ * float16 bits to float.  The 15 bits below the sign, shifted to their position in a float, are the
  * value times 2^-112, subnormal or not, so one exact product gives it; only infinity and NaN need
- * the largest exponent put in.
+ * the largest exponent.
  */
 #define HALF_BITS_TO_FLOAT(bits, unsigneds, signeds, reals)                                        \
     ({                                                                                             \
@@ -147,7 +147,7 @@ INLINE doubles widen_halves(const char *x)
 
 #endif
 
-/* LANES stored values, and one, from any address. */
+/* LANES stored values, or one, from any address. */
 INLINE doubles load_stored(attsvm_dtype dtype, const char *x)
 {
     if (dtype == ATTSVM_F64)
@@ -248,7 +248,7 @@ INLINE double sum_eight(eight v)
     return sum[0] + sum[1];
 }
 
-/* Transposes LANES vectors: lane l of vector k changes places with lane k of vector l. */
+/* Transposes LANES vectors: swaps lane l of vector k with lane k of vector l. */
 #if VECTOR_BYTES == 64
 INLINE void turn(doubles x[LANES])
 {

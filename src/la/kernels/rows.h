@@ -6,7 +6,8 @@
  * order, whether the row comes in a group of four or alone.
  */
 
-/* The row's last d mod 8 values are read with those before them, masked out: d >= 8. */
+/* Loads the last d mod 8 values of a row together with earlier ones, which are masked out: d >= 8.
+ */
 INLINE longs tail_mask(int part, int64_t d)
 {
     return lane_numbers(part) >= LA_LANES - d % LA_LANES;
@@ -17,7 +18,7 @@ INLINE doubles mask_out(doubles v, longs mask)
     return (doubles)((longs)v & mask);
 }
 
-/* x_r' p of `rows` rows, at most four, d >= 8: one chain of additions for each row and part. */
+/* x_r' p for up to four rows, d >= 8: one chain of additions for each row and part. */
 INLINE void dot_rows(int rows, attsvm_dtype dtype, const char *const *row, const double *p,
                      int64_t d, eight *sum)
 {
@@ -43,7 +44,7 @@ INLINE void dot_rows(int rows, attsvm_dtype dtype, const char *const *row, const
     }
 }
 
-/* Four rows; two at a time where the partial sums of four would not fit into the registers. */
+/* Four rows; two at a time if the partial sums of four do not fit into the registers. */
 INLINE void dot_four(attsvm_dtype dtype, const char *const row[4], const double *p, int64_t d,
                      double y[4])
 {
@@ -80,10 +81,10 @@ INLINE const char *row_at(const la_rows *rows, int64_t t, int64_t bytes)
 }
 
 /*
- * How many rows apart the four of a group are, of `left` rows.  Rows that follow each other are
- * taken from four places that are STREAM_BYTES apart, or as far as there are rows: nearer than a
- * page, they share the pages in which the processor follows a stream of reads, and it reads slower
- * than from one place.  Where not even a page can lie between, neighbours are as good.
+ * Distance, in rows, between the four rows of a group, given that `left` rows remain.  Contiguous
+ * rows are read from four positions STREAM_BYTES apart, or as far apart as the rows allow:
+ * positions within one page share a prefetch stream, which is slower than reading one position.  If
+ * they cannot be a page apart, use neighbours.
  */
 INLINE int64_t rows_apart(const la_rows *rows, int64_t left, int64_t bytes)
 {
@@ -94,8 +95,8 @@ INLINE int64_t rows_apart(const la_rows *rows, int64_t left, int64_t bytes)
 }
 
 /*
- * Bytes from..to of row t of what is read next, into the second-level cache.  Requests that are
- * spread over all the work on the rows before keep the memory busy without waiting for it.
+ * Prefetches bytes from..to of row t of the next rows into the second-level cache.  Requests spread
+ * over the work on the current rows keep the memory busy without stalls.
  */
 INLINE void prefetch_row(const char *ahead, int64_t t, int64_t bytes, int64_t from, int64_t to)
 {
@@ -225,7 +226,7 @@ INLINE void rows_sum_of(attsvm_dtype dtype, const la_rows *rows, const double *w
     const int64_t d = rows->d, bytes = d * size_of(dtype);
     const char *row[4];
     double weight[4];
-    int pending = 0; /* rows with a weight that wait for a group of four */
+    int pending = 0; /* rows with a weight that wait until a group of four is complete */
     for (int64_t t = 0; t < rows->count;) {
         const int64_t left = rows->count - t;
         const int64_t apart = left < 4 ? 1 : rows_apart(rows, left, bytes);

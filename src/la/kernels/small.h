@@ -1,6 +1,6 @@
 /*
- * Small softmax problems side by side: one problem a lane, so that maximum, exponential and sums
- * over the tokens of a problem are plain operations on vectors (la.h, la_small).
+ * Many small softmax problems at once: one problem per lane, so that maximum, exponential and sums
+ * over the tokens of a problem are plain vector operations (la.h, la_small).
  */
 
 /* `rows` rows and `vectors` vectors of small_product. */
@@ -80,15 +80,16 @@ INLINE void small_logits(int vectors, const la_small *l, int64_t g)
         logits_tile(1, vectors, l, B, X + t * token, w + t * count);
 }
 
-/* Of the lanes of one vector: selected token, smallest distance to it, e^-M, sum of exp(-m). */
+/* State of the lanes of one vector: selected token, smallest distance to it, e^-M, sum of exp(-m).
+ */
 typedef struct small_state {
     doubles top, M, unit, Z;
 } small_state;
 
 /*
- * From logits to q, with the letters of theory 2.1: top the first largest logit, m = a_top - a, M
- * the smallest m but top's, q = exp(M - m) with q_top = 0, Z = 1 + e^-M sum q.  Logits that are not
- * finite make M not a number.
+ * From logits to q, in the notation of theory 2.1: top the first largest logit, m = a_top - a, M
+ * the smallest m of the other tokens, q = exp(M - m) with q_top = 0, Z = 1 + e^-M sum q.  Logits
+ * that are not finite make M NaN.
  */
 INLINE void small_exponents(int vectors, const la_small *l, int64_t g, small_state s[2])
 {
@@ -140,7 +141,7 @@ INLINE doubles small_units(const la_small *l, int64_t g, const small_state *s)
             rest += load(w + t * count) * p;
         }
         const doubles r = most * at_top + other * rest;
-        const longs open = (r > 0.0) | ((at_top == 0.0) & (rest > 0.0)); /* however far it is */
+        const longs open = (r > 0.0) | ((at_top == 0.0) & (rest > 0.0)); /* at any distance */
         doubles v = choose(open, Y * load(l->v + j * count + g), (doubles){ 0 });
         output += v * r;
         store(l->gate + j * count + g, v);
@@ -177,9 +178,9 @@ INLINE doubles small_weights(const la_small *l, int64_t g, const small_state *s)
 }
 
 /*
- * A problem whose scores are all equal has no gradient: M = INFINITY.  Where some are,
- * `needs_general` says so (the weight of a token with the score of the selected one is of second
- * order, which is not kept here).
+ * A problem whose scores are all equal has zero gradient: M = INFINITY.  If only some are equal,
+ * set `needs_general` (the weight of a token with the score of the selected one is of second order,
+ * which this code does not compute).
  */
 INLINE void small_equal_scores(const la_small *l, int64_t g, small_state *s)
 {
@@ -219,7 +220,7 @@ INLINE void small_weigh(int vectors, const la_small *l, int64_t g)
     }
 }
 
-/* B = map Z', lane k of eight with a map of its own: map d x d x 8. */
+/* B = map Z', where lane k of eight has its own map: map d x d x 8. */
 INLINE void small_own_product(const la_small *l, const double *map)
 {
     const int64_t d = l->d, count = l->count, row = d * LA_LANES;
@@ -270,7 +271,7 @@ static void small_forward(const la_small *l, const double *map)
     }
 }
 
-/* U[j] = sum_t w[t] X[t][j] for `rows` of the j. */
+/* U[j] = sum_t w[t] X[t][j] for `rows` values of j. */
 INLINE void pool_tile(int rows, const la_small *l, const double *w, const double *x, double *U)
 {
     const int64_t count = l->count, token = l->d * count;
@@ -307,8 +308,8 @@ INLINE void small_pool(const la_small *l, const double *rate, int64_t g)
 }
 
 /*
- * Of the lanes from `lane` on: gradient (d x d x 8) = sum over problems of U z', lane by lane, and
- * the sum of its squares, which is returned.
+ * For the lanes from `lane` on: gradient (d x d x 8) = sum over problems of U z', per lane; returns
+ * the sum of its squares.
  */
 INLINE doubles small_own_gradient(const la_small *l, int lane, double *gradient)
 {
@@ -358,8 +359,8 @@ static void small_axpy(int64_t count, const double *a, const double *x, double *
         }
 }
 
-/* The whole gradient from G: whole vectors where there is room, as a row takes back what the one
-   before wrote into it. */
+/* Copies the gradient from G in whole vectors where there is room: each row overwrites what the one
+   before wrote past its end. */
 INLINE void copy_gradient(const la_small *l, double *gradient)
 {
     for (int64_t j = 0; j < l->d; j++) {
@@ -383,7 +384,7 @@ static void small_backward(const la_small *l, const double *rate, double *gradie
         return;
     }
     if (l->queries) {
-        /* gradient = U Z, with lanes along the rows of Z, which have room up to l->stride */
+        /* gradient = U Z, lanes along the rows of Z, which are padded to l->stride */
         small_product(l->d, l->problems, l->U, l->count, l->Z, l->G, l->stride);
         copy_gradient(l, gradient);
         return;

@@ -1,6 +1,6 @@
-/* One softmax problem, tokens along eight lanes.  The letters are those of small.h. */
+/* One softmax problem, tokens along eight lanes.  Notation as in small.h. */
 
-/* Tokens from t on that belong to a part of the lanes, and `rest` beyond the last. */
+/* The tokens from t on for one part of the lanes, padded with `rest`. */
 INLINE doubles load_tokens(const double *x, int64_t t, int64_t T, int part, double rest)
 {
     const int64_t at = t + part * LANES, left = T - at;
@@ -21,7 +21,7 @@ INLINE void store_tokens(double *x, int64_t t, int64_t T, int part, doubles v)
         memcpy(x + at, &v, (size_t)left * sizeof *x);
 }
 
-/* The selected token, which is the first of the largest logit, that logit and the next. */
+/* The selected token (first with the largest logit), its logit and the next largest. */
 typedef struct top_token {
     double number, best, second;
 } top_token;
@@ -35,7 +35,7 @@ INLINE top_token better_of(top_token a, top_token b)
                         seconds > loser ? seconds : loser };
 }
 
-/* Lane by lane first; a NaN is never the largest.  second = -INFINITY: there is one token. */
+/* First per lane, then across lanes; NaN is never the largest. second = -INFINITY: one token. */
 INLINE top_token find_top(int64_t T, const double *a)
 {
     eight best = eight_of(-INFINITY), second = best, number;
@@ -79,7 +79,8 @@ static bool weigh(int64_t T, const double *a, const double *score, double Y, dou
         return false;
     const int64_t at_top = (int64_t)top.number;
     const double M = top.best - top.second, top_score = score[at_top];
-    const double other = 2 * fabs(top_score) + 1; /* for lanes without a token: not top's score */
+    const double other =
+        2 * fabs(top_score) + 1; /* for lanes without a token: differs from top's score */
     eight sum = eight_of(0), pull = sum, equal = sum;
     for (int64_t t = 0; t < T; t += LA_LANES)
         for (int part = 0; part < PARTS; part++) {

@@ -1,9 +1,9 @@
-/* Plain arrays: finite or not, widening, dot product, sum. */
+/* Plain arrays: test for finite values, widening, dot product, sum. */
 
 /*
- * A value is not finite when its exponent bits are all ones.  With the sign cleared, adding one
- * unit of the exponent then carries into the sign bit, and only then.  No carry goes further, so
- * narrow values are treated several to a word: `sign` has the sign bit of each, `unit` the units.
+ * A value is not finite if its exponent bits are all ones.  With the sign cleared, adding one unit
+ * of the exponent carries into the sign bit exactly in this case.  No carry goes further, so
+ * several narrow values share a word: `sign` has the sign bit of each, `unit` the exponent units.
  */
 typedef struct finite_test {
     uint64_t sign, unit;
@@ -31,7 +31,7 @@ INLINE bool any_sign(finite_test test, long_words v)
     return any & test.sign;
 }
 
-/* Skips clean blocks that are read from four places, then clean runs, then single values. */
+/* Skips finite blocks, read from four positions, then finite runs, then single values. */
 static int64_t first_nonfinite(attsvm_dtype dtype, const void *array, int64_t count)
 {
     enum { RUN = 8 * VECTOR_BYTES };
