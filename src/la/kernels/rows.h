@@ -1,9 +1,9 @@
 /*
- * Rows of stored values against doubles.  Four rows are read side by side, which is what a single
- * core needs to reach the bandwidth of the memory; each is read once and widened in registers.
+ * Products of stored rows with doubles.  Four rows are read concurrently, which a single core needs
+ * to reach the memory bandwidth; each is read once and widened in registers.
  *
- * What is computed for a row does not depend on its neighbours: the same additions in the same
- * order, whether the row comes in a group of four or alone.
+ * The result for a row does not depend on its neighbours: the additions and their order are the
+ * same in a group of four and alone.
  */
 
 /* Loads the last d mod 8 values of a row together with earlier ones, which are masked out: d >= 8.
