@@ -1,7 +1,7 @@
 /*
- * A data set over named arrays: which arrays there are, what their shapes must be to each other,
- * and the views of sequences that all kernels use.  Tokens stay as they are stored (float16, 32 or
- * 64, in memory or mapped); only integer tokens are widened once, to float32 or float64.
+ * A data set over named arrays: checks which arrays exist and that their shapes agree.  Tokens keep
+ * their stored type (float16, 32 or 64, in memory or mapped); only integer tokens are converted
+ * once, to float32 or float64.
  */
 #include "data/reader.h"
 
@@ -61,7 +61,7 @@ static attsvm_status wrong_shape(const attsvm_array *array, const char *name, co
     return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, shape, expected);
 }
 
-/* Takes over the known arrays, each at most once, each a well-formed view. */
+/* Keeps the known arrays, each at most once, each a well-formed view. */
 static attsvm_status keep_arrays(attsvm_data *data, const attsvm_named_array *arrays, int64_t count,
                                  attsvm_error *err)
 {
@@ -130,7 +130,7 @@ static attsvm_status shape_words(attsvm_data *data, attsvm_error *err)
     return shape_ragged(data, tokens->shape[0], "tokens", err);
 }
 
-/* One-hot words: d = vocabulary unit vectors, which are stored nowhere. */
+/* One-hot words: d = vocabulary; the unit vectors are not stored. */
 static attsvm_status shape_one_hot(attsvm_data *data, const attsvm_array *words, attsvm_error *err)
 {
     TRY(need_integers(words, "vocabulary", err));
@@ -158,7 +158,7 @@ static attsvm_status shape_table(attsvm_data *data, const attsvm_array *E, attsv
     return shape_words(data, err);
 }
 
-/* Neither X nor E: says what there is instead. */
+/* Error if there is neither X nor E; names the arrays that exist. */
 static attsvm_status no_tokens(const attsvm_named_array *arrays, int64_t count, attsvm_error *err)
 {
     char found[240] = "nothing";

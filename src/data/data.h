@@ -1,6 +1,6 @@
 /*
- * data: token sequences and borrowed views of them, validation, heads, shares of ranks.  Walks over
- * tokens are in reader.h, sequences with their queries in terms.h, random data sets in generate.
+ * data: token sequences and borrowed views of them, validation, heads, shares of ranks.  reader.h
+ * iterates over tokens, terms.h has sequences with their queries, generate random data sets.
  */
 #ifndef ATTSVM_DATA_H
 #define ATTSVM_DATA_H
@@ -14,25 +14,25 @@ bool data_is_known(const char *name);
 
 struct attsvm_data {
     int64_t n, d, tokens, T_min, T_max;
-    int64_t vocabulary; /* rows of E, or d of one-hot words; else 0               */
-    int64_t rows;       /* of X below: vocabulary, or tokens; of a subset those of the whole */
-    int64_t queries;    /* M of Z, 0 without Z                                    */
-    int64_t labels;     /* entries of Y: 0, n, or n*M (sum of T_i: one per token) */
+    int64_t vocabulary; /* rows of E, or d of one-hot words; else 0                          */
+    int64_t rows;       /* of X below: vocabulary or tokens; for a subset those of the whole */
+    int64_t queries;    /* M of Z, 0 without Z                                               */
+    int64_t labels;     /* entries of Y: 0, n, or n*M (sum of T_i: one per token)            */
     int64_t positive;
     attsvm_storage storage;
     attsvm_dtype dtype; /* of the tokens: F16, F32 or F64                         */
     const void *X; /* tokens (tokens x d), or the table E (vocabulary x d); NULL: unit vectors */
-    const int32_t *index;       /* row of X for each token; NULL: they follow each other   */
-    const int64_t *offsets;     /* n+1; NULL when all have T_max tokens                   */
-    const int8_t *Y;            /* -1, +1; NULL without labels                            */
+    const int32_t *index;       /* row of X for each token; NULL: tokens are contiguous */
+    const int64_t *offsets;     /* n+1; NULL when all have T_max tokens                 */
+    const int8_t *Y;            /* -1, +1; NULL without labels                          */
     attsvm_named_array *arrays; /* the known arrays as given                            */
     int64_t count;
-    dist_comm *comm;  /* ranks that share the sequences; NULL: this process alone       */
-    int64_t *share;   /* (ranks+1) first sequence of each rank, with comm               */
-    bool streams;     /* tokens are mapped and larger than the memory allowed           */
-    const char *file; /* its name without folders, "" for arrays in memory; owned as `owner` is */
-    void *memory;     /* what this object owns: one block                       */
-    void *owner;      /* released last, by `release`: the file behind the arrays */
+    dist_comm *comm;  /* ranks that share the sequences; NULL: this process alone              */
+    int64_t *share;   /* (ranks+1) first sequence of each rank, with comm                      */
+    bool streams;     /* tokens are mapped and larger than the allowed memory                  */
+    const char *file; /* its name without folders, "" for arrays in memory; freed with `owner` */
+    void *memory;     /* the block that this object owns                                       */
+    void *owner;      /* released last, by `release`: the file behind the arrays               */
     void (*release)(void *owner);
 };
 
@@ -51,8 +51,8 @@ attsvm_status data_check_finite(const attsvm_array *array, const char *name, con
 /* The tokens of this rank's sequences. */
 attsvm_status data_check_own_tokens(const attsvm_data *data, const attsvm_array *X, int threads,
                                     attsvm_error *err);
-/* Where sequences begin, from offsets, lengths or bags: how many there are; offsets (n+1).
-   `empty`: sequences may have no tokens. */
+/* Number of sequences, and their offsets (n+1), from offsets, lengths or bags.  `empty`: sequences
+   may have no tokens. */
 attsvm_status data_count_sequences(const attsvm_data *data, int64_t rows, const char *of,
                                    int64_t *n, attsvm_error *err);
 attsvm_status data_fill_offsets(const attsvm_data *data, const char *of, bool empty, int64_t *out,
@@ -90,16 +90,16 @@ static inline int64_t data_row_bytes(const attsvm_data *data)
 la_rows data_sequence(const attsvm_data *data, int64_t i);
 
 /*
- * Sequences cut into `blocks` runs of about equally many tokens, by the data alone.  first
- * (blocks+1) gets the first sequence of each run.
+ * Divides the sequences into `blocks` runs with about equally many tokens, depending on the data
+ * alone.  first (blocks+1) receives the first sequence of each run.
  */
 void data_blocks(const attsvm_data *data, int64_t blocks, int64_t *first);
 /* The first sequence of run b alone; n for b = blocks. */
 int64_t data_block_first(const attsvm_data *data, int64_t blocks, int64_t b);
 
 /*
- * The first n sequences of a data set, with or without its key map W: everything is borrowed, and
- * nothing need be freed.  With ranks n is that of all.
+ * The first n sequences of a data set, with or without its key map W.  Everything is borrowed;
+ * nothing needs to be freed.  With several ranks n must be the number of all sequences.
  */
 enum { DATA_MOST_ARRAYS = 23 }; /* known names */
 typedef struct data_view {
@@ -108,15 +108,15 @@ typedef struct data_view {
 } data_view;
 void data_view_open(data_view *view, const attsvm_data *data, int64_t n, bool key_map);
 
-/* The named array as a new double array of `count` values in *out (caller frees); an error that
-   names array, shape and expectation where it is missing, of another shape or not finite. */
+/* The named array as a new double array of `count` values in *out (caller frees).  An error names
+   array, shape and expectation if it is missing, of another shape or not finite. */
 attsvm_status data_doubles(const attsvm_data *data, const char *name, const int64_t *shape,
                            int ndim, double **out, attsvm_error *err);
 
 /*
  * As attsvm_data_create; on success the data set also owns `owner`.  With `comm` (NULL: alone) all
  * ranks call it, each reads the tokens of its share, and all succeed or fail together.  `mapped`:
- * tokens lie in a mapped file, so their pages may be given back.
+ * tokens are in a mapped file, so their pages may be released.
  */
 typedef struct data_source {
     dist_comm *comm;
@@ -133,11 +133,11 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
 /* Shares the sequences over the ranks of comm (NULL: alone), by tokens. */
 attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err);
 /*
- * Ranks solve the same small problems side by side, and must come to the same bits: an error where
- * their vector kernels differ, or the files that they read, on all of them.
+ * All ranks solve the same small problems and must get the same bits: fails on all of them if their
+ * vector kernels or their files differ.
  */
 attsvm_status data_check_ranks(const attsvm_data *data, dist_comm *comm, attsvm_error *err);
-/* The sequences lo..hi-1 of this rank; all of them where there is one. */
+/* The sequences lo..hi-1 of this rank; all of them without MPI. */
 void data_own(const attsvm_data *data, int64_t *lo, int64_t *hi);
 
 /* -------------------------------------------------------------- next-token prediction */
@@ -182,7 +182,7 @@ extern const char *const data_query_names[], *const data_head_names[];
 /* The short forms that every table takes: query "2" and head "concave:0.5". */
 attsvm_status data_settings_set(const settings_table *table, const field *f, void *settings,
                                 const char *value, attsvm_error *err);
-/* Sets field `name` to what stands before the colon of `value`, and field `number` to the rest. */
+/* Sets field `name` to the part of `value` before the colon, and field `number` to the rest. */
 attsvm_status data_settings_pair(const settings_table *table, void *settings, const char *name,
                                  const char *number, const char *value, attsvm_error *err);
 

@@ -1,4 +1,4 @@
-/* Labels of next-token prediction: for each context a word of the table that it holds. */
+/* Labels of next-token prediction: for each context one of its words. */
 #include "data/data.h"
 
 #include <stdlib.h>

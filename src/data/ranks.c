@@ -1,6 +1,6 @@
 /*
- * Data sets of several processes.  Every rank sees the whole file and reads its share of the
- * sequences, cut by tokens.
+ * Data sets of several processes.  Every rank maps the whole file and reads its share of the
+ * sequences; shares have about equally many tokens.
  */
 #include "data/data.h"
 
@@ -17,15 +17,15 @@ attsvm_status data_share(attsvm_data *data, dist_comm *comm, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* As many of its bits as a double holds. */
+/* The bits that fit into a double. */
 static double as_double(uint64_t number)
 {
     return (double)(number >> 12);
 }
 
 /*
- * Names, types, shapes, and of each array at most 17 pieces of 64 bytes from its first to its last:
- * enough to tell another file from a copy of this one, without reading it.
+ * Hash of names, types, shapes and at most 17 pieces of 64 bytes of each array: enough to detect a
+ * different file without reading all of it.
  */
 static double digest_of(const attsvm_data *data)
 {

@@ -1,7 +1,6 @@
 /*
- * Reading tokens that may be more than the memory holds, from a mapped file: what will be needed is
- * asked for, what was needed is released.  The only place that talks to the system about pages of
- * files.
+ * Reads tokens from a mapped file that may be larger than memory: requests pages before they are
+ * used and releases them afterwards.  The only file that calls madvise.
  */
 #include "data/reader.h"
 
@@ -12,13 +11,13 @@
 #include <unistd.h>
 
 enum {
-    CHUNK = 1 << 24,    /* bytes of tokens that are read, used and released together    */
-    HUGE_PAGE = 1 << 21 /* most bytes that come into memory when one of them is touched */
+    CHUNK = 1 << 24,    /* bytes of tokens that are read and released together */
+    HUGE_PAGE = 1 << 21 /* largest unit that the system reads on a page fault  */
 };
 
 /* --------------------------------------------------------------------------- memory */
 
-/* A number from a file of one number; INT64_MAX where there is none ("max"). */
+/* The number in a file; INT64_MAX if it holds none ("max"). */
 static int64_t limit_in(const char *path)
 {
     long long value;
@@ -30,7 +29,8 @@ static int64_t limit_in(const char *path)
     return found == 1 && value > 0 ? (int64_t)value : INT64_MAX;
 }
 
-/* The limit of the control group of this process, of either kind ("0::/a", "4:memory:/a"). */
+/* The memory limit of the control group of this process, version 2 or 1 ("0::/a", "4:memory:/a").
+ */
 static int64_t group_limit(void)
 {
     char line[512], path[640];
@@ -75,11 +75,11 @@ static void advise(const attsvm_data *data, int64_t row, int64_t count, bool wit
         from += page;
     if (!within && after > 0)
         to += page;
-    if (to > from) /* advice only: nothing depends on whether it is taken */
+    if (to > from) /* a hint: failure does not matter */
         (void)madvise(from, (size_t)(to - from), advice);
 }
 
-/* Whether a huge page comes in as soon as it is touched, also where nothing is to be read ahead. */
+/* Whether touching a byte reads a whole huge page even without read-ahead. */
 static bool has_huge_reads(void)
 {
     struct utsname system;
@@ -90,9 +90,9 @@ static bool has_huge_reads(void)
 }
 
 /*
- * In order, the system is to read ahead, and in huge pages where it can: small ones cost it more
- * time than the disk takes (docs/scale.md).  In runs, it is to read huge pages, and not ahead into
- * the gap that follows.
+ * Sequential access asks for read-ahead and huge pages: handling small pages takes the system
+ * longer than the disk needs.  Access in runs asks for huge pages without read-ahead into the gap
+ * that follows.
  */
 void data_reader_order(const attsvm_data *data, data_order order)
 {
@@ -124,7 +124,7 @@ static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bo
         advise(data, first, data_first(data, hi) - first, within, advice);
 }
 
-/* Asks for sequences lo..hi-1; a long run had better come in huge pages, as it is touched. */
+/* Requests sequences lo..hi-1; a long run is left to page faults, which read huge pages. */
 static void ask_run(const attsvm_data *data, int64_t lo, int64_t hi)
 {
     const int64_t rows = data_first(data, hi) - data_first(data, lo);
@@ -179,7 +179,7 @@ data_reader data_reader_terms(const data_terms *terms, int64_t lo, int64_t end)
     };
 }
 
-/* The sequence of an item; of the end of all items, the end of all sequences. */
+/* The sequence of an item; for the end of the items, the end of the sequences. */
 static int64_t sequence_of(const data_reader *reader, int64_t item)
 {
     int64_t i = item, query;
@@ -196,7 +196,7 @@ static int64_t chunk_end(const attsvm_data *data, int64_t lo, int64_t hi)
 {
     int64_t tokens = 1 + CHUNK / data_row_bytes(data);
     int64_t first = data_first(data, lo), low = lo + 1, high = hi;
-    while (low < high) { /* the last end of at most so many tokens, but at least one sequence */
+    while (low < high) { /* the last end within the chunk size, but at least one sequence */
         int64_t middle = low + (high - low + 1) / 2;
         if (data_first(data, middle) - first <= tokens)
             low = middle;
@@ -217,7 +217,7 @@ static int64_t item_end(const data_reader *reader, int64_t lo)
     return term > lo && term < reader->end ? term : reader->end;
 }
 
-/* Asks for what is needed of the chunk that begins with item lo, where that is less than half. */
+/* Requests the needed part of the chunk that begins with item lo if it is less than half. */
 static void ask_chunk(const data_reader *reader, int64_t lo)
 {
     const attsvm_data *data = reader->data;

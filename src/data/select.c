@@ -1,4 +1,4 @@
-/* Selections that follow from scores, and tokens that cannot be told apart. */
+/* Selection of the best scores, and comparison of keys. */
 #include "data/reader.h"
 #include "data/terms.h"
 
@@ -21,7 +21,7 @@ static int64_t best_token(const double *score, int64_t count, int sign, bool *ti
     return best;
 }
 
-/* Every rank has the terms of its sequences; afterwards all have all. */
+/* Distributes the terms of each rank's sequences to all ranks. */
 static attsvm_status gather_selection(const data_terms *terms, int64_t *alpha, int64_t *ties,
                                       attsvm_error *err)
 {

@@ -1,4 +1,4 @@
-/* Query and head have the same fields in every settings struct that has them. */
+/* Parses query and head, which have the same fields in every settings struct. */
 #include "data/data.h"
 
 #include <string.h>

@@ -1,21 +1,21 @@
 /*
- * Some sequences of a data set, in any order, as a data set of their own.  Tokens are borrowed: an
- * index names the stored rows.  What belongs to a sequence (labels, queries, selections) is copied;
- * what belongs to all (heads, key maps, start values) is shared.
+ * Some sequences of a data set, in any order, as a data set.  Tokens are borrowed through an index
+ * of the stored rows.  Arrays with entries per sequence (labels, queries, selections) are copied;
+ * the others (heads, key maps, start values) are shared.
  */
 #include "data/data.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the entries of each sequence lie in an array. */
+/* How the entries of an array belong to sequences. */
 typedef enum spread {
-    SHARED,         /* nowhere: the array belongs to all sequences    */
-    BY_SEQUENCE,    /* as many for each: rows of the first dimension  */
-    BY_TOKEN,       /* one a token                                    */
-    BY_QUERY_TOKEN, /* one a given query and token                    */
-    BY_TOKEN_PAIR,  /* one a token and token                          */
-    LEFT_OUT,       /* tokens themselves, and what says where they are */
+    SHARED,         /* the array belongs to all sequences          */
+    BY_SEQUENCE,    /* one row of the first dimension per sequence */
+    BY_TOKEN,       /* one per token                               */
+    BY_QUERY_TOKEN, /* one per given query and token               */
+    BY_TOKEN_PAIR,  /* one per pair of tokens                      */
+    LEFT_OUT,       /* the tokens and their index                  */
 } spread;
 
 static bool is_one_of(const char *name, const char *const *names)
@@ -58,7 +58,7 @@ static int64_t entries_of(const attsvm_data *data, const attsvm_array *array, sp
     }
 }
 
-/* A subset on the way. */
+/* A subset under construction. */
 typedef struct subset {
     const attsvm_data *whole;
     const int64_t *indices;
@@ -66,7 +66,7 @@ typedef struct subset {
     int64_t *offsets;
     int32_t *index;
     int8_t *Y;
-    int64_t *first; /* (whole n) first entry of each sequence in the array at hand */
+    int64_t *first; /* (whole n) first entry of each sequence in the current array */
 } subset;
 
 static int64_t entries_of_all(const subset *s, const attsvm_array *array, spread how)
@@ -135,7 +135,7 @@ static void layout(subset *s, attsvm_data *out, arena *a)
     }
 }
 
-/* Labels of the whole set that sequence i has, and where they begin. */
+/* Number of labels of sequence i, and the index of the first. */
 static int64_t labels_of(const attsvm_data *data, int64_t i, int64_t *first)
 {
     const bool each = data->labels == data->n, given = data->labels == data->n * data->queries;
@@ -212,7 +212,7 @@ static attsvm_status build(subset *s, attsvm_data *out, attsvm_error *err)
     layout(s, out, &a);
     TRY(base_arena_allocate(&a, "subset", err));
     out->memory = a.base;
-    /* `first` is needed while the arrays are filled: it has its place before them */
+    /* `first` is needed while the arrays are filled, so it is allocated before them */
     layout(s, out, &a);
     fill(s, out);
     return ATTSVM_OK;

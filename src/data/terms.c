@@ -1,4 +1,4 @@
-/* Terms: sequences with their queries (theory, sections 1 and 2). */
+/* Terms: sequences with their queries (theory 1 and 2). */
 #include "data/terms.h"
 
 attsvm_status data_terms_create(data_terms *out, const attsvm_data *data, int32_t mode,

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements a block of the finite scan: about 1 MB, so that a worker stays in its cache. */
+/* Elements per block of the scan for finite values: about 1 MB, which fits into the cache. */
 enum { SCAN_BLOCK = 1 << 17 };
 
 typedef struct scan {
     const attsvm_array *array;
-    int64_t from, to; /* elements to look at              */
-    int64_t first;    /* lowest offender so far; atomic   */
+    int64_t from, to; /* elements to scan                               */
+    int64_t first;    /* first element found that is not finite; atomic */
 } scan;
 
 static void scan_block(void *context, int64_t block, int worker)
@@ -141,7 +141,7 @@ attsvm_status data_check_tokens(const attsvm_array *tokens, int64_t vocabulary, 
     return ATTSVM_OK;
 }
 
-/* -1/+1, or 0/1 mapped to them; a set that mixes 0 with -1 is neither. */
+/* Labels are -1/+1, or 0/1, which are mapped to them; a mixture of 0 and -1 is an error. */
 attsvm_status data_check_labels(const attsvm_array *labels, const char *name, int8_t *out,
                                 int64_t *positive, attsvm_error *err)
 {
@@ -169,8 +169,8 @@ attsvm_status data_check_labels(const attsvm_array *labels, const char *name, in
 }
 
 /*
- * Sequence to which entry k of an array with one entry per sequence, query or token belongs.  Where
- * there are as many queries as tokens, the entries are those of the queries.
+ * The sequence of entry k of an array with one entry per sequence, query or token.  If there are as
+ * many queries as tokens, the entries belong to the queries.
  */
 static int64_t sequence_of(const attsvm_data *data, int64_t count, int64_t k)
 {
@@ -244,10 +244,10 @@ attsvm_status data_check_sets(const attsvm_data *data, const attsvm_array *sets,
     return ATTSVM_OK;
 }
 
-/* Where sequences begin: offsets (n+1), or lengths (n), or bags (N), the bag of every token. */
+/* Boundaries of sequences: offsets (n+1), or lengths (n), or bags (N), the bag of every token. */
 static const char *const boundary_names[] = { "offsets", "lengths", "bags" };
 
-/* The one of the three arrays that the data set has. */
+/* Finds which of the three arrays the data set has. */
 static attsvm_status find_boundaries(const attsvm_data *data, const char *of, const char **name,
                                      const attsvm_array **array, attsvm_error *err)
 {
@@ -316,7 +316,7 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The tokens of a bag must follow each other: no bag may come back after another one. */
+/* The tokens of a bag must be contiguous. */
 static attsvm_status fill_bags(const attsvm_array *bags, int64_t n, int64_t *out, attsvm_error *err)
 {
     int64_t *seen, count = attsvm_array_count(bags), found = 0;

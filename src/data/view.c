@@ -81,7 +81,7 @@ attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data, 
     if (status == ATTSVM_OK)
         status = base_allocate(&head, (size_t)count + 1, sizeof *head, "head", err);
     own->memory = head;
-    if (status == ATTSVM_OK && data->comm) { /* the ranks' shares are the same */
+    if (status == ATTSVM_OK && data->comm) { /* the view keeps the shares of the ranks */
         size_t ranks = (size_t)dist_size(data->comm) + 1;
         status = base_allocate(&own->share, ranks, sizeof *own->share, "shares", err);
         if (status == ATTSVM_OK)
@@ -136,7 +136,7 @@ void attsvm_data_token(const attsvm_data *data, int64_t i, int64_t t, double *x)
 
 int attsvm_data_label(const attsvm_data *data, int64_t i)
 {
-    /* with one label per query, the label of the first query */
+    /* with one label per query: the label of the first query */
     if (!data->Y)
         return 0;
     if (data->labels == data->n)
@@ -144,7 +144,7 @@ int attsvm_data_label(const attsvm_data *data, int64_t i)
     return data->Y[data->labels == data->tokens ? data_first(data, i) : i * data->queries];
 }
 
-/* What an array is for, and how to do without it. */
+/* The purpose of a missing array and an alternative to it, for messages. */
 static const char *purpose(const char *name)
 {
     static const char *const known[][2] = {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that are worth a block of their own: some 50 microseconds of work. */
+/* Values per parallel block: about 50 microseconds of work. */
 enum { GRAIN = 2048 };
 
 /* Sequence and place of token r, counted through all sequences. */

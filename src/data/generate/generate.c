@@ -72,7 +72,7 @@ static int64_t chosen_vocabulary(const attsvm_generate_settings *s)
     return (int64_t)(words > most ? most : words < 2 ? 2 : words);
 }
 
-/* What no single range says. */
+/* Conditions between settings. */
 static attsvm_status check_together(const attsvm_generate_settings *s, attsvm_error *err)
 {
     if (s->T_min > s->T)
@@ -134,7 +134,7 @@ static void describe_arrays(attsvm_generator *g)
         describe(g, "planted_W", ATTSVM_F64, 2, s->d, s->d, 0);
 }
 
-/* No array may have more bytes than a file offset holds. */
+/* The size of every array must fit into a file offset. */
 static attsvm_status check_sizes(const attsvm_generate_settings *s, attsvm_error *err)
 {
     int64_t all[3] = { s->n, s->T, s->d }, queries[3] = { s->n, s->queries, s->d }, count;

@@ -35,11 +35,11 @@ struct attsvm_generator {
     data_plant *plants; /* n; NULL unless planted                     */
     double *scratch;    /* threads x scratch_size                     */
     int64_t scratch_size;
-    dist_stop stop; /* opened when it was created */
+    dist_stop stop; /* opened on creation */
     void *memory;
 };
 
-/* ATTSVM_E_STOPPED where the generator's stop said so. */
+/* ATTSVM_E_STOPPED if the generator was stopped. */
 attsvm_status data_generate_stopped(const attsvm_generator *g, attsvm_error *err);
 
 bool data_generate_is_table(const attsvm_generator *g);
@@ -51,7 +51,7 @@ int data_mil_label(int64_t i);
 int64_t data_mil_length(const attsvm_generator *g, int64_t i);
 void data_mil_token(const attsvm_generator *g, int64_t i, int64_t t, double *x);
 
-/* One random thing each; vectors (d) come as they are stored, that is, rounded to the dtype. */
+/* One random value each; vectors (d) are rounded to the stored dtype. */
 int64_t data_generate_length(const attsvm_generator *g, int64_t i);
 int data_generate_label(const attsvm_generator *g, int64_t i);
 int64_t data_generate_index(const attsvm_generator *g, int64_t i, int64_t t);
@@ -63,13 +63,13 @@ void data_generate_token(const attsvm_generator *g, int64_t i, int64_t t,
 void data_generate_head(const attsvm_generator *g, double *v);
 void data_generate_gauss(const attsvm_generator *g, int64_t row, double *x); /* for p*, W* */
 
-/* x (d) as it comes back from the dtype. */
+/* Rounds x (d) to the dtype. */
 void data_generate_round(const attsvm_generator *g, double *x);
-/* x into `out` as `dtype`, rounded to nearest even; false where it overflows. */
+/* x into `out` as `dtype`, rounded to nearest even; false on overflow. */
 bool data_generate_narrow(attsvm_dtype dtype, double x, void *out);
 
-/* Doubles of scratch for a worker, the token in front; p* or W*, and where tokens are planted;
-   the planted token of sequence i, unmoved in scratch[0..d), put where it belongs. */
+/* Doubles of scratch per worker, which start with the token; draws p* or W* and chooses the planted
+   tokens; moves the planted token of sequence i, given in scratch[0..d). */
 int64_t data_plant_scratch(const attsvm_generator *g);
 attsvm_status data_plant_create(attsvm_generator *g, attsvm_error *err);
 void data_plant_move(const attsvm_generator *g, int64_t i, double *scratch);

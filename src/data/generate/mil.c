@@ -1,7 +1,7 @@
 /*
  * Bags that test the multiple-instance assumption (theory 8; Raff, Holt, arXiv 2310.17867): a model
- * that may call a bag positive because something is absent learns the poison token of the negative
- * training bags, which in the test stands in the positive ones.
+ * that can call a bag positive because something is absent learns the poison token of the negative
+ * training bags, which in the test split is in the positive ones.
  *
  * Tokens of a bag: those of its concepts, the poison, background.
  */

@@ -11,10 +11,10 @@
  * with P = push when M = 1; with several queries P also makes up for what alpha_i lacks along the
  * other directions.  So p* / push (or W* scaled) is feasible for the selection alpha.
  *
- * Where the planted token shall also have the best score, v is orthogonal to every direction: p*
- * is drawn in the complement of v, and W* is projected from the left, W* = (I - v v') G, so that
- * v' W* z = 0 whatever z.  The part c v then moves the score and leaves the planted margin alone:
- * c is the least number for which Y_i v' x_alpha exceeds all other scores by SCORE_GAP.
+ * If the planted token must also have the best score, v is orthogonal to every direction: p* is
+ * drawn in the complement of v, and W* is projected from the left, W* = (I - v v') G, so that v' W*
+ * z = 0 for every z.  The part c v then changes the score but not the planted margin: c is the
+ * smallest number for which Y_i v' x_alpha exceeds all other scores by SCORE_GAP.
  */
 #include "data/generate/generate.h"
 
@@ -44,15 +44,15 @@ static void normalise(double *x, int64_t count)
         x[j] /= norm;
 }
 
-/* Queries whose directions a planted token must serve. */
+/* Number of directions along which a planted token must lead. */
 static int64_t directions(const attsvm_generator *g)
 {
     return g->settings.kind == ATTSVM_PLANTED_W ? g->settings.queries : 1;
 }
 
 typedef struct workspace {
-    double *x;     /* d, the token at hand                    */
-    double *z;     /* d, the query at hand                    */
+    double *x;     /* d, the current token                    */
+    double *z;     /* d, the current query                    */
     double *h;     /* d                                       */
     double *U;     /* M x d directions                        */
     double *Q;     /* M x d, their orthonormal basis          */
@@ -95,8 +95,8 @@ static void find_directions(const attsvm_generator *g, int64_t i, const workspac
 }
 
 /*
- * The least-norm h with u_m' h = 1 for all m, one u after the other: q is the part of u_m that is
- * orthogonal to the earlier ones, so a step along q mends row m and leaves those as they are.
+ * The least-norm h with u_m' h = 1 for all m, one u after the other: q is the part of u_m
+ * orthogonal to the earlier ones, so a step along q satisfies row m and does not change those.
  */
 static void find_common(const attsvm_generator *g, const workspace *ws)
 {
@@ -132,7 +132,7 @@ void data_plant_move(const attsvm_generator *g, int64_t i, double *scratch)
     move(g, i, &ws);
 }
 
-/* What the tokens seen so far say: the leader alpha apart from the others. */
+/* Maxima over the tokens seen so far: of the leader alpha and of the others. */
 typedef struct tally {
     int64_t alpha;
     double score, rival_score; /* Y_i v' x_alpha, and the largest of the others */
@@ -176,7 +176,7 @@ static bool still_leads(const attsvm_generator *g, int64_t i, const workspace *w
     return !g->settings.optimal || score > seen->rival_score;
 }
 
-/* Finds alpha_i, P and c; false where the stored type is too coarse to keep the selection. */
+/* Finds alpha_i, P and c; false if rounding to the stored type destroys the selection. */
 static bool plant_sequence(const attsvm_generator *g, int64_t i, const workspace *ws)
 {
     int64_t M = directions(g);
@@ -196,7 +196,7 @@ static bool plant_sequence(const attsvm_generator *g, int64_t i, const workspace
     return still_leads(g, i, ws, &seen);
 }
 
-/* p* on the sphere or W* of Frobenius norm 1; orthogonal to v where scores are planted too. */
+/* p* on the sphere or W* of Frobenius norm 1; orthogonal to v if scores are planted, too. */
 static void draw_direction(attsvm_generator *g)
 {
     int64_t d = g->settings.d, columns = g->settings.kind == ATTSVM_PLANTED_W ? d : 1;
@@ -205,7 +205,7 @@ static void draw_direction(attsvm_generator *g)
         data_generate_gauss(g, j, D + j * d);
     if (columns == 1)
         data_generate_gauss(g, 0, D);
-    /* twice: what rounding leaves of v after the first projection goes with the second */
+    /* twice: the second projection removes the rounding error of the first */
     for (int pass = 0; g->settings.optimal && pass < 2; pass++)
         for (int64_t c = 0; c < columns; c++) {
             double along = 0;

@@ -1,8 +1,8 @@
 /*
- * Random data sets, value by value.  Everything is a function of the settings and of the place
- * (sequence, token, coordinate), through counter-based random numbers: each use has its own
- * stream, and the place says where in the stream to read.  Only +, -, *, / and sqrt are used, so a
- * data set has the same values on every platform; sums run in plain order for the same reason.
+ * The values of random data sets.  Each is a function of the settings and of its place (sequence,
+ * token, coordinate), through counter-based random numbers: each use has its own stream, and the
+ * place is the position in the stream.  Only +, -, *, / and sqrt are used, so a data set has the
+ * same values on every platform; sums run in plain order for the same reason.
  */
 #include "data/generate/generate.h"
 
@@ -127,7 +127,7 @@ int64_t data_generate_next(const attsvm_generator *g, int64_t i)
         double own = level(g, k, word);
         if (own > best)
             ties = 0;
-        /* the ties-th of equals takes the place with probability 1/ties */
+        /* reservoir sampling: the k-th of equal words replaces the choice with probability 1/k */
         if (own > best || (own == best && uniform(g, USE_NEXT, i, t) * (ties + 1) < 1))
             label = word;
         ties += own >= best;
@@ -149,9 +149,8 @@ static double power_of_ten(double u)
 /* ---------------------------------------------------------------------- rounding */
 
 /*
- * To float16 by way of float32.  Rounding twice to nearest can go wrong where the first result
- * falls on a tie of the second; rounding the first time to odd (towards zero, then the last bit
- * set where anything was lost) cannot.
+ * To float16 through float32.  Rounding to nearest twice is wrong if the first result is a tie of
+ * the second; rounding to odd first (towards zero, then set the last bit if inexact) avoids this.
  */
 static float to_odd(double x)
 {
@@ -228,7 +227,7 @@ static void cluster(const attsvm_generator *g, int64_t i, int64_t t, double *x)
         x[j] += deviation * base_random_gauss(&noise);
 }
 
-/* Every fourth token repeats an earlier one of its sequence; the one where that chain ends. */
+/* Every fourth token repeats an earlier one of its sequence; returns the end of that chain. */
 static int64_t original(const attsvm_generator *g, int64_t i, int64_t t)
 {
     while (t > 0 && uniform(g, USE_COPY, i, 2 * t) < 0.25)
