@@ -1,13 +1,12 @@
 /*
- * A data set from a file: the archive stays behind it, so that mapped tokens are used in place.
- * Random ones are written by generate_file.c.
+ * A data set from a file, which keeps the archive open, so that mapped tokens are used in place.
  */
 #include "io/io.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands behind a data set from a file. */
+/* The owner of a data set from a file. */
 typedef struct source_file {
     attsvm_archive *archive;
     char name[];
@@ -31,7 +30,7 @@ static attsvm_status file_create(source_file **out, attsvm_archive *archive, con
     return ATTSVM_OK;
 }
 
-/* Whether the array of that name is used where the file is mapped. */
+/* Whether the array of that name is used in place, in the mapped file. */
 static bool is_mapped(const attsvm_archive *archive, const char *name)
 {
     for (int64_t k = 0; k < archive->count; k++)

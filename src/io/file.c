@@ -1,8 +1,7 @@
 /*
- * Atomic files.  Where the system can (O_TMPFILE and /proc), the file has no name until it is
- * complete, so that not even a killed process leaves anything behind; otherwise it carries a
- * temporary name in the same directory.  The order is the usual one: write, sync the file, rename,
- * sync the directory.
+ * Atomic files.  With O_TMPFILE and /proc the file has no name until it is complete, so that even a
+ * killed process leaves nothing behind; otherwise it has a temporary name in the same directory.
+ * Write, sync the file, rename, sync the directory.
  */
 #include "io/io.h"
 
@@ -20,14 +19,14 @@ enum {
 };
 
 struct io_file {
-    char *path;        /* as the caller named it                  */
-    const char *shown; /* the end of it, for messages             */
-    char *target;      /* where it goes: links are resolved       */
-    char *directory;   /* of the target                           */
-    char *temporary;   /* NULL while the file has no name         */
+    char *path;        /* as given by the caller          */
+    const char *shown; /* the end of it, for messages     */
+    char *target;      /* the path with links resolved    */
+    char *directory;   /* of the target                   */
+    char *temporary;   /* NULL while the file has no name */
     int descriptor;
-    size_t buffered; /* bytes of `buffer` not yet in the file   */
-    uint64_t start;  /* where in the file the buffer belongs    */
+    size_t buffered; /* bytes of `buffer` not yet in the file */
+    uint64_t start;  /* position of the buffer in the file    */
     unsigned char *buffer;
 };
 
@@ -59,7 +58,7 @@ attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *dee
 bool io_memory_is_left(void)
 {
     enum { SOME = 1 << 16 };
-    void *volatile memory = malloc(SOME); /* kept from the optimiser */
+    void *volatile memory = malloc(SOME); /* volatile: not optimised away */
     free(memory);
     return memory != NULL;
 }
@@ -84,7 +83,7 @@ void io_file_abandon(io_file *file)
         release(file);
 }
 
-/* open and fsync may be interrupted by a signal before they did anything. */
+/* A signal may interrupt open and fsync. */
 static int open_again(const char *path, int flags)
 {
     int descriptor;
@@ -103,7 +102,7 @@ static bool sync_again(int descriptor)
     return result == 0;
 }
 
-/* Whether a link leads to an open descriptor (/dev/stdout) instead of to a file in a directory. */
+/* Whether a link leads to an open descriptor (/dev/stdout) instead of a file in a directory. */
 static bool is_descriptor_link(const char *path)
 {
     char link[64];
@@ -114,8 +113,8 @@ static bool is_descriptor_link(const char *path)
 }
 
 /*
- * file->target: the file that a symbolic link leads to, otherwise the path itself.  Only a regular
- * file can be replaced whole.
+ * Sets file->target: the target of a symbolic link, otherwise the path itself.  Only a regular file
+ * can be replaced atomically.
  */
 static attsvm_status find_target(io_file *file, attsvm_error *err)
 {
@@ -163,8 +162,8 @@ static attsvm_status find_directory(io_file *file, attsvm_error *err)
 }
 
 /*
- * A name beside the target that nothing has yet.  `make` creates it, false with errno EEXIST where
- * somebody else was faster.
+ * Finds an unused name in the folder of the target.  `make` creates it; it returns false with errno
+ * EEXIST if another process was faster.
  */
 static bool take_name(io_file *file, bool (*make)(io_file *, const char *name))
 {
@@ -302,12 +301,12 @@ uint64_t io_file_tell(const io_file *file)
     return file->start + file->buffered;
 }
 
-/* Some file systems have no directories to sync and say EINVAL. */
+/* Some file systems cannot sync directories and return EINVAL. */
 static attsvm_status sync_directory(const io_file *file, attsvm_error *err)
 {
     int directory = open_again(file->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
-        return errno == EACCES ? ATTSVM_OK /* it may be written but not read: cannot be synced */
+        return errno == EACCES ? ATTSVM_OK /* writable but not readable: cannot be synced */
                                : io_fail_errno(err, file->shown, "sync its directory", errno);
     int code = sync_again(directory) || errno == EINVAL ? 0 : errno;
     close(directory);
@@ -323,7 +322,7 @@ static attsvm_status publish(io_file *file, attsvm_error *err)
     if (!file->temporary) {
         if (link_nameless(file, file->target))
             return ATTSVM_OK;
-        /* there is a file of that name: links do not replace, renaming does */
+        /* the name exists: a link does not replace it, renaming does */
         if (errno != EEXIST || !take_name(file, link_nameless))
             return fail(err, ATTSVM_E_DISK, "%s: cannot give the file its name: %s", file->shown,
                         strerror(errno));

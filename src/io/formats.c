@@ -1,4 +1,4 @@
-/* The table of file formats, and which of them a file has. */
+/* The table of file formats, and recognition of the format of a file. */
 #include "io/format/format.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ attsvm_status io_format_read_npy(attsvm_archive *archive, const char *name, cons
 
 bool attsvm_format_holds(const char *path, const char *name)
 {
-    /* E and tokens are not left out silently: a table cannot hold them, and says so */
+    /* E and tokens are not in this list: a table cannot hold them, which is an error */
     static const char *const besides[] = { "Z", "v", "ids", "planted_p", "planted_W" };
     const io_format *format = io_format_of_name(path);
     if (!format || !format->table)

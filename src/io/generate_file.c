@@ -1,4 +1,4 @@
-/* Random data sets straight into a file: the writer asks for pieces, the generator makes them. */
+/* Writes random data sets to a file: the writer requests chunks from the generator. */
 #include "data/generate/generate.h"
 #include "io/io.h"
 

@@ -1,6 +1,6 @@
 /*
  * io: bytes to and from arrays.  npy, npz (libzip), safetensors, CSV/TSV, JSON (jansson); atomic
- * files.  Readers trust nothing: every length is checked against the file before it is used.
+ * files.  Readers check every length against the file before they use it.
  */
 #ifndef ATTSVM_IO_H
 #define ATTSVM_IO_H
@@ -13,8 +13,8 @@
 /* ----------------------------------------------------------------- atomic files */
 
 /*
- * A file that appears under its name whole or not at all: written under a temporary name in the
- * same directory (no name at all where the system can), synced, renamed.
+ * A file that is replaced atomically: written under a temporary name in the same directory (or
+ * without a name, if the system supports it), synced, renamed.
  */
 typedef struct io_file io_file;
 
@@ -25,15 +25,14 @@ attsvm_status io_file_commit(io_file *file, attsvm_error *err);
 /* Leaves nothing behind; frees. */
 void io_file_abandon(io_file *file);
 
-/* Where the next write goes. */
+/* Sets the position of the next write. */
 attsvm_status io_file_seek(io_file *file, uint64_t position, attsvm_error *err);
 uint64_t io_file_tell(const io_file *file);
 
-/* Whether some memory can be had: libraries that do not say why they failed are asked again then.
- */
+/* Whether memory is available: tells apart the causes of failures that libraries do not name. */
 bool io_memory_is_left(void);
 
-/* The status that fits an errno value; "path: cannot deed: reason" with it. */
+/* The status for an errno value; an error "path: cannot ACTION: reason" with it. */
 attsvm_status io_errno_status(int code);
 attsvm_status io_fail_errno(attsvm_error *err, const char *path, const char *deed, int code);
 
@@ -63,9 +62,9 @@ attsvm_status io_write(const char *path, const io_source *sources, int64_t count
 /* ---------------------------------------------------------------------- formats */
 
 /*
- * A file format.  New format: one file in io/format, one line of the table in formats.c.  `read`
- * takes bytes in memory, which must outlive the archive: large arrays stay where they are; `name`
- * is the array's for a format that has no names.
+ * A file format.  To add one: one file in io/format, one line of the table in formats.c.  `read`
+ * takes bytes in memory, which must outlive the archive because large arrays are used in place;
+ * `name` names the array of a format without names.
  */
 typedef struct io_format {
     const char *name, *ending;
@@ -78,7 +77,7 @@ typedef struct io_format {
                            const io_write_options *options, attsvm_error *err);
 } io_format;
 
-/* The format of these bytes, told by their content, then by the ending of `path`; NULL: none. */
+/* The format of these bytes by content, then by the ending of `path`; NULL: none. */
 const io_format *io_format_of_bytes(const char *path, const void *bytes, size_t size);
 /* The format that the ending of `path` names; NULL: none. */
 const io_format *io_format_of_name(const char *path);
@@ -88,8 +87,8 @@ attsvm_status io_format_read_npy(attsvm_archive *archive, const char *name, cons
 
 /* ---------------------------------------------------------------------- reading */
 
-#ifndef IO_MAP_FROM           /* the fuzz build sets it lower */
-#define IO_MAP_FROM (1 << 20) /* arrays of at least so many bytes are used where they lie */
+#ifndef IO_MAP_FROM           /* the fuzz build sets it lower                         */
+#define IO_MAP_FROM (1 << 20) /* arrays of at least this many bytes are used in place */
 #endif
 
 /* Room for a number, and for a shape in a message. */
@@ -100,10 +99,10 @@ enum { IO_NAME_MOST = 4096 }; /* longest name of an array to write */
 typedef struct io_item {
     char *name;
     attsvm_array array;
-    void *memory; /* what array.data points to, NULL where it is the mapped file */
+    void *memory; /* memory of array.data; NULL if it is in the mapped file */
 } io_item;
 
-/* A file in memory, mapped for as long as the archive lives. */
+/* A file that is mapped until the archive is freed. */
 typedef struct io_map {
     void *base;
     size_t size;
@@ -114,22 +113,21 @@ struct attsvm_archive {
     int64_t count;
     io_map *maps;
     int64_t map_count;
-    char **foreign; /* names of arrays that were left out */
+    char **foreign; /* names of skipped arrays */
     int64_t foreign_count;
     size_t capacity, map_capacity, foreign_capacity;
 };
 
 /*
- * The list, perhaps elsewhere, with room for `more` elements of `size` bytes after the `used` ones;
- * NULL, with the old list untouched, when memory is out.
+ * Reallocates the list to hold `more` elements of `size` bytes after the `used` ones; NULL, with
+ * the old list unchanged, if out of memory.
  */
 void *io_grow(void *list, size_t used, size_t more, size_t *capacity, size_t size,
               attsvm_error *err);
 
 /*
- * Opens a file without waiting (a pipe would block until somebody writes) and maps it read-only:
- * the caller unmaps.  *base is NULL for a directory and for an empty file.  Messages do not name
- * the path.
+ * Opens a file without blocking (a pipe would wait for a writer) and maps it read-only; the caller
+ * unmaps it.  *base is NULL for a directory and for an empty file.  Messages do not name the path.
  */
 attsvm_status io_map_file(int directory, const char *path, bool *is_directory, void **base,
                           size_t *size, attsvm_error *err);
@@ -139,17 +137,17 @@ attsvm_status io_archive_create(attsvm_archive **out, attsvm_error *err);
 attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const attsvm_array *array,
                              void *memory, attsvm_error *err);
 /*
- * An array whose elements attsvm has no type for, `why` with its message in `err`.  It is left out,
- * its name kept, unless a data set has an array of that name: then `why` comes back.
+ * Skips an array whose element type is not supported (`why`, with its message in `err`) and records
+ * its name; returns `why` if the name is one of a data set's arrays.
  */
 attsvm_status io_archive_leave_out(attsvm_archive *archive, const char *name, attsvm_status why,
                                    attsvm_error *err);
 /* Takes a mapping, also when it fails. */
 attsvm_status io_archive_add_map(attsvm_archive *archive, void *base, size_t size,
                                  attsvm_error *err);
-/* Unmaps the latest mapping where none of the items from `first_item` on points into it. */
+/* Unmaps the latest mapping if no item from `first_item` on points into it. */
 void io_archive_drop_unused_map(attsvm_archive *archive, int64_t first_item);
-/* No two arrays of one name. */
+/* Refuses two arrays with the same name. */
 attsvm_status io_archive_check_names(const attsvm_archive *archive, attsvm_error *err);
 
 /* Bytes of a file of that name; they must outlive the archive. */
@@ -163,8 +161,8 @@ static inline bool io_little_endian(void)
     return *(const unsigned char *)&one == 1;
 }
 
-/* A decimal number, all of `text`, correctly rounded, whatever the locale; false where it is none,
-   not finite or beyond the range of double. */
+/* Parses all of `text` as a decimal number, correctly rounded, independent of the locale; false if
+   it is not one, not finite or beyond the range of double. */
 bool io_parse_number(const char *text, size_t size, double *out);
 /* The shortest of 15 to 17 digits that reads back as `value` (finite); returns its length. */
 size_t io_print_number(double value, char out[IO_NUMBER_SIZE]);
@@ -176,7 +174,7 @@ typedef struct io_pieces {
     const io_source *source;
     int64_t next, total; /* elements */
     size_t element;
-    unsigned char *buffer; /* NULL where the array is in memory */
+    unsigned char *buffer; /* NULL if the array is in memory */
 } io_pieces;
 
 attsvm_status io_pieces_open(io_pieces *pieces, const io_source *source, attsvm_error *err);

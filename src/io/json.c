@@ -1,9 +1,9 @@
 /*
- * JSON through jansson, whose values stand behind the opaque io_json.
+ * JSON with jansson, hidden behind the opaque io_json.
  *
- * Every value has one owner, so its reference count is 1.  A list or object that lost something for
- * want of memory is marked by a count of 2 (there is no other place for a mark that needs no
- * memory); printing looks for marks, freeing removes them.
+ * Every value has one owner, so its reference count is 1.  A list or object that lost a value
+ * because memory ran out is marked by a count of 2, which needs no memory; printing checks for
+ * marks, freeing removes them.
  */
 #include "io/io.h"
 
@@ -43,7 +43,7 @@ static void mark(json_t *json)
         json_incref(json);
 }
 
-/* Whether anything in it is marked; with `remove`, marks go away. */
+/* Whether anything in it is marked; `remove` clears the marks. */
 static bool find_marks(json_t *json, bool remove)
 {
     bool found = is_marked(json);
@@ -212,7 +212,7 @@ attsvm_status io_json_write(const io_json *json, const char *path, attsvm_error 
     return io_file_commit(out.file, err);
 }
 
-/* Levels of brackets outside of strings, before anything is built. */
+/* Checks the nesting of brackets outside strings before parsing. */
 static attsvm_status check_depth(const char *text, size_t size, attsvm_error *err)
 {
     int depth = 0, line = 1;
@@ -241,12 +241,12 @@ static attsvm_status parse(io_json **out, const char *text, size_t size, attsvm_
     json_error_t error;
     json_t *json =
         json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (!json && io_memory_is_left()) /* it may take a lack of memory for a fault of the text */
+    if (!json && io_memory_is_left()) /* jansson may report a lack of memory as a syntax error */
         json = json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!json && !io_memory_is_left())
         return fail(err, ATTSVM_E_MEMORY, "JSON: no memory");
     for (char *c = error.text; !json && *c; c++)
-        *c = (unsigned char)*c < ' ' ? '?' : *c; /* it quotes the file */
+        *c = (unsigned char)*c < ' ' ? '?' : *c; /* the message quotes the file */
     if (!json)
         return fail(err,
                     json_error_code(&error) == json_error_out_of_memory ? ATTSVM_E_MEMORY

@@ -1,5 +1,5 @@
 /*
- * From a path to an archive: what kind of file is it, and who reads it.
+ * Opens an archive: recognises the kind of file and calls its reader.
  */
 #include "io/io.h"
 
@@ -42,7 +42,7 @@ attsvm_status io_map_file(int directory, const char *path, bool *is_directory, v
     *size = 0;
     *is_directory = false;
     int descriptor;
-    do /* a signal may interrupt it before it did anything */
+    do /* a signal may interrupt it */
         descriptor = openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0)
@@ -68,7 +68,7 @@ attsvm_status io_map_file(int directory, const char *path, bool *is_directory, v
     return status;
 }
 
-/* Takes the mapping into the archive and reads it; lets it go where nothing points into it. */
+/* Adds the mapping to the archive and reads it; unmaps it if nothing points into it. */
 static attsvm_status read_mapped(attsvm_archive *archive, const char *path, const char *npy_name,
                                  void *base, size_t size, const attsvm_read_settings *settings,
                                  attsvm_error *err)

@@ -1,5 +1,5 @@
 /*
- * Decimal numbers whatever the locale.
+ * Decimal numbers, independent of the locale.
  */
 #include "io/io.h"
 
@@ -10,7 +10,7 @@
 
 enum { NUMBER_MOST = 512 }; /* characters of a number */
 
-/* A decimal number taken apart: digits * 10^exponent, digits cut after 19. */
+/* A decimal number: digits * 10^exponent, truncated to 19 digits. */
 typedef struct decimal {
     uint64_t digits;
     int count; /* significant digits, all of them */
@@ -23,7 +23,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Takes a run of digits into d; `fraction` ones each lower the exponent. */
+/* Reads a run of digits into d; digits of the fraction lower the exponent. */
 static const char *take_digits(const char *at, const char *end, bool fraction, decimal *d)
 {
     for (; at < end && is_digit(*at); at++) {
@@ -104,7 +104,7 @@ size_t io_print_number(double value, char out[IO_NUMBER_SIZE])
         double back;
         size = 0;
         snprintf(text, sizeof text, "%.*g", digits, value);
-        /* whatever the locale puts between the digits is the point */
+        /* the character that the locale puts between the digits is the point */
         for (const char *at = text; *at; at++) {
             if (is_digit(*at) || *at == '-' || *at == '+' || *at == 'e')
                 out[size++] = *at;

@@ -1,5 +1,5 @@
 /*
- * Writing arrays: the checks that all formats share, and pieces of a source.
+ * Writes arrays: the checks common to all formats, and chunks of a source.
  */
 #include "io/io.h"
 

@@ -1,5 +1,5 @@
 /*
- * CSV and TSV: one row per token, columns bag, label, features.  Rows of a bag follow each other
+ * Reads CSV and TSV: one row per token, columns bag, label, features.  Rows of a bag are contiguous
  * and have one label.  Fields may be quoted as in RFC 4180; a first row of titles is recognised.
  */
 #include "io/format/format.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A field where it stands in the file; `quoted` ones without the outer quotes. */
+/* A field, in place in the file; `quoted` ones without the outer quotes. */
 typedef struct field_text {
     const char *text;
     size_t size;
@@ -24,8 +24,8 @@ typedef struct bag {
 typedef struct table {
     const char *at, *end;
     char separator;
-    int64_t skip; /* columns before the bag: 1 where rows begin with their number */
-    int64_t line; /* of the row that is being read, from 1 */
+    int64_t skip; /* columns before the bag: 1 if rows begin with their number */
+    int64_t line; /* of the row that is being read, from 1                     */
     int64_t lines_in_row;
     field_text *fields; /* of one row, `columns` of them */
     int64_t columns;
@@ -77,7 +77,7 @@ static attsvm_status take_plain(table *t, field_text *out, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Takes \n, \r\n or the end of the file; false where something else stands there. */
+/* Takes \n, \r\n or the end of the file; false if there is something else. */
 static bool take_line_end(table *t)
 {
     if (t->at == t->end)
@@ -90,8 +90,8 @@ static bool take_line_end(table *t)
     return true;
 }
 
-/* The fields of the next row that is not empty, less those that are skipped; *count = 0 at the end
-   of the file. */
+/* The fields of the next row that is not empty, without skipped columns; *count = 0 at the end of
+   the file. */
 static attsvm_status take_row(table *t, int64_t *count, attsvm_error *err)
 {
     *count = 0;
@@ -134,7 +134,7 @@ static bool number_of(const field_text *f, double *out)
     return io_parse_number(text, size, out);
 }
 
-/* What other programs write for a value that is missing or not finite. */
+/* How other programs write a value that is missing or not finite. */
 static bool is_no_number(const field_text *f)
 {
     static const char *const words[] = { "nan", "inf", "infinity", "na", "null", "none", "?" };
@@ -182,9 +182,8 @@ static bool is_label_title(const field_text *f)
 }
 
 /*
- * Titles: the second one is called label or the like, or nothing after the first field is a number.
- * A single mistyped number in the first row is no title, nor is NaN or an infinity, so it is not
- * dropped in silence.
+ * A title row: the second field is "label" or similar, or no field after the first is a number.
+ * One mistyped number, NaN or infinity does not make a title row, so it is reported, not dropped.
  */
 static bool is_title_row(const table *t, int64_t count)
 {
@@ -218,7 +217,7 @@ static attsvm_status copy_name(table *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Opens a new bag where the row's name is not that of the current one. */
+/* Starts a new bag if the name of the row differs from that of the current one. */
 static attsvm_status take_bag(table *t, int8_t label, attsvm_error *err)
 {
     TRY(copy_name(t, err));
@@ -309,7 +308,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (s->bag->line > t->bag->line) - (s->bag->line < t->bag->line);
 }
 
-/* A name that comes back after another bag: its rows are not together. */
+/* Refuses a name that appears again after another bag. */
 static attsvm_status check_together(const table *t, attsvm_error *err)
 {
     named_bag *sorted;
@@ -357,7 +356,7 @@ static attsvm_status add_arrays(attsvm_archive *archive, table *t, attsvm_error 
     return io_archive_add(archive, "Y", &array, Y, err);
 }
 
-/* Semicolons separate where the first line has some and no comma. */
+/* Semicolons are the separator if the first line has some and no comma. */
 static char separator_of(const char *text, size_t size)
 {
     const char *end = memchr(text, '\n', size);

@@ -1,6 +1,6 @@
 /*
- * Writing CSV and TSV: bag, label, features, one row per token, numbers with as many digits as it
- * takes to read the same value back.
+ * Writes CSV and TSV: bag, label, features, one row per token; numbers have enough digits to read
+ * the same value back.
  */
 #include "io/format/format.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a table can hold. */
+/* The arrays that a table can hold. */
 typedef struct content {
     const io_source *X, *offsets, *Y;
     int64_t n, d;
@@ -49,7 +49,7 @@ static attsvm_status find_content(content *c, const io_source *sources, int64_t 
     return ATTSVM_OK;
 }
 
-/* Integers beyond 2^53 would be rounded on their way through double. */
+/* Integers beyond 2^53 would be rounded to double. */
 static attsvm_status value_at(const attsvm_array *array, int64_t index, const char *name,
                               int64_t shown, double *out, attsvm_error *err)
 {

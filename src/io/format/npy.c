@@ -1,7 +1,7 @@
 /*
  * The npy format: a magic string, a version, a Python dictionary that names type, memory order and
- * shape, and the elements.  The header is read by a grammar of its own that takes what numpy writes
- * and nothing more: a header in which a bit has flipped is refused, not guessed at.
+ * shape, and the elements.  The header parser accepts what numpy writes and nothing else, so that a
+ * damaged header is refused.
  */
 #include "io/format/format.h"
 
@@ -269,7 +269,8 @@ attsvm_status io_npy_check_size(const io_npy *npy, uint64_t size, attsvm_error *
 
 /*
  * Column-major to row-major.  The first index is contiguous in `in`, the last in `out`: these two
- * are walked in tiles, so that both sides stay in the cache, for each value of the indices between.
+ * are traversed in tiles, so that both sides stay in the cache, for each value of the other
+ * indices.
  */
 static void reverse_order(const attsvm_array *array, const unsigned char *in, unsigned char *out)
 {

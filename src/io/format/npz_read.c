@@ -1,14 +1,13 @@
 /*
- * Reading npz: a zip file of npy members, through libzip over the mapped file.
+ * Reads npz, a zip file of npy members, with libzip over the mapped file.
  *
  * libzip finds the members, inflates and checks their CRCs; local headers must agree with the
- * directory (ZIP_CHECKCONS).  What it does not tell is where in the file a stored member lies.  Our
- * source knows: it sees at which offset libzip reads the member's first bytes.  A large stored
- * array is then used in place, in the mapping.
+ * directory (ZIP_CHECKCONS).  libzip does not report the offset of a stored member, but our source
+ * sees at which offset it reads the first bytes.  A large stored array is then used in place, in
+ * the mapping.
  *
- * Nothing is allocated on the word of the directory alone: a member's declared size must be what
- * its npy header implies, what deflate can reach from its compressed size, and within the caller's
- * limit.
+ * The declared size of a member is not trusted: it must agree with its npy header, be reachable by
+ * deflate from its compressed size, and be within the caller's limit.
  */
 #include "io/format/format.h"
 
@@ -21,7 +20,7 @@ enum {
     DEFLATE_RATIO = 1032,
     DEFLATE_SLACK = 1 << 12,
     VERIFY_BUFFER = 1 << 18,
-    READ_MOST = 1 << 26 /* libzip 1.7 miscounts when it is asked to inflate 4 GiB at once */
+    READ_MOST = 1 << 26 /* libzip 1.7 miscounts when inflating 4 GiB at once */
 };
 
 /* The mapped file as a source for libzip. */
@@ -85,7 +84,7 @@ static zip_int64_t view_callback(void *context, void *data, zip_uint64_t length,
     }
 }
 
-/* One member on its way into the archive. */
+/* One member while it is read. */
 typedef struct member {
     zip_stat_t stat;
     zip_file_t *file;
@@ -123,7 +122,7 @@ static attsvm_status read_bytes(member *m, void *out, size_t size, attsvm_error 
     return ATTSVM_OK;
 }
 
-/* The end must be where it was promised; here libzip compares the CRC. */
+/* The member must end here; libzip then compares the CRC. */
 static attsvm_status read_end(member *m, attsvm_error *err)
 {
     unsigned char extra;
@@ -155,7 +154,7 @@ static attsvm_status read_header(member *m, io_npy *npy, attsvm_error *err)
     return io_npy_check_size(npy, m->stat.size, err);
 }
 
-/* The array in memory of its own. */
+/* Copies the array into new memory. */
 static attsvm_status read_copy(attsvm_archive *archive, member *m, const io_npy *npy,
                                attsvm_error *err)
 {
@@ -202,7 +201,7 @@ static attsvm_status verify_rest(member *m, const unsigned char *mapped, attsvm_
     return status;
 }
 
-/* The array where it lies in the file. */
+/* Uses the array in place, in the mapped file. */
 static attsvm_status use_in_place(attsvm_archive *archive, member *m, const io_npy *npy,
                                   const view *v, bool verify, attsvm_error *err)
 {
@@ -276,7 +275,7 @@ static attsvm_status read_member(attsvm_archive *archive, zip_t *zip, view *v, m
     return status;
 }
 
-/* Member `index`, where its name ends in .npy. */
+/* Reads member `index` if its name ends in .npy. */
 static attsvm_status read_index(attsvm_archive *archive, zip_t *zip, view *v, zip_uint64_t index,
                                 uint64_t *packed, const attsvm_read_settings *settings,
                                 attsvm_error *err)
@@ -358,7 +357,7 @@ attsvm_status io_npz_read(attsvm_archive *archive, const char *name, const void 
     zip_error_init(&v.error);
     attsvm_status status;
     zip_t *zip = NULL;
-    /* libzip calls a file no archive where memory failed it: such a verdict must come twice */
+    /* libzip may report "not an archive" when it is out of memory: try twice */
     for (int attempt = 0; attempt < 2 && !zip; attempt++) {
         zip_source_t *source = zip_source_function_create(view_callback, &v, &error);
         if (source)

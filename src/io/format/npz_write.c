@@ -1,7 +1,6 @@
 /*
- * Writing npz through libzip, which writes into our atomic file: in little memory whatever the size
- * of the arrays, with zip64 where it is needed.  All times are 1980-01-01, so that the same arrays
- * make the same bytes.
+ * Writes npz with libzip into our atomic file: in little memory for arrays of any size, with zip64
+ * if needed.  All times are 1980-01-01, so that the same arrays give the same bytes.
  */
 #include "io/format/format.h"
 
@@ -15,16 +14,16 @@ enum {
     DOS_DATE = 1 << 5 | 1,
     LOCAL_HEADER = 30, /* bytes in front of a member: this, its name and its extra fields */
     ZIP64_FIELD = 20,
-    PADDING_FIELD = 4,   /* bytes of a field without content */
+    PADDING_FIELD = 4,   /* bytes of a field without content                                      */
     PADDING_ID = 0x4246, /* "FB", as PyTorch pads its files; readers skip fields they do not know */
-    ALIGNMENT = 64,      /* of the elements in the file      */
-    LARGE = 1 << 20,     /* bytes from which they begin ... */
-    PAGE = 1 << 12,      /* ... at a page                   */
+    ALIGNMENT = 64,      /* of the elements in the file                                           */
+    LARGE = 1 << 20,     /* arrays of at least this size begin ...                                */
+    PAGE = 1 << 12,      /* ... at a page                                                         */
 };
 
 /*
- * libzip knows errors as numbers; our messages go beside it.  The first one is kept: what follows
- * is its consequence.
+ * libzip reports errors as numbers, so our messages are passed separately.  The first one is
+ * reported; later ones are its consequences.
  */
 typedef struct writer {
     io_file *file;
@@ -79,7 +78,7 @@ static zip_int64_t output_callback(void *context, void *data, zip_uint64_t lengt
     case ZIP_SOURCE_TELL_WRITE: return (zip_int64_t)io_file_tell(w->file);
     case ZIP_SOURCE_ERROR: return zip_error_to_data(&w->error, data, length);
     case ZIP_SOURCE_SUPPORTS: return ZIP_SOURCE_SUPPORTS_WRITABLE;
-    case ZIP_SOURCE_STAT: /* a new archive: there is nothing yet */
+    case ZIP_SOURCE_STAT: /* a new archive: still empty */
         zip_error_set(&w->error, ZIP_ER_READ, ENOENT);
         return -1;
     default: zip_error_set(&w->error, ZIP_ER_OPNOTSUPP, 0); return -1;
@@ -163,15 +162,15 @@ static attsvm_status zip_failed(zip_t *zip, attsvm_error *err)
 {
     zip_error_t *error = zip_get_error(zip);
     const int code = zip_error_code_zip(error);
-    if (code == ZIP_ER_MEMORY || code == ZIP_ER_OK) /* libzip forgets some of its failures */
+    if (code == ZIP_ER_MEMORY || code == ZIP_ER_OK) /* libzip does not report some failures */
         return fail(err, ATTSVM_E_MEMORY, "cannot write the zip file: no memory");
     return fail(err, ATTSVM_E_DISK, "cannot write the zip file: %s", zip_error_strerror(error));
 }
 
 /*
- * Puts a field of zeros in front of stored member `index`, so that its elements begin at a multiple
- * of 64 bytes in the file and, when that is mapped, in memory; large ones at a page, where they are
- * read faster.  *offset is where the member begins and then where it ends.
+ * Pads stored member `index` with a field of zeros, so that its elements begin at a multiple of 64
+ * bytes in the file and, when that is mapped, in memory; large arrays begin at a page, where they
+ * are read faster.  *offset is advanced from the begin of the member to its end.
  */
 static bool align_member(zip_t *zip, zip_uint64_t index, size_t name_length, const member *m,
                          uint64_t *offset)

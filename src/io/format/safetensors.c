@@ -10,8 +10,8 @@
 typedef struct tensor {
     const char *name;
     attsvm_array array;
-    bool bfloat;  /* to be widened to float32           */
-    bool foreign; /* of a type that attsvm has not      */
+    bool bfloat;  /* to be widened to float32               */
+    bool foreign; /* of a type that attsvm does not support */
     int64_t begin, end;
 } tensor;
 
@@ -271,7 +271,7 @@ static attsvm_status make_header(const io_json *json, char **out, size_t *size, 
         return fail(err, ATTSVM_E_MEMORY, "no memory for the safetensors header");
     attsvm_status status = io_json_print(json, stream, false, err);
     fprintf(stream, "%8s", "");
-    bool lost = ferror(stream) != 0; /* closing alone may not tell */
+    bool lost = ferror(stream) != 0; /* fclose alone may not report it */
     lost = fclose(stream) != 0 || lost || !*out || *size < 9;
     if (lost && status == ATTSVM_OK)
         status = fail(err, ATTSVM_E_MEMORY, "no memory for the safetensors header");
@@ -306,8 +306,8 @@ static attsvm_status write_header(io_file *file, const io_json *json, attsvm_err
 }
 
 /*
- * Elements lie in the order of their size, widest first, so that all are aligned (PyTorch insists
- * on that); within a size, and in the header, the order is the caller's.  begin (count).
+ * Arrays are ordered by element size, widest first, so that all are aligned (PyTorch requires
+ * that); within a size, and in the header, the caller's order is kept.  Fills begin (count).
  */
 static attsvm_status place(const io_source *sources, int64_t count, int64_t *begin,
                            attsvm_error *err)
