@@ -1,4 +1,4 @@
-/* Attention itself: logits and softmax of all terms. */
+/* Logits and softmax of all terms. */
 #include "model/model.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * Making a model: what is trained, what is fixed and where it comes from, keys, scores, copies of
- * tokens, and all the memory that evaluation needs.
+ * Creates a model: trained and fixed arrays, keys, scores, duplicate tokens, and all the memory
+ * that evaluation needs.
  */
 #include "model/small.h"
 
@@ -10,14 +10,14 @@
 #include <string.h>
 
 enum {
-    CHUNK = 96,             /* terms whose matrix products are done together               */
-    BLOCK_WORK = 1 << 17,   /* multiplications for which a block of sequences is worthwhile */
-    BLOCK_VALUES = 5400000, /* values of a block where there are more than 64; no power of two, or
-                              what is read side by side would meet in the cache            */
-    BLOCK_SUMS = 16,        /* ... which are so many for each entry of its sum              */
-    MOST_BLOCKS = 1024,     /* blocks at most                                               */
-    SLOT_MEMORY = 1 << 24,  /* most doubles in the sums of blocks side by side, where d is large */
-    LEAST_SLOTS = 4,        /* ... but so many all the same                                  */
+    CHUNK = 96,             /* terms per matrix product               */
+    BLOCK_WORK = 1 << 17,   /* multiplications per block of sequences */
+    BLOCK_VALUES = 5400000, /* values per block if there are more than 64 blocks; not a power of
+                               two, so that concurrent reads do not collide in the cache */
+    BLOCK_SUMS = 16,        /* ... and at least this many per entry of the block's sum       */
+    MOST_BLOCKS = 1024,     /* maximum number of blocks                                      */
+    SLOT_MEMORY = 1 << 24,  /* maximum doubles in the sums of concurrent blocks, for large d */
+    LEAST_SLOTS = 4,        /* ... but at least this many sums                               */
 };
 
 static const struct {
@@ -107,7 +107,7 @@ static attsvm_status set_parameters(model *m, int64_t rank, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* A trained head may start without v: zero, or as drawn. */
+/* A trained head does not need v: it starts at zero or at random. */
 static attsvm_status set_head(model *m, const model_options *options, attsvm_error *err)
 {
     if (options->user_head && !options->user_head->value)
@@ -204,7 +204,7 @@ static attsvm_status allocate_own(void *out_pointer, int64_t lo, int64_t hi, siz
     return ATTSVM_OK;
 }
 
-/* Those of a linear head are left to the walk over the tokens that finds copies. */
+/* Scores of a linear head are computed with the search for duplicates, in the same pass. */
 static attsvm_status set_scores(model *m, attsvm_error *err)
 {
     if (!m->head.kind->linear || m->trains_v)
@@ -238,7 +238,7 @@ static attsvm_status set_duplicates(model *m, attsvm_error *err)
         return ATTSVM_OK;
     }
     TRY(allocate_own(&m->duplicate_of, lo, hi, sizeof *m->duplicate_of, "copies of tokens", err));
-    if (!m->keys_memory && !m->loss.takes_log) { /* the same key is the same token and score */
+    if (!m->keys_memory && !m->loss.takes_log) { /* equal keys mean equal tokens and scores */
         memcpy(m->duplicate_of + lo, m->same_key_as + lo,
                (size_t)(hi - lo) * sizeof *m->duplicate_of);
         return ATTSVM_OK;
@@ -317,7 +317,7 @@ static void layout(model *m, arena *a)
     m->level = partial ? partial + m->slots : NULL;
 }
 
-/* How the work is cut depends on the data and the model alone, never on the threads. */
+/* The blocks depend on the data and the model alone, never on the threads. */
 static void set_blocks_of_sequences(model *m)
 {
     const attsvm_data *data = m->data;
@@ -346,7 +346,7 @@ static void set_blocks_of_sequences(model *m)
     m->term_hi = data_terms_first(&m->query, m->own_hi);
 }
 
-/* Where the terms and softmax entries of each rank begin. */
+/* The first term and softmax entry of each rank. */
 static attsvm_status set_ranks(model *m, attsvm_error *err)
 {
     dist_comm *comm = m->comm;

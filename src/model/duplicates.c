@@ -1,6 +1,7 @@
 /*
- * Tokens that occur more than once in a sequence (theory 4.3), and scores.  Done once, when a model
- * is made, in one walk over the tokens: rows are hashed, equal hashes are compared entry by entry.
+ * Tokens that occur more than once in a sequence (theory 4.3), and scores.  Computed when a model
+ * is created, in one pass over the tokens: rows are hashed, and equal hashes are compared entry by
+ * entry.
  */
 #include "model/model.h"
 
@@ -59,7 +60,8 @@ static int by_hash_then_token(const void *a, const void *b)
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* same (T): lowest index of an equal row of `rows`, whose hashes are in e.  True: some repeat. */
+/* same (T): lowest index of an equal row of `rows`, whose hashes are in e.  True: there are some.
+ */
 static bool classes(const la_rows *rows, entry *e, int32_t *same, double *scratch)
 {
     bool repeats = false;
@@ -67,7 +69,7 @@ static bool classes(const la_rows *rows, entry *e, int32_t *same, double *scratc
         same[t] = (int32_t)t;
     qsort(e, (size_t)rows->count, sizeof *e, by_hash_then_token);
     for (int64_t k = 1; k < rows->count; k++) {
-        /* all of one hash follow each other, the lowest token first */
+        /* equal hashes are contiguous, lowest token first */
         for (int64_t l = k - 1; l >= 0 && e[l].hash == e[k].hash; l--) {
             if (same[e[l].token] == e[l].token &&
                 equal_rows(rows, e[l].token, e[k].token, scratch)) {
@@ -85,9 +87,9 @@ typedef struct search {
     model *m;
     int64_t blocks;
     bool score;      /* m->scores are x'v */
-    entry *entries;  /* T_max a worker */
-    double *scratch; /* 2 d a worker   */
-    bool any;        /* atomic         */
+    entry *entries;  /* T_max per worker  */
+    double *scratch; /* 2 d per worker    */
+    bool any;        /* atomic            */
 } search;
 
 static void search_block(void *context, int64_t block, int worker)

@@ -1,17 +1,17 @@
 /*
  * Value and gradient over many terms (theory 2 and 2.1).
  *
- * Sequences are cut into blocks by the data alone.  Within a block each X_i is read once: logits,
- * softmax, weights and X_i' g_i follow each other while it is in the cache.  Every sum carries its
- * own exponent; where a term arrives whose exponent is far above, the sum so far is brought down.
- * Blocks are added up in order, so the number of threads does not matter.
+ * The data alone determine the blocks of sequences.  Within a block each X_i is read once: logits,
+ * softmax, weights and X_i' g_i are computed while it is in the cache.  Every sum has its own
+ * exponent; a term with a much larger one rescales the sum so far.  Blocks are added in order, so
+ * the number of threads does not matter.
  */
 #include "model/small.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Prompt models: the logit direction is the same for all, and X_i' g_i is added up at once. */
+/* Prompt models: all terms share the logit direction, and X_i' g_i is added directly. */
 static void prompt_sequence(const model_pass *c, model_worker *k, model_partial *part, int64_t i)
 {
     double rate = 0, exponent = -INFINITY;
@@ -27,8 +27,8 @@ static void prompt_sequence(const model_pass *c, model_worker *k, model_partial 
 }
 
 /*
- * A chunk of terms whose weighted tokens U wait for sum_i u_i z_i' = U' Z.  A term with z = 0 has
- * equal logits at any W, and nothing to add: its exponent must not push the others out of range.
+ * Adds sum_i u_i z_i' = U' Z for a chunk of terms.  A term with z = 0 has equal logits at any W and
+ * zero gradient: its exponent must not scale the others out of range.
  */
 static void close_chunk(const model *m, model_worker *k, model_partial *part, int64_t terms)
 {
@@ -58,7 +58,7 @@ static int64_t sequence_at(const model_pass *c, int64_t position)
     return c->sequences ? c->sequences[position] : position;
 }
 
-/* What is read after the sequence at `position` of lo..hi-1: it is prefetched meanwhile. */
+/* The rows to prefetch during the sequence at `position` of lo..hi-1. */
 static const void *rows_ahead(const model_pass *c, int64_t position, int64_t hi)
 {
     const model *m = c->m;
@@ -119,7 +119,7 @@ static void evaluate_stretch(const model_pass *c, model_worker *k, model_partial
         query_sequences(c, k, part, lo, hi);
 }
 
-/* The first place in the batch of a sequence that is at least i. */
+/* The first position in the mini-batch with a sequence >= i. */
 static int64_t place_of(const model_pass *c, int64_t i)
 {
     int64_t low = 0, high = c->count;
@@ -141,7 +141,7 @@ static void evaluate_all(const model_pass *c, model_worker *k, model_partial *pa
         evaluate_stretch(c, k, part, reader.lo, reader.hi);
 }
 
-/* Block number b of the node; of a batch, what the block has of it. */
+/* Block b of the node; for a mini-batch, its sequences in this block. */
 static void evaluate_block(void *context, int64_t b, int worker)
 {
     const model_pass *c = context;
@@ -174,10 +174,10 @@ static void evaluate_block(void *context, int64_t b, int worker)
 }
 
 /*
- * Blocks are summed by halves: the tree that ranks are cut from, so that the bytes depend neither
- * on threads nor on ranks (where their number is a power of two).  Blocks are many, so that many
- * ranks have work, and their sums may be large: those of a part of the tree that fits into the
- * slots are computed side by side, and above it one sum waits on each level.
+ * Blocks are summed along a binary tree, whose nodes are also the shares of the ranks, so that the
+ * bytes depend neither on threads nor on ranks (if their number is a power of two).  There are many
+ * blocks, so that many ranks have work, and their sums may be large: a subtree that fits into the
+ * slots is computed concurrently, and above it each level holds one sum.
  */
 static model_partial *add_slots(const model *m, int64_t lo, int64_t hi)
 {
@@ -189,7 +189,7 @@ static model_partial *add_slots(const model *m, int64_t lo, int64_t hi)
     return sum;
 }
 
-/* The sum of blocks lo..hi-1, in a slot or in what waits on a lower level. */
+/* The sum of blocks lo..hi-1, in a slot or in the sum of a lower level. */
 static model_partial *sum_node(model *m, int64_t lo, int64_t hi, int level, model_pass *c)
 {
     if (hi - lo <= m->slots) {
@@ -201,7 +201,7 @@ static model_partial *sum_node(model *m, int64_t lo, int64_t hi, int level, mode
     model_partial *half = sum_node(m, lo, middle, level + 1, c), *waiting = &m->level[level];
     model_partial free_one = *waiting;
     *waiting = *half;
-    *half = free_one; /* their memory changes hands */
+    *half = free_one; /* swap their memory */
     model_partial_add(m, waiting, sum_node(m, middle, hi, level + 1, c));
     return waiting;
 }
@@ -220,7 +220,8 @@ static void sum_terms(model *m, const double *theta, const int64_t *sequences, i
     m->slot[0].sums = MODEL_NO_SUMS;
     if (m->block_lo < m->block_hi)
         m->total = sum_node(m, m->block_lo, m->block_hi, 0, &c);
-    if (sequences) /* they are spread over all pages, of which few are whole in a sequence */
+    if (sequences) /* mini-batches touch pages all over the file, few of which lie in one sequence
+                    */
         data_reader_release(m->data, m->own_lo, m->own_hi);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Prediction heads f = h(u): gradient and small changes of them; h itself is data_head_with.  A new
- * head is a few functions and a line of the table below.
+ * Prediction heads f = h(u): gradients and small changes; data_head_with computes h itself.  To add
+ * a head: a few functions and a line of the table below.
  *
  *   linear   v'u
  *   relu     v' relu(V u), V (size x d) fixed, relu'(0) = 0
@@ -49,8 +49,8 @@ static void relu_slope(const model_head *head, const double *v, const double *u,
 }
 
 /*
- * Unit j goes from r = V_j x to r + e^log g, g = V_j delta.  On the same side of 0 its change is
- * e^log g or nothing; across 0 it is counted from 0.
+ * Unit j changes from r = V_j x to r + e^log g, g = V_j delta.  On the same side of 0 its output
+ * changes by e^log g or 0; across 0 the change is measured from 0.
  */
 static double relu_change(const model_head *head, const double *v, const double *x,
                           const double *delta, double log, double *scratch)
@@ -60,7 +60,7 @@ static double relu_change(const model_head *head, const double *v, const double 
     for (int64_t j = 0; j < head->size; j++) {
         const double *row = head->data.V + j * head->d;
         double r = la_dot(row, x, head->d), g = la_dot(row, delta, head->d);
-        r = r == 0 ? 0 : r * base_exp(-log); /* in units of e^log; infinite where delta is tiny */
+        r = r == 0 ? 0 : r * base_exp(-log); /* in units of e^log; infinite if delta is tiny */
         if (r > 0)
             sum += v[j] * (r + g > 0 ? g : -r);
         else if (r + g > 0)
@@ -69,7 +69,7 @@ static double relu_change(const model_head *head, const double *v, const double 
     return sum;
 }
 
-/* Where V_j x is 0, unit j is active if V_j delta > 0, however small exp(log) is. */
+/* If V_j x = 0, unit j is active if V_j delta > 0, for any exp(log). */
 static double relu_slope_near(const model_head *head, const double *v, const double *x,
                               const double *delta, double log, double *slope, double *slope_change,
                               double *scratch)
@@ -146,7 +146,7 @@ static void user_slope(const model_head *head, const double *v, const double *u,
     user_value(head, u, slope);
 }
 
-/* h(x + delta) - h(x) by the gradient halfway: exact to third order, and nothing cancels. */
+/* h(x + delta) - h(x) from the gradient at the midpoint: third-order error, no cancellation. */
 static double user_change(const model_head *head, const double *v, const double *x,
                           const double *delta, double log, double *scratch)
 {
@@ -198,7 +198,7 @@ static const model_head_kind heads[] = {
       .gradient_v = linear_gradient_v },
 };
 
-/* It has value and gradient only, so small changes are taken from the gradient. */
+/* Only value and gradient are known, so small changes use the gradient. */
 static const model_head_kind user = {
     .flag = "user", .slope = user_slope, .change = user_change, .slope_near = user_slope_near
 };

@@ -1,5 +1,5 @@
 /*
- * Losses l(u), strictly decreasing.  A new loss is a few functions and a line of the table below.
+ * Losses l(u), strictly decreasing.  To add a loss: a few functions and a line of the table below.
  *
  *   logistic  log(1 + exp(-u))
  *   exp       exp(-u)
@@ -154,7 +154,7 @@ static model_scaled user_slope(const model_loss *loss, double u)
     return model_scaled_of(fabs(slope));
 }
 
-/* Where the difference would cancel, the slope halfway, which is exact to third order in delta. */
+/* If the difference would cancel, uses the slope at the midpoint: third-order error in delta. */
 static double user_change(const model_loss *loss, double u, double delta)
 {
     const double small = 1e-5; /* of max(1, |u|): both errors are then near 1e-11 */
@@ -224,7 +224,8 @@ static const model_loss losses[] = {
 
 model_scaled model_loss_change(const model_loss *loss, double u, model_scaled delta)
 {
-    const double tiny = -300; /* exp(-300)^2 is still a double, and far below any rounding */
+    const double tiny =
+        -300; /* exp(-300)^2 is within the range of doubles and far below rounding */
     if (delta.value == 0)
         return model_scaled_of(0);
     model_scaled slope = loss->slope(loss, u);

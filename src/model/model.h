@@ -1,6 +1,6 @@
 /*
- * model: one attention layer (theory, section 2).  Softmax, losses, heads, value and gradient,
- * exact in relative terms however far attention saturates.
+ * model: one attention layer (theory 2).  Softmax, losses, heads, value and gradient, with full
+ * relative accuracy at any saturation of attention.
  *
  *   logits  a = X W' p  or  X W z,   s = softmax(a),  u = X' s,  f = h(u),  L = mean l(Y f)
  *
@@ -11,16 +11,16 @@
 
 #include "data/reader.h"
 
-/* What a function of the caller returned although it may not: NaN, or a slope of the wrong sign. */
+/* An invalid result of the caller's loss or head: NaN, or a slope of the wrong sign. */
 typedef struct model_fault {
-    int32_t found;           /* 0: nothing; atomic, and set by the first who finds something */
-    bool head;               /* of the head; otherwise of the loss                          */
+    int32_t found;           /* 0: none; atomic, set by the first fault                         */
+    bool head;               /* of the head; otherwise of the loss                              */
     double at, value, slope; /* loss: u, l(u), l'(u); head: |u|, h(u), an entry of its gradient */
 } model_fault;
-/* Keeps the first fault. */
+/* Records the first fault. */
 void model_fault_note(model_fault *fault, model_fault found);
 
-/* A number value * exp(log): what stays exact where a double underflows. */
+/* A number value * exp(log), beyond the range of doubles. */
 typedef struct model_scaled {
     double value, log;
 } model_scaled;
@@ -38,9 +38,9 @@ double model_scaled_log(model_scaled a);
  *   slope     |l'(u)|, exact at any u
  *   change    l(u + delta) - l(u) without cancellation
  *   magnitude l(u) where l > 0 falls to 0; NULL for losses without that limit
- *   takes_log the loss of next-token prediction: the score of a token is 1 where it is the label
- *             and 0 elsewhere, there is no head, and u comes as its logarithm (u itself
- *             underflows); slope and change are still those in u
+ *   takes_log next-token prediction: the score of a token is 1 if it is the label, else 0; there is
+ * no head, and u is given as its logarithm (u itself underflows); slope and change are still those
+ * in u
  */
 typedef struct model_loss {
     const char *flag;
@@ -51,14 +51,14 @@ typedef struct model_loss {
     void (*slopes)(const double *u, double *value, double *log, int64_t count);
     model_scaled (*magnitude)(const struct model_loss *loss, double u);
     bool takes_log;
-    attsvm_loss_callback user; /* the caller's function */
-    struct model_fault *fault; /* where it reports what no loss may return */
+    attsvm_loss_callback user; /* the caller's function    */
+    struct model_fault *fault; /* receives invalid results */
 } model_loss;
 
 attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_error *err);
 /* Wraps the caller's function. */
 model_loss model_loss_user(attsvm_loss_callback callback);
-/* l(u + delta) - l(u) in relative precision; a tiny delta counts by the slope. */
+/* l(u + delta) - l(u) with relative accuracy; for a tiny delta from the slope. */
 model_scaled model_loss_change(const model_loss *loss, double u, model_scaled delta);
 /* |l'| at u (count), as value and log. */
 void model_loss_slopes(const model_loss *loss, const double *u, double *value, double *log,
@@ -74,12 +74,12 @@ typedef struct model_head model_head;
  *   change       (h(x + exp(log) delta) - h(x)) exp(-log), delta (d) of moderate size
  *   slope_near   h and its gradient at u = x + exp(log) delta, where exp(log) may be far below the
  *                rounding of x: the gradient is slope + exp(log) slope_change
- *   gradient_v   df/dv at u into out (size), for models that train v; NULL where v is fixed
+ *   gradient_v df/dv at u into out (size), for models that train v; NULL if v is fixed
  */
 typedef struct model_head_kind {
     const char *flag;
-    int32_t kind; /* attsvm_head; 0: the caller's function */
-    bool linear;  /* c_t = Y v'x_t does not depend on u */
+    int32_t kind; /* attsvm_head; 0: a function of the caller */
+    bool linear;  /* c_t = Y v'x_t does not depend on u       */
     void (*slope)(const model_head *head, const double *v, const double *u, double *slope);
     double (*change)(const model_head *head, const double *v, const double *x, const double *delta,
                      double log, double *scratch);
@@ -121,15 +121,15 @@ typedef struct model_weights {
 } model_weights;
 
 /*
- * The selected token: largest attention, copies of a token counted together (theory 4.3), lowest
- * index on ties.  same (T, may be NULL): lowest index of a token with the same key and score.
+ * The selected token: largest attention, summed over copies of a token (theory 4.3), lowest index
+ * on ties.  same (T, may be NULL): lowest index of a token with the same key and score.
  */
 int64_t model_select(int64_t T, const double *a, const int32_t *same, double *scratch);
 
 /*
- * w (T) from m and e.  small (T, may be NULL): where e is 0, it is exp(-level) small instead.
- * same_key (T, may be NULL): lowest index of a token with the same key.  scratch: 2 T.  w may not
- * overlap the inputs.
+ * w (T) from m and e.  small (T, may be NULL): replaces e = 0 by exp(-level) small. same_key (T,
+ * may be NULL): lowest index of a token with the same key.  scratch: 2 T.  w may not overlap the
+ * inputs.
  */
 model_weights model_weights_compute(int64_t T, int64_t top, const double *m, const double *e,
                                     const double *small, double level, const int32_t *same_key,
@@ -173,12 +173,12 @@ typedef struct model_worker {
     const void *ahead;             /* the keys of the next sequence; NULL: none, or scattered */
 } model_worker;
 
-/* What is added up over terms, beside the gradient: doubles alone: ranks exchange their bytes. */
+/* Sums over terms other than the gradient; only doubles, because ranks exchange the bytes. */
 typedef struct model_sums {
     double terms, loss, limit, best, attention, entropy, effective, accuracy;
-    double attention_min, gap;  /* smallest */
-    double beyond;              /* the first term of gap NaN; INFINITY: none */
-    model_scaled excess, small; /* small: L itself, where the loss falls to 0 */
+    double attention_min, gap;  /* smallest                                        */
+    double beyond;              /* the first term whose gap is NaN; INFINITY: none */
+    model_scaled excess, small; /* small: L itself, for losses that tend to 0      */
 } model_sums;
 #define MODEL_NO_SUMS                                                                              \
     ((model_sums){ .attention_min = INFINITY, .gap = INFINITY, .beyond = INFINITY })
@@ -194,7 +194,8 @@ typedef struct attsvm_model model;
 
 struct attsvm_model {
     const attsvm_data *data;
-    dist_comm *comm; /* ranks that share the blocks; NULL also where each does all of a small set */
+    dist_comm
+        *comm; /* ranks that share the blocks; NULL also if each computes all of a small set */
     attsvm_model_kind kind;
     bool trains_p, trains_W, factored, trains_v;
     bool prompt;      /* the query is p, shared by all */
@@ -209,46 +210,46 @@ struct attsvm_model {
     const double *v; /* fixed head                                              */
     la_rows keys;    /* all keys k = W x as rows (count: tokens or table)       */
     /*
-     * Of tokens, sequences and terms a rank has those of its blocks; only these entries exist, with
-     * the numbers that they have in the whole (base_from).
+     * A rank has only the tokens, sequences and terms of its blocks; these arrays are indexed by
+     * the numbers of the whole (base_from).
      */
     double *scores;          /* h(x_t), fixed linear head (ntp: 1 or 0); else NULL      */
     int32_t *duplicate_of;   /* per token: lowest index with the same key and score     */
     int32_t *same_key_as;    /* per token: lowest index with the same key               */
     uint8_t *has_duplicates; /* per sequence: some token has one; NULL: none has        */
-    /* Filled where values are asked for, one entry a term. */
-    int64_t *selected;         /* index of the selected token; see model_gather_selected  */
-    double *attention;         /* of the selected token and its copies                    */
-    double *entropy;           /* of the softmax                                          */
-    double *output;            /* Y f; log f where the loss is takes_log                      */
-    double *gap;               /* smallest a_top - a_t over tokens of another key; NaN: some
-                                  a_top - a_t is beyond the range of doubles               */
-    double *loss_limit;        /* l(Y h(x_top))                                           */
-    double *loss_best;         /* l(best score), fixed linear head; else NaN              */
+    /* Filled by an evaluation with values, one entry per term. */
+    int64_t *selected;  /* index of the selected token; see model_gather_selected  */
+    double *attention;  /* of the selected token and its copies                    */
+    double *entropy;    /* of the softmax                                          */
+    double *output;     /* Y f; log f where the loss is takes_log                      */
+    double *gap;        /* smallest a_top - a_t over tokens with another key; NaN: some a_top - a_t
+                           exceeds the range of doubles */
+    double *loss_limit; /* l(Y h(x_top))                                           */
+    double *loss_best;  /* l(best score), fixed linear head; else NaN              */
     model_scaled *loss_excess; /* l(Y f) - loss_limit                              */
     /* Work space. */
     int threads;
-    int64_t blocks, chunk;      /* blocks of sequences, terms a chunk                 */
-    int64_t map_size;           /* doubles of the logit map: d x d or d               */
-    int64_t block_lo, block_hi; /* blocks of this rank                                */
-    int64_t own_lo, own_hi;     /* their sequences                                    */
-    int64_t token_lo, token_hi; /* their tokens                                       */
-    int64_t term_lo, term_hi;   /* their terms                                        */
-    int64_t *rank_term;         /* (ranks+1) first term of each rank, with ranks      */
-    int64_t *rank_number;       /* (ranks+1) 0, 1, ..., for one thing of each rank    */
-    model_sums *rank_sums;      /* (ranks)                                            */
-    int64_t *rank_token;        /* (ranks+1) first entry of its softmax               */
-    int64_t *block_first;       /* blocks + 1                                         */
+    int64_t blocks, chunk;      /* blocks of sequences, terms per chunk             */
+    int64_t map_size;           /* doubles of the logit map: d x d or d             */
+    int64_t block_lo, block_hi; /* blocks of this rank                              */
+    int64_t own_lo, own_hi;     /* their sequences                                  */
+    int64_t token_lo, token_hi; /* their tokens                                     */
+    int64_t term_lo, term_hi;   /* their terms                                      */
+    int64_t *rank_term;         /* (ranks+1) first term of each rank, with ranks    */
+    int64_t *rank_number;       /* (ranks+1) 0, 1, ..., to gather one item per rank */
+    model_sums *rank_sums;      /* (ranks)                                          */
+    int64_t *rank_token;        /* (ranks+1) first entry of its softmax             */
+    int64_t *block_first;       /* blocks + 1                                       */
     model_worker *worker;
-    int64_t slots, node;  /* blocks computed side by side, the first of them now            */
-    model_partial *slot;  /* (slots) their sums                                              */
-    model_partial *level; /* one for each level of the tree above them                      */
-    model_partial *total; /* of the last pass, over the blocks of this rank                  */
+    int64_t slots, node;  /* blocks computed concurrently; first block of the current node */
+    model_partial *slot;  /* (slots) their sums                                            */
+    model_partial *level; /* one for each level of the tree above them                     */
+    model_partial *total; /* of the last pass, over the blocks of this rank                */
     double *map_memory;
     const double *logit_map;    /* W of the logits X W z (KQ: K Q'), or W'p of the prompt models */
-    double *attention_gradient; /* d x d or d */
-    double gradient_log;        /* its exponent, after the last gradient         */
-    la_small *small;            /* tiny problems side by side; NULL: term by term */
+    double *attention_gradient; /* d x d or d                                                    */
+    double gradient_log;        /* its exponent, after the last gradient                         */
+    la_small *small;            /* tiny problems, one per lane; NULL: term by term               */
     double *small_slope, *small_log, *small_factor;
     model_fault fault; /* of the caller's loss or head */
     void *memory, *keys_memory, *small_memory, *fixed[2];
@@ -258,17 +259,15 @@ attsvm_status model_create(model **out, const attsvm_data *data, const model_opt
                            attsvm_error *err);
 void model_free(model *m);
 
-/* Keys of sequence i; they are laid out as the tokens are. */
+/* Keys of sequence i, in the layout of the tokens. */
 la_rows model_keys(const model *m, int64_t i);
 
 /*
- * Of the model's own sequences, same_key (tokens): lowest index in the sequence with an equal key;
- * repeats (n): whether the sequence has such; *any: whether some sequence has.  Scores x'v, where
- * there is room for them.
+ * For this rank's sequences: same_key_as (tokens), the lowest index in the sequence with an equal
+ * key; has_duplicates (n); *any, whether some sequence has duplicates; and scores x'v if allocated.
  */
 attsvm_status model_read_tokens(model *m, bool *any, attsvm_error *err);
-/* same (tokens): among equal keys, those of equal score (scores NULL: equal tokens); scratch 2 d.
- */
+/* Splits classes of equal keys by score (scores NULL: by equal tokens); scratch 2 d. */
 void model_split_by_score(const attsvm_data *data, int64_t lo, int64_t hi, const int32_t *same_key,
                           const double *scores, double *scratch, int32_t *same);
 
@@ -278,17 +277,18 @@ typedef struct model_gradient {
     double log[MODEL_MOST_PARAMETERS];
 } model_gradient;
 
-/* ln |grad| of the attention parameters (for K,Q: of W = KQ') at the last gradient; p as there. */
+/* ln |grad| of the attention parameters (for K,Q: of W = KQ') at the last gradient, theta as there.
+ */
 double model_gradient_log(const model *m, const double *theta);
 
 /* Sums over terms. */
 typedef struct model_value {
-    double loss;            /* L                                                     */
-    double limit;           /* L*(alpha), of the tokens selected now                 */
-    model_scaled excess;    /* L - L*(alpha); NaN where several tokens stay          */
-    model_scaled over_best; /* L - (1/n) sum l(best score), fixed linear head; or L  */
+    double loss;            /* L                                                    */
+    double limit;           /* L*(alpha) of the selected tokens                     */
+    model_scaled excess;    /* L - L*(alpha); NaN if several tokens keep attention  */
+    model_scaled over_best; /* L - (1/n) sum l(best score), fixed linear head; or L */
     double attention_min, attention_mean, entropy, effective_tokens, accuracy, gap;
-    int64_t beyond; /* a term whose logits differ by more than a double holds; -1: none */
+    int64_t beyond; /* a term whose logits differ by more than the range of doubles; -1: none */
 } model_value;
 
 /*
@@ -312,55 +312,53 @@ typedef struct model_pass {
 
 /*
  * One term: logits along b (d), then the weights of X' g into k->w, with rate and exponent such
- * that the term's share of the gradient is -rate exp(exponent) sum_t w_t k_t.  The share of a
- * trained head goes into part->v.
+ * that the term's part of the gradient is -rate exp(exponent) sum_t w_t k_t.  The part of a trained
+ * head is added to part->v.
  */
 void model_term(const model_pass *c, model_worker *k, model_partial *part, int64_t i, int64_t query,
                 const double *b, double *rate, double *exponent);
 bool model_is_zero(const double *x, int64_t d);
 
-/* Makes room for a summand of exponent `log` in sum (count); model_sum_weight returns its factor.
- */
+/* Rescales sum (count) for a summand of exponent `log`; model_sum_weight returns its factor. */
 void model_sum_rescale(double *sum, int64_t count, double *sum_log, double log);
 double model_sum_weight(double *sum, int64_t count, double *sum_log, double log);
-/* The sums over the terms of sequence i into `sums`; block sums b into a; the value of all ranks.
+/* Adds the terms of sequence i to `sums`; adds block sums b to a; computes the value of all ranks.
  */
 void model_add_sums(const model *m, int64_t i, model_sums *sums);
 void model_partial_add(const model *m, model_partial *a, const model_partial *b);
 model_value model_collect_value(model *m);
-/* Levels of the tree of so many blocks above parts of at most `slots`. */
+/* Levels of the tree of blocks above subtrees of at most `slots`. */
 int model_tree_levels(int64_t blocks, int64_t slots);
 
 /* m->logit_map from theta; gradients of the trained arrays from m->attention_gradient. */
 void model_set_logit_map(model *m, const double *theta);
 void model_chain_rule(model *m, const double *theta, model_gradient *gradient);
 
-/* An error that names what the caller's loss or head returned, where it may not. */
+/* Reports an invalid result of the caller's loss or head. */
 attsvm_status model_check_user(const model *m, attsvm_error *err);
-/* At creation: l falls, and is a number, at some points from -30 to 30. */
+/* On creation: checks at some points from -30 to 30 that l is finite and decreasing. */
 attsvm_status model_loss_probe(const model_loss *loss, attsvm_error *err);
 
 /* With ranks: `selected` of all terms, on every rank. */
 void model_gather_selected(model *m);
 
 /*
- * Softmax of every term of this rank, rows of length T_i one after another (hidden tokens 0), into
- * softmax (rank_token; all of them where there is one rank).
+ * Softmax of every term of this rank, rows of length T_i one after another (unseen tokens 0), into
+ * softmax (rank_token).
  */
 void model_softmax(model *m, const double *theta, double *softmax);
-/* The same of the logits, -INFINITY where a token is hidden. */
+/* The same for logits, -INFINITY for unseen tokens. */
 void model_logits(model *m, const double *theta, double *logits);
-/* Where sequence i begins in it; of i = n, how many entries there are. */
+/* Index of the first entry of sequence i in it; for i = n the number of entries. */
 int64_t model_softmax_first(const model *m, int64_t i);
 
-/* |p|, |W|_F, |KQ'|_F; |W'p| where both are trained. */
+/* |p|, |W|_F, |KQ'|_F; |W'p| if both are trained. */
 double model_norm(model *m, const double *theta);
-/* What the logits see (map_size): W of X W z, q = W'p of X q; p where keys are W x. */
+/* The logit map (map_size): W of X W z, q = W'p of X q; p if keys are W x. */
 const double *model_logit_map(model *m, const double *theta);
 /* Whether W, or K and Q, are trained. */
 bool model_has_matrix(const model *m);
-/* W of the logits: W, K Q'; NULL where there is none.  Valid until the next call with this model.
- */
+/* The matrix of the logits: W or K Q'; NULL if none.  Valid until the next call with this model. */
 const double *model_matrix(model *m, const double *theta);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The model as callers see it: loss, exact gradient, logits and softmax at parameters that they
- * give.  What a model is made of is create.c's; training uses the same object.
+ * The public model: loss, gradient, logits and softmax at the caller's parameters.  Training uses
+ * the same object.
  */
 #include "model/model.h"
 
@@ -64,7 +64,7 @@ attsvm_parameter attsvm_model_parameter(const attsvm_model *m, int64_t k)
     return (attsvm_parameter){ p->name, p->rows, p->cols, p->offset, p->count };
 }
 
-/* The parameters, finite; one process. */
+/* Parameters must be finite, and there must be one process. */
 static attsvm_status check_call(const attsvm_model *m, const double *theta, attsvm_error *err)
 {
     if (!m || !theta)

@@ -1,6 +1,6 @@
 /*
- * Parameters: from the trained arrays to what the logits see, and from the gradient in that to the
- * gradients of the arrays.
+ * Parameters: from the trained arrays to the logit map, and from the gradient with respect to it to
+ * the gradients of the arrays.
  *
  *   logits X W z with W, or W = K Q';  X q with q = p, or q = W'p
  *   G = dL/dW at W = KQ' (d x d), or g = dL/dq at q = W'p (d)
@@ -20,7 +20,7 @@ static const double *values_of(const model *m, const double *theta, char name)
     return NULL;
 }
 
-/* What the logits see: W of X W z, or q = W'p of X q (p itself where the keys are W x). */
+/* The logit map: W of X W z, or q = W'p of X q (p itself if the keys are W x). */
 void model_set_logit_map(model *m, const double *theta)
 {
     const int64_t d = m->d;
@@ -83,7 +83,7 @@ double model_gradient_log(const model *m, const double *theta)
     if (m->gradient_log == -INFINITY)
         return -INFINITY;
     double norm = la_norm(G, m->map_size);
-    if (m->prompt && W) { /* |p g'| = |p| |g|, and |W g| where p is trained too */
+    if (m->prompt && W) { /* |p g'| = |p| |g|, and |W g| if p is trained, too */
         double square = norm * la_norm(p ? p : m->p, d), by_p = 0;
         for (int64_t j = 0; p && j < d; j++)
             by_p = base_hypot(by_p, la_dot(W + j * d, G, d));

@@ -1,14 +1,13 @@
 /*
- * Tiny problems, the size of the papers' experiments: all terms side by side, one a lane, tokens
- * stored in that order.  The mathematics is that of weights.c; duplicates and equal scores, for
- * which it has a general case, are left to it.
+ * Tiny problems, as in the papers' experiments: all terms at once, one per lane, with tokens stored
+ * in that order.  The formulas are those of weights.c, which handles duplicates and equal scores.
  */
 #include "model/small.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_VALUES = 1 << 17 }; /* doubles of tokens that are kept a second time: 1 MB */
+enum { MOST_VALUES = 1 << 17 }; /* doubles in the second copy of the tokens: 1 MB */
 
 static bool scores_differ(const model *m)
 {
@@ -21,7 +20,7 @@ static bool scores_differ(const model *m)
     return true;
 }
 
-/* A term with z = 0 adds nothing, but its exponent would be the largest: term by term knows. */
+/* A term with z = 0 adds nothing, but its exponent could be the largest: evaluate.c handles it. */
 static bool queries_differ_from_zero(const model *m)
 {
     for (int64_t term = 0; term < m->terms && !m->prompt; term++) {
@@ -85,7 +84,7 @@ void model_small_layout(la_small *l, model_small_tables *own, arena *a)
     l->square = take(a, LA_LANES);
 }
 
-/* V x_t of the units, from the tokens themselves, whatever the keys are. */
+/* V x_t of the units, from the tokens (not the keys). */
 static void fill_units(const model *m, const la_small *l, const model_small_tables *own, int64_t i,
                        int64_t at)
 {
@@ -161,7 +160,7 @@ attsvm_status model_small_create(model *m, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Some, not all, scores of a problem were equal: its weights are those of weights.c. */
+/* Whether some but not all scores of a problem were equal: weights.c must compute its weights. */
 static bool needs_general(const la_small *l)
 {
     bool any = false;

@@ -1,6 +1,6 @@
 /*
- * Eight models of one shape, term by term, each in a lane of its own.  Nothing ever crosses from
- * lane to lane, so what a model gets does not depend on its neighbours.
+ * Eight models of equal shape, term by term, one model per lane.  No value moves between lanes, so
+ * the result of a model does not depend on its neighbours.
  */
 #include "model/small.h"
 

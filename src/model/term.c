@@ -3,7 +3,7 @@
  *
  *   a = K b,  s = softmax(a),  u = X' s,  f = h(u),  l(Y f),  weights w of X' g
  *
- * The logits are those along b = W z, or W'p; sums over terms are evaluate.c's.
+ * b is W z or W'p; evaluate.c sums over terms.
  */
 #include "model/model.h"
 
@@ -34,8 +34,8 @@ static double pool(model_worker *k, const la_rows *tokens, int64_t top, double Z
 }
 
 /*
- * Nonlinear heads: e_t = Y grad h(u)'(x_t - x_top).  Where the gradient at x_top makes it 0, what
- * the gradient changes from x_top to u counts, exp(-level) k->small.  Returns h(u).
+ * Nonlinear heads: e_t = Y grad h(u)'(x_t - x_top).  If it is 0 with the gradient at x_top, the
+ * change of the gradient from x_top to u decides: exp(-level) k->small.  Returns h(u).
  */
 static double score_differences(const model_pass *c, model_worker *k, const la_rows *tokens,
                                 int64_t top, double Y, double *level)
@@ -72,7 +72,7 @@ bool model_is_zero(const double *x, int64_t d)
     return true;
 }
 
-/* The smallest m of a token that is not zero, 0 where top is not; INFINITY where all are zero. */
+/* The smallest m of a nonzero token (0 if top is nonzero); INFINITY if all tokens are zero. */
 static double first_of_use(model_worker *k, const la_rows *tokens, int64_t top)
 {
     double M = INFINITY;
@@ -88,8 +88,8 @@ static double first_of_use(model_worker *k, const la_rows *tokens, int64_t top)
 }
 
 /*
- * Adds |l'| Y df/dv to the block's sum; k->w is overwritten.  A selected token of zeros leaves u to
- * the others: u is pooled in units of exp(-M), and df/dv is as many times larger as u is.
+ * Adds |l'| Y df/dv to the block's sum; k->w is overwritten.  If the selected token is zero, u
+ * comes from the others alone: it is pooled in units of exp(-M), and df/dv is scaled accordingly.
  */
 static void add_head_gradient(const model_pass *c, model_worker *k, model_partial *part,
                               const la_rows *tokens, int64_t top, double Z, double Y, double output)
@@ -145,8 +145,8 @@ static void describe_attention(model *m, const model_worker *k, int64_t term, in
 }
 
 /*
- * Loss terms.  Several tokens stay where a token of another score shares the key of the selected
- * one, or, with a nonlinear head, where attention is not on one token.
+ * Loss terms.  Several tokens keep attention if a token of another score has the key of the
+ * selected one, or, with a nonlinear head, if attention is not on one token.
  */
 static void describe_loss(const model_pass *c, model_worker *k, const la_rows *tokens, int64_t term,
                           int64_t top, double Y, double output, double score,
@@ -158,7 +158,7 @@ static void describe_loss(const model_pass *c, model_worker *k, const la_rows *t
     bool stay = false, linear = m->head.kind->linear;
     for (int64_t t = 0; same_key && t < tokens->count; t++)
         stay |= same_key[t] == same_key[top] && k->e[t] != 0;
-    stay |= loss->takes_log && score == 0; /* no limit where the label is not selected */
+    stay |= loss->takes_log && score == 0; /* no limit if the label is not selected */
     if (!linear)
         stay |= m->attention[term] < 1 - unsaturated;
     model_scaled delta = { weights->pull, weights->I == INFINITY ? 0 : -weights->I };
@@ -180,7 +180,7 @@ static void describe_loss(const model_pass *c, model_worker *k, const la_rows *t
     }
 }
 
-/* The usual case of a fixed linear head by the kernel; false where it does not apply. */
+/* The usual case of a fixed linear head, by the kernel; false if it does not apply. */
 static bool quick_term(const model_pass *c, model_worker *k, const double *score, int64_t T,
                        double Y, double *rate, double *exponent)
 {
@@ -194,8 +194,8 @@ static bool quick_term(const model_pass *c, model_worker *k, const double *score
 }
 
 /*
- * u of a linear head from the score of the selected token and the pull of the others.  Of the
- * label's attention in next-token prediction the logarithm, exact near 1 and near 0.
+ * h(u) of a linear head, from the score of the selected token and the pull of the others.  For
+ * next-token prediction the logarithm of the label's attention, accurate near 1 and near 0.
  */
 static double linear_output(const model *m, double score, const model_weights *weights)
 {
@@ -207,7 +207,7 @@ static double linear_output(const model *m, double score, const model_weights *w
 
 /*
  * One term: logits along b (d), then the weights of X' g into k->w, with rate and exponent such
- * that the term's share of the gradient is -rate exp(exponent) sum_t w_t k_t.
+ * that the term's part of the gradient is -rate exp(exponent) sum_t w_t k_t.
  */
 void model_term(const model_pass *c, model_worker *k, model_partial *part, int64_t i, int64_t query,
                 const double *b, double *rate, double *exponent)

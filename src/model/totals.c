@@ -1,6 +1,6 @@
 /*
- * Sums that carry an exponent, so that nothing underflows: single numbers, vectors that grow term
- * by term, the sums of a block of sequences, and what comes of them over all blocks and ranks.
+ * Sums with an exponent, so that nothing underflows: numbers, vectors, the sums of a block of
+ * sequences, and totals over all blocks and ranks.
  */
 #include "model/model.h"
 
@@ -23,7 +23,7 @@ double model_scaled_value(model_scaled a)
     return a.value == 0 ? 0 : a.value * base_exp(a.log);
 }
 
-/* The one of larger magnitude keeps its exponent. */
+/* The result has the exponent of the larger summand. */
 model_scaled model_scaled_add(model_scaled a, model_scaled b)
 {
     if (b.value == 0)
@@ -41,7 +41,7 @@ model_scaled model_scaled_add(model_scaled a, model_scaled b)
 
 /* --------------------------------------------------------------------- vectors */
 
-/* A sum may be so many e-folds above its exponent before it is rescaled. */
+/* A sum is rescaled when it exceeds its exponent by this many e-folds. */
 static const double headroom = 200;
 
 void model_sum_rescale(double *sum, int64_t count, double *sum_log, double log)
@@ -91,20 +91,21 @@ void model_add_sums(const model *m, int64_t i, model_sums *sums)
     const model_loss *loss = &m->loss;
     int64_t first = data_terms_first(&m->query, i);
     for (int64_t t = first; t < first + data_terms_queries(&m->query, i); t++) {
-        model_sums one = { .terms = 1,
-                           .loss = loss->value(loss, m->output[t]),
-                           .limit = m->loss_limit[t],
-                           .best = m->loss_limit[t] - m->loss_best[t],
-                           .attention = m->attention[t],
-                           .entropy = m->entropy[t],
-                           .effective = base_exp(m->entropy[t]),
-                           /* next-token prediction is right where the label is selected: its limit
-                              is 0 then */
-                           .accuracy = loss->takes_log ? m->loss_limit[t] == 0 : m->output[t] > 0,
-                           .attention_min = m->attention[t],
-                           .gap = m->gap[t],
-                           .beyond = isnan(m->gap[t]) ? (double)t : INFINITY,
-                           .excess = m->loss_excess[t] };
+        model_sums one = {
+            .terms = 1,
+            .loss = loss->value(loss, m->output[t]),
+            .limit = m->loss_limit[t],
+            .best = m->loss_limit[t] - m->loss_best[t],
+            .attention = m->attention[t],
+            .entropy = m->entropy[t],
+            .effective = base_exp(m->entropy[t]),
+            /* next-token prediction is correct if the label is selected, whose limit is 0 */
+            .accuracy = loss->takes_log ? m->loss_limit[t] == 0 : m->output[t] > 0,
+            .attention_min = m->attention[t],
+            .gap = m->gap[t],
+            .beyond = isnan(m->gap[t]) ? (double)t : INFINITY,
+            .excess = m->loss_excess[t]
+        };
         if (loss->magnitude)
             one.small = loss->magnitude(loss, m->output[t]);
         *sums = add_sums(sums, &one);
@@ -169,7 +170,7 @@ model_value model_collect_value(model *m)
                       .gap = sums.gap,
                       .beyond = isinf(sums.beyond) ? -1 : (int64_t)sums.beyond };
     double best = sums.best / terms;
-    /* L - L* = (L - L*(alpha)) + (L*(alpha) - L*): the second is exactly 0 once alpha is opt */
+    /* L - L* = (L - L*(alpha)) + (L*(alpha) - L*): the second is exactly 0 if alpha is optimal */
     bool best_known = m->scores && !m->loss.takes_log;
     if (best_known && isnan(v.excess.value))
         v.over_best = model_scaled_of(v.loss - v.limit + best);

@@ -6,13 +6,13 @@
  *   cbar - c_top = sum_t s_t e_t                        (the pull)
  *   s_t (c_t - cbar) = s_t (e_t - sum_tau s_tau e_tau)
  *
- * A token of another score (e_t != 0) has weight of order exp(-m_t).  One of the same score
- * (e_t = 0) has weight s_t times the pull, of order exp(-m_t - I), I the smallest m among tokens
- * of another score: second order, and far below what a double holds while it may still be the
- * largest of all.  (Where c depends on u, e_t = 0 may itself mean exp(-L) E_t, L = min m: then the
- * order is exp(-m_t - L), and I the smallest exponent of any s_t e_t.)  Tokens with the key of top
- * drop out of the gradient whatever their weight (their
- * key difference is zero), so they must not take part in the largest exponent that is factored out.
+ * A token of another score (e_t != 0) has weight of order exp(-m_t).  One of the same score (e_t =
+ * 0) has weight s_t times the pull, of order exp(-m_t - I), I the smallest m among tokens of
+ * another score: second order, and possibly below the range of doubles even if it is the largest.
+ * (Where c depends on u, e_t = 0 may itself mean exp(-L) E_t, L = min m: then the order is exp(-m_t
+ * - L), and I the smallest exponent of any s_t e_t.)  Tokens with the key of top drop out of the
+ * gradient for any weight (their key difference is zero), so they must not contribute to the
+ * largest exponent, which is factored out.
  */
 #include "model/model.h"
 
@@ -32,7 +32,7 @@ int64_t model_select(int64_t T, const double *a, const int32_t *same, double *sc
     int64_t top = largest(T, a);
     if (!same)
         return top;
-    /* attention of copies goes to the first of them */
+    /* the first of several copies gets their attention */
     double most = a[top];
     for (int64_t t = 0; t < T; t++)
         scratch[t] = 0;
@@ -103,8 +103,8 @@ static model_weights weights_general(int64_t T, int64_t top, const double *m, co
 }
 
 /*
- * The usual case, no equal scores and no equal keys: M = I and one exponential a token.  The
- * sum of the weights is pull: w_top = -pull.
+ * The usual case, no equal scores and no equal keys: M = I and one exponential per token.  The
+ * weights of the other tokens sum to pull, so w_top = -pull.
  */
 model_weights model_weights_compute(int64_t T, int64_t top, const double *m, const double *e,
                                     const double *small, double level, const int32_t *same_key,
@@ -122,7 +122,7 @@ model_weights model_weights_compute(int64_t T, int64_t top, const double *m, con
         return weights_general(T, top, m, e, small, level, same_key, w, scratch);
     for (int64_t t = 0; t < T; t++)
         w[t] = M - m[t];
-    w[top] = -M; /* its place gives exp(-M) */
+    w[top] = -M; /* so that the same exponential yields exp(-M) */
     la_exp(w, w, T);
     double unit = w[top], sum = 0, pull = 0;
     w[top] = 0;
