@@ -1,8 +1,8 @@
 /*
- * Many small runs at once.  A thread has one run, or steps runs of one shape side by side:
- * normalised descent of the model W for as many runs as a vector has lanes (model.h,
- * model_small_batch). A run gets the same numbers whichever runs are beside it; they differ by
- * rounding from those of attsvm_train_run, as sums are taken in another order.
+ * Many small runs at once.  A thread steps one run, or several of equal shape together: normalised
+ * descent of model W for as many runs as a vector has lanes (model_small_batch).  The result of a
+ * run does not depend on the others; it differs from attsvm_train_run by rounding, because sums
+ * have another order.
  */
 #include "dist/stop.h"
 #include "model/small.h"
@@ -13,7 +13,7 @@
 
 /* ---------------------------------------------------------------------------- jobs */
 
-/* Runs that are done together. */
+/* Runs that are stepped together. */
 typedef struct job {
     int64_t count;
     attsvm_train *runs[LA_LANES];
@@ -21,7 +21,7 @@ typedef struct job {
     attsvm_error error;
     dist_stop *stop; /* shared by all jobs */
     dist_watch *watch;
-    int worker; /* that has the job */
+    int worker; /* of the job */
 } job;
 
 static bool go_on(void *context, const attsvm_train *train, const attsvm_train_info *info)
@@ -55,7 +55,7 @@ bool train_batch_fits(const attsvm_train *a, const attsvm_train *b)
            model_small_batch_fits(a->m, b->m);
 }
 
-/* One step of all lanes; spoilt[k] where the gradient of lane k left the range of its square. */
+/* One step of all lanes; spoilt[k]: the squared gradient of lane k over- or underflowed. */
 static void step(model_small_batch *p, double lr, double eps, bool *spoilt)
 {
     model_small_batch_gradient(p);
@@ -79,7 +79,7 @@ static void hand_out(const model_small_batch *p, attsvm_train *const *runs)
         model_small_batch_get(p, k, runs[k]->theta);
 }
 
-/* From the start again, in the ordinary way. */
+/* Repeats a run from the start, one term at a time. */
 static attsvm_status run_again(job *j, attsvm_train *t)
 {
     TRY(train_start_values(t, &j->error));
@@ -133,7 +133,7 @@ static attsvm_status run_beside(job *j)
 
 /* ---------------------------------------------------------------------------- jobs */
 
-/* A run stays on the thread of its job: its results do not depend on how many it has. */
+/* A run stays on the thread of its job. */
 static void run_job(void *context, int64_t k, int worker)
 {
     job *j = (job *)context + k;

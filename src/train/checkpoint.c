@@ -1,7 +1,7 @@
 /*
- * The state of a run in a file that is always whole: written beside the old one and renamed.  The
- * settings and the data that shaped the iterates are named in it, so that a run cannot go on with
- * others by mistake.
+ * The state of a run, in a file that is replaced atomically.  It contains a fingerprint of the
+ * settings and data that determine the iterates, so that a run cannot continue with others by
+ * mistake.
  */
 #include "train/train.h"
 
@@ -14,7 +14,7 @@
 
 enum { FORMAT = 3, MOST = 32, SAMPLED_TOKENS = 256, SAMPLED = 1024 };
 
-/* Of some tokens spread over the data set: enough to tell data sets apart. */
+/* Hash of some tokens spread over the data set: enough to distinguish data sets. */
 static double data_sum(const attsvm_train *t)
 {
     const attsvm_data *data = t->data;
@@ -30,7 +30,7 @@ static double data_sum(const attsvm_train *t)
     return sum;
 }
 
-/* The same of labels, queries, head and fixed parameters. */
+/* The same for labels, queries, head and fixed parameters. */
 static double rest_sum(const attsvm_train *t)
 {
     static const char *const names[] = { "Y", "y", "labels", "Z", "v", "V", "W", "p" };
@@ -47,7 +47,7 @@ static double rest_sum(const attsvm_train *t)
     return sum;
 }
 
-/* All that shaped the iterates, as text that the caller frees; names of files may be long. */
+/* Everything that determines the iterates, as text that the caller frees. */
 static attsvm_status fingerprint(const attsvm_train *t, char **out, attsvm_error *err)
 {
     const attsvm_train_settings *s = &t->settings;
@@ -67,7 +67,7 @@ static attsvm_status fingerprint(const attsvm_train *t, char **out, attsvm_error
     return fail(err, ATTSVM_E_MEMORY, "no memory for the description of the run");
 }
 
-/* What is kept: name, where it is, how much of it.  One list serves writing and reading. */
+/* One array of the file: name, address, size.  Writing and reading use the same list. */
 typedef struct piece {
     const char *name;
     void *values;
@@ -96,7 +96,7 @@ static int pieces_of(attsvm_train *t, int64_t *numbers, double *reals, piece *ou
     for (int j = 0; j < TRAIN_NUMBERS; j++)
         if (train_has_number(m, j))
             out[n++] = (piece){ train_numbers[j].name, r->number[j], k, ATTSVM_F64 };
-    if (!r->softmax) /* rank 0 alone has them */
+    if (!r->softmax) /* only rank 0 has them */
         return n;
     out[n++] = (piece){ "trace_softmax", r->softmax, k * m->terms, ATTSVM_F64 };
     out[n++] = (piece){ "trace_ids", r->ids, k * m->terms, ATTSVM_I64 };
@@ -127,7 +127,7 @@ static attsvm_status write_state(const attsvm_train *t, attsvm_error *err)
     return status;
 }
 
-/* Rank 0 writes for all. */
+/* Rank 0 writes for all ranks. */
 attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err)
 {
     dist_comm *comm = t->data->comm;

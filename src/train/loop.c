@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double observer_seconds = 0.25; /* between two calls by the clock */
+static const double observer_seconds = 0.25; /* between two calls of the observer */
 
 static int by_number(const void *a, const void *b)
 {
@@ -82,7 +82,7 @@ static train_block block_of(attsvm_train *t, int b)
                           .parameter = t->parameter };
 }
 
-/* The size of the coming step: the caller's, or lr / (t+1)^decay. */
+/* The size of the next step: from the caller's function, or lr / (t+1)^decay. */
 static attsvm_status step_size(const attsvm_train *t, double *out, attsvm_error *err)
 {
     const double decay = t->settings.decay;
@@ -131,21 +131,21 @@ void train_start(attsvm_train *t)
     train_follow_direction(t);
 }
 
-/* What the loop has at hand: the gradient and values of the coming step, and who may stop it. */
+/* State of the loop: gradient and values of the next step, and the stop. */
 typedef struct loop {
     attsvm_train *t;
     model_gradient g;
     model_value v;
-    bool whole;        /* g is that of the whole data set, not of a mini-batch */
-    int64_t described; /* the iteration that t->info is about; -1: none        */
+    bool whole;        /* g is the gradient of the whole data set, not of a mini-batch */
+    int64_t described; /* the iteration that t->info describes; -1: none               */
     attsvm_train_observer *observer;
     void *context;
     dist_stop stop;
-    attsvm_status status; /* of what the observer was to be told */
+    attsvm_status status; /* of the measurement for the observer */
     attsvm_error *err;
 } loop;
 
-/* Gradient and values of the coming step's sequences. */
+/* Gradient and values of the sequences of the next step. */
 static void evaluate(loop *l)
 {
     attsvm_train *t = l->t;
@@ -159,7 +159,7 @@ static void evaluate(loop *l)
     l->whole = !sequences;
 }
 
-/* The numbers of the present iteration into t->info; they are those of the whole data set. */
+/* Fills t->info for the current iteration, over the whole data set. */
 static attsvm_status describe(loop *l)
 {
     if (l->described == l->t->iter)
@@ -172,7 +172,7 @@ static attsvm_status describe(loop *l)
     return ATTSVM_OK;
 }
 
-/* For dist_stop: shows the observer where the run is. */
+/* For dist_stop: reports progress to the observer. */
 static bool tell(void *context)
 {
     loop *l = context;
@@ -180,7 +180,7 @@ static bool tell(void *context)
     return l->status == ATTSVM_OK && (!l->observer || l->observer(l->context, l->t, &l->t->info));
 }
 
-/* Records what is to be recorded, and looks at why a gradient is zero. */
+/* Records if due, and reports why a gradient is zero. */
 static attsvm_status record(loop *l, bool last)
 {
     attsvm_train *t = l->t;
@@ -198,7 +198,7 @@ static attsvm_status record(loop *l, bool last)
     return ATTSVM_OK;
 }
 
-/* Multiplications of a step, about; the same on all ranks. */
+/* Approximate multiplications per step; the same on all ranks. */
 static double work_of(const attsvm_train *t)
 {
     const model *m = t->m;
@@ -207,7 +207,7 @@ static double work_of(const attsvm_train *t)
     return share * (double)m->d * (2 * rows + (m->prompt ? 0 : 2 * (double)(m->terms * m->d)));
 }
 
-/* Whether observer or time limit end the run here. */
+/* Whether the observer or the time limit ends the run here. */
 static attsvm_status ask_to_stop(loop *l, attsvm_train_outcome *reason)
 {
     const int64_t every = l->t->settings.observe;
@@ -223,7 +223,7 @@ static attsvm_status ask_to_stop(loop *l, attsvm_train_outcome *reason)
     return l->status;
 }
 
-/* The checkpoint, at multiples of `every` and at the end; nothing is kept that left the range. */
+/* Writes the checkpoint at multiples of `every` and at the end, unless the state is not finite. */
 static attsvm_status keep_state(const attsvm_train *t, bool ends, attsvm_error *err)
 {
     const attsvm_train_settings *s = &t->settings;
@@ -276,7 +276,7 @@ attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, v
                .context = context,
                .err = err };
     double limit = t->settings.time_limit;
-    if (limit > 0 && t->settings.resume) /* of a run that was resumed, what is left */
+    if (limit > 0 && t->settings.resume) /* a resumed run has the remaining time */
         limit = fmax(limit - t->earlier_seconds, 1e-9);
     dist_stop_open(&l.stop, t->data->comm, limit, observer ? tell : NULL, &l);
     l.stop.every = t->settings.observe > 0 ? INFINITY : observer_seconds;
@@ -316,7 +316,7 @@ attsvm_status train_restore(attsvm_train *t, int64_t iters, attsvm_train_outcome
     return ATTSVM_OK;
 }
 
-/* The last iterate of a run that goes on is a record only where the spacing asks for it. */
+/* Removes the last record of a run that continues, unless its iteration is due. */
 static void forget_last_record(train_trace *trace)
 {
     if (trace->count > 0 && !train_trace_wanted(trace, trace->iter[trace->count - 1]))

@@ -1,4 +1,4 @@
-/* Numbers about the state of a run, and whether they are still within the range of doubles. */
+/* Measures the state of a run, and checks that it is within the range of doubles. */
 #include "train/train.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ double train_seconds(const attsvm_train *t)
     return t->earlier_seconds + base_seconds() - t->start;
 }
 
-/* Entry `at` of all blocks is entry *at of the block that is returned. */
+/* The array of entry `at` of the parameter vector; *at becomes the index within it. */
 static const char *name_entry(const attsvm_train *t, int64_t *at)
 {
     const model_parameter *block = t->m->parameter;
@@ -19,8 +19,7 @@ static const char *name_entry(const attsvm_train *t, int64_t *at)
     return block->name;
 }
 
-/* Parameters that have left the range of doubles do not come back; nor does a gradient move them
-   whose entries have. */
+/* Infinite or NaN parameters stay so, and a gradient with such entries cannot move them. */
 attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err)
 {
     int64_t at = la_active()->first_nonfinite(ATTSVM_F64, t->theta, t->m->size);
@@ -45,8 +44,8 @@ attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err)
 }
 
 /*
- * All numbers about the present state, whose full gradient was the last.  Logits that a double does
- * not hold leave no gradient: training would stop moving without an error.
+ * Fills t->info for the current state, whose full gradient was the last evaluation.  Logits beyond
+ * the range of doubles make the gradient zero: training would stop moving without an error.
  */
 attsvm_status train_measure(attsvm_train *t, attsvm_error *err)
 {
@@ -86,8 +85,8 @@ attsvm_status train_measure(attsvm_train *t, attsvm_error *err)
 }
 
 /*
- * Nuclear norm and exp of the entropy of the singular values, at records and at the end: about
- * 3 d^3 operations, which progress reports do without.
+ * Nuclear norm and exp of the entropy of the singular values, at records and at the end: about 3
+ * d^3 operations, too slow for progress reports.
  */
 attsvm_status train_measure_rank(attsvm_train *t, attsvm_error *err)
 {
@@ -106,7 +105,6 @@ attsvm_status train_measure_rank(attsvm_train *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Every 100 steps: how far the direction of the logit map moved. */
 void train_follow_direction(attsvm_train *t)
 {
     const double *map = model_logit_map(t->m, t->theta);

@@ -1,8 +1,8 @@
 /*
- * All step rules (theory, section 3).  Each trained array is stepped by itself; G is its gradient,
- * eta the step size.  A rule that divides by |G| does not move where G is exactly zero.
+ * All step rules (theory 3).  Each trained array takes its own step; G is its gradient, eta the
+ * step size.  A rule that divides by |G| does not move if G is exactly zero.
  *
- *   rule        update of theta                                          leads to the SVM in
+ *   rule update of theta SVM in the norm
  *   gd          theta - eta G                                            l2, Frobenius
  *   ngd         theta - eta G/|G|; with eps: G/(|G| + eps)               l2, Frobenius
  *   polyak      theta - eta (L - L*)/|G|^2 G, at most max_step long      l2, Frobenius
@@ -18,10 +18,10 @@
  *   adam        Kingma, Ba (2015), 0.9, 0.999, eps (1e-8)                eps = 0: l_infinity
  *   rescale:c   ngd; theta <- c theta whenever its direction has settled l2, Frobenius
  *
- * The gradient comes as exp(log_scale) g: normalised rules never form G, which underflows once
- * attention is saturated.  Averages of gradients are kept in the same form.  They lag: signum and
- * muon follow a gradient that shrinks by at most the factor b a step, adam one that shrinks by
- * sqrt(0.999); one that falls faster leaves them with the signs of earlier steps.
+ * The gradient is given as exp(log_scale) g: normalised rules never form G, which underflows once
+ * attention is saturated.  Averages of gradients have the same form.  They lag: signum and muon
+ * follow a gradient that shrinks at most by the factor b per step, adam one that shrinks by
+ * sqrt(0.999); if it decreases faster, they keep the signs of earlier steps.
  */
 #include "train/rules.h"
 
@@ -30,21 +30,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The plain sum of squares wherever it neither over- nor underflows. */
+/* The plain sum of squares unless it over- or underflows. */
 double train_norm(const double *g, int64_t count)
 {
     double square = la_dot(g, g, count);
     return square > 1e-250 && square < 1e250 ? sqrt(square) : la_norm(g, count);
 }
 
-/* |g|; 0 where the gradient is zero. */
+/* |g|; 0 if the gradient is zero. */
 static double size_of(const train_block *b)
 {
     return b->log_scale == -INFINITY ? 0 : train_norm(b->g, b->count);
 }
 
-/* theta -= length g/size, where length/size may be beyond the range of doubles: tokens of 1e-160
-   have gradients of 1e-320, and entries are taken in units of `size` first. */
+/* theta -= length g/size. length/size may exceed the range of doubles (tokens of 1e-160 have
+   gradients of 1e-320); then g is divided by `size` first. */
 static void move(const train_block *b, double length, double size)
 {
     double rate = length / size;
@@ -109,7 +109,8 @@ static void mirror_start(const train_block *b)
 static void mirror(const train_block *b, double rate, double lift)
 {
     const double exponent = 1 / (b->parameter - 1);
-    for (int64_t j = 0; j < b->count && exponent == 0.5; j++) { /* a loop that makes vectors */
+    for (int64_t j = 0; j < b->count && exponent == 0.5;
+         j++) { /* the compiler vectorises this loop */
         double u = b->state[j] -= rate * (lift * b->g[j]);
         b->theta[j] = copysign(sqrt(fabs(u)), u);
     }
@@ -135,7 +136,7 @@ static double norm_lq(const double *g, int64_t count, double q)
         largest = fmax(largest, fabs(g[j]));
     if (q == 2 || largest == 0)
         return largest == 0 ? 0 : train_norm(g, count);
-    for (int64_t j = 0; j < count && q == 1.5; j++) { /* of nmd:3, without a power */
+    for (int64_t j = 0; j < count && q == 1.5; j++) { /* nmd:3, without pow */
         double x = fabs(g[j]) / largest;
         sum += x * sqrt(x);
     }
@@ -149,7 +150,7 @@ static attsvm_status nmd(const train_block *b, attsvm_error *err)
     (void)err;
     double q = b->parameter;
     double norm = b->log_scale == -INFINITY ? 0 : norm_lq(b->g, b->count, q / (q - 1));
-    /* where lr/norm is beyond doubles an exact factor keeps its product with g within them */
+    /* if lr/norm overflows, an exact factor keeps its product with g in range */
     double lift = isfinite(b->lr / norm) ? 1 : 0x1p900;
     if (norm > 0)
         mirror(b, b->lr / (norm * lift), lift);
@@ -217,14 +218,14 @@ static attsvm_status nuclear(const train_block *b, attsvm_error *err)
 
 /* ------------------------------------------------------------------- with a memory */
 
-/* There is no average yet. */
+/* No average yet. */
 static void average_start(const train_block *b)
 {
     *b->scale = -INFINITY;
 }
 
 /* Factors that bring the average and the gradient to the larger of their scales, which is returned;
-   0: that part is zero. */
+   a factor of 0 means that the part is zero. */
 static double common_scale(const train_block *b, double *of_average, double *of_gradient)
 {
     double scale = fmax(*b->scale, b->log_scale);
@@ -233,8 +234,8 @@ static double common_scale(const train_block *b, double *of_average, double *of_
     return scale;
 }
 
-/* Stores the scale of the averages, whose largest entry is `largest`.  Once they have decayed far
-   below it, a power of two moves from the entries into the scale. */
+/* Stores the scale of the averages, whose largest entry is `largest`.  If they have decayed far
+   below it, moves a power of two from the entries into the scale. */
 static void keep_scale(const train_block *b, double scale, double largest, int states)
 {
     const double ln2 = 0.6931471805599453094;
@@ -289,8 +290,8 @@ static double root_of_squares(double x, double y)
     return larger == 0 ? 0 : larger * sqrt(1 + ratio * ratio);
 }
 
-/* Both moments without bias.  The second is kept as its root, which has the range of the gradient;
-   mean and root have one scale, so that only eps depends on it.  0/0 is 0. */
+/* Both moments, bias-corrected.  The second is stored as its square root, which has the range of
+   the gradient; mean and root share one scale, so that only eps depends on it. 0/0 is 0. */
 static attsvm_status adam(const train_block *b, attsvm_error *err)
 {
     (void)err;
@@ -324,7 +325,7 @@ static void rescale_start(const train_block *b)
         b->state[j] = norm > 0 ? b->theta[j] / norm : 0;
 }
 
-/* |theta/|theta| - state|, infinite where either has no direction; state <- theta/|theta|. */
+/* |theta/|theta| - state|, infinite if either has no direction; state <- theta/|theta|. */
 static double turn(const train_block *b)
 {
     double norm = train_norm(b->theta, b->count), square = 0, before = 0;
@@ -349,7 +350,7 @@ static attsvm_status rescale(const train_block *b, attsvm_error *err)
 
 /* ----------------------------------------------------------------------- the table */
 
-#define NO_NUMBER 0, 1, 0 /* nothing may follow the flag */
+#define NO_NUMBER 0, 1, 0 /* the flag takes no number */
 #define NO_EPS    NAN
 
 const train_rule train_rules[] = {

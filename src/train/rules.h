@@ -1,4 +1,4 @@
-/* Step rules (theory, section 3): what a rule is, and where a step finds what it needs. */
+/* Step rules (theory 3): the table of rules, and the input of a step. */
 #ifndef ATTSVM_TRAIN_RULES_H
 #define ATTSVM_TRAIN_RULES_H
 
@@ -11,21 +11,21 @@ typedef struct train_block {
     const double *g; /* rows x cols                                */
     double log_scale;
     int64_t rows, cols, count;
-    double *state;   /* rule->states x count, kept between steps   */
-    double *scale;   /* log-scale of the averages in `state`       */
-    double *scratch; /* rule->scratch(rows, cols)                  */
+    double *state;   /* rule->states x count, persists between steps */
+    double *scale;   /* log-scale of the averages in `state`         */
+    double *scratch; /* rule->scratch(rows, cols)                    */
     double lr, eps, parameter, max_step;
-    int64_t iter;        /* steps done                                          */
-    model_scaled excess; /* L - L*, at steps that are multiples of value_every  */
-    double min_margin;   /* smallest logit distance, likewise                   */
+    int64_t iter;        /* steps done                                         */
+    model_scaled excess; /* L - L*, at steps that are multiples of value_every */
+    double min_margin;   /* smallest logit distance, at the same steps         */
 } train_block;
 
-/* A new rule is a function or two and a line of the table in rules.c. */
+/* To add a rule: one or two functions and a line of the table in rules.c. */
 typedef struct train_rule {
     const char *flag, *help;
-    const char *norm;                 /* of the SVM that it leads to; "": no claim            */
+    const char *norm;                 /* of the SVM that theory predicts; "": no prediction   */
     double standard, lowest, highest; /* number after the colon; lowest > highest: takes none */
-    double eps;                       /* by default; NAN: the rule takes none */
+    double eps;                       /* default; NAN: the rule takes none                    */
     bool takes_lstar;
     int states;          /* vectors of state                                      */
     int64_t value_every; /* steps between two uses of excess, min_margin; 0: none */

@@ -1,4 +1,4 @@
-/* Making a run: settings copied and understood, model, memory, start values. */
+/* Creates a run: copies and parses settings, creates the model, memory and start values. */
 #include "train/train.h"
 
 #include <math.h>
@@ -65,7 +65,7 @@ static void layout(attsvm_train *t, arena *a)
     t->theta = take(a, size);
     t->gradient = take(a, size);
     t->state =
-        take(a, size * states + MODEL_MOST_PARAMETERS); /* vectors, and a log-scale a block */
+        take(a, size * states + MODEL_MOST_PARAMETERS); /* vectors, and one log-scale per array */
     t->scratch = take(a, (size_t)scratch);
     t->direction = take(a, (size_t)m->map_size);
     t->order = take_int64(a, t->settings.batch > 0 ? (size_t)m->n : 0);

@@ -8,7 +8,7 @@
 
 typedef enum how { ZERO, UNIFORM, GAUSS } how;
 
-/* Each block has a stream of its own, so that v does not change what W gets. */
+/* Each array has its own random stream, so that training v does not change the start of W. */
 static uint64_t stream_of(const model_parameter *block)
 {
     static const char names[] = "pWKQv";
@@ -39,7 +39,7 @@ static attsvm_status number_after(const char *text, const char *prefix, double *
     return ATTSVM_OK;
 }
 
-/* A block from a named array, in the shape that it must have. */
+/* Copies a named array of the required shape. */
 static attsvm_status copy_block(const attsvm_train *t, const model_parameter *block,
                                 const attsvm_array *array, const char *name, attsvm_error *err)
 {
@@ -93,8 +93,8 @@ static attsvm_status from_result(const attsvm_train *t, const char *path, attsvm
 /* ------------------------------------------------------------- from an SVM solution */
 
 /*
- * Cosine and sine of an angle in degrees, by their series on -45..45: libm's differ in the last bit
- * between processors.
+ * Cosine and sine of an angle in degrees, by their series on -45..45, because libm's last bits
+ * depend on the processor.
  */
 static void turn_by(double degrees, double *cosine, double *sine)
 {
@@ -123,8 +123,8 @@ static void turn_by(double degrees, double *cosine, double *sine)
     }
 }
 
-/* theta (map_size) of an SVM result, R times its unit vector, turned by `angle` degrees towards a
-   random direction that is orthogonal to it. */
+/* theta (map_size) of an SVM result, scaled to norm R and rotated by `angle` degrees towards a
+   random orthogonal direction. */
 static attsvm_status svm_map(const attsvm_train *t, const attsvm_archive *archive, double R,
                              double angle, double *out, attsvm_error *err)
 {
@@ -204,7 +204,7 @@ static attsvm_status read_svm_text(const char *text, char **file, double *R, dou
     return ATTSVM_OK;
 }
 
-/* The attention parameters from an SVM result; a head starts as it does by default. */
+/* The attention parameters from an SVM result; a trained head has its default start. */
 static attsvm_status from_svm(const attsvm_train *t, const char *text, attsvm_error *err)
 {
     const model *m = t->m;
@@ -236,7 +236,7 @@ static attsvm_status from_svm(const attsvm_train *t, const char *text, attsvm_er
     return status;
 }
 
-/* Zero is stationary where logits are a product of two trained things. */
+/* Zero is a stationary point if logits are a product of two trained arrays. */
 static bool zero_never_moves(const model *m)
 {
     return m->factored || (m->trains_p && m->trains_W);
@@ -249,9 +249,9 @@ static bool multiplies_another(const model *m, const model_parameter *block)
 }
 
 /*
- * x_j (1 + size u_j), or size u_j where x_j = 0; u uniform in -1..1.  A block that is exactly zero
- * and multiplies another one stays zero: the gradient of the other is zero there, and normalised
- * rules would make a full step of noise of any size.
+ * x_j (1 + size u_j), or size u_j if x_j = 0; u uniform in -1..1.  An array that is exactly zero
+ * and multiplies another one stays zero: there the gradient of the other is zero, and a normalised
+ * rule would take a full step along noise of any size.
  */
 static void disturb(const attsvm_train *t)
 {
@@ -297,7 +297,7 @@ static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
     }
     for (int b = 0; b < m->parameters; b++) {
         const model_parameter *block = &m->parameter[b];
-        if (block->head && m->v) /* a head in the file is where a trained head starts */
+        if (block->head && m->v) /* a trained head starts at the head of the file */
             memcpy(t->theta + block->offset, m->v, (size_t)block->count * sizeof(double));
         else
             draw(t, block, kind, size);

@@ -1,20 +1,20 @@
 /*
- * The gradient as textbooks write it (theory 2), in float32 or float64:
+ * The textbook gradient (theory 2), in float32 or float64:
  *
  *   a = X b, b = W z or W'p;   s = softmax(a), the largest logit subtracted;   u = X's;
  *   g = l'(Y f) (diag s - s s') c,  c_t = Y grad h(u)'x_t;   grad_W = (1/n) sum X'g z'.
  *
  * Every number is rounded to that type, sums run in index order, and float32 also rounds the
- * parameters after each step, as a program that stores them so does.  Once attention saturates the
- * result is wrong (theory 2.1): this is here so that everybody can see where, on their own data.
+ * parameters after each step, as a program that stores them in float32 does.  Once attention
+ * saturates, the result is wrong (theory 2.1); this file shows where that happens on given data.
  */
 #include "train/train.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Where the parts of the work space begin: numbers of the type, and in double the exact gradient,
-   the head's, a token, and the exact gradient of the map. */
+/* Offsets in the work space: numbers of the type, and in double the exact gradient, that of the
+   head, a token, and the exact gradient of the map. */
 static int64_t longest_of(const model *m)
 {
     int64_t longest = 0;
@@ -53,7 +53,7 @@ int64_t train_textbook_room(const model *m)
 #define JOIN(a, b)  PASTE(a, b)
 #define NAME(base)  JOIN(base, real)
 
-/* Rounded once: libm's expf has other bits on other processors. */
+/* Rounded once from double: the bits of libm's expf depend on the processor. */
 static float exp_float(float x)
 {
     return (float)base_exp((double)x);
@@ -82,8 +82,8 @@ attsvm_status train_textbook_check(const attsvm_train *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* The angle between the two gradients of the attention parameters, in degrees; 90 where the
-   textbook has none. */
+/* The angle between the two gradients of the attention parameters, in degrees; 90 if the textbook
+   gradient is zero. */
 static double angle(const attsvm_train *t, const double *a, const double *b)
 {
     const model_parameter *last = &t->m->parameter[t->m->parameters - 1];
@@ -105,7 +105,7 @@ void train_textbook_gradient(attsvm_train *t, const int64_t *sequences, int64_t 
     double *exact = exact_of(t), *of_map = map_gradient_of(t);
     const size_t map_bytes = (size_t)t->m->map_size * sizeof *of_map;
     memcpy(exact, g->x, (size_t)t->m->size * sizeof *exact);
-    memcpy(of_map, t->m->attention_gradient, map_bytes); /* what a run reports is exact */
+    memcpy(of_map, t->m->attention_gradient, map_bytes); /* reports use the exact gradient */
     if (single)
         gradient_float(t, sequences, count, g->x);
     else

@@ -1,4 +1,4 @@
-/* What is kept on the way, and the arrays of a finished run. */
+/* The recorded trace, and the arrays of a finished run. */
 #include "train/train.h"
 
 #include <ctype.h>
@@ -111,7 +111,7 @@ attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* The records of `from` into `to`, which has more room. */
+/* Copies the records of `from` to `to`, which is larger. */
 static void copy_records(train_trace *to, const train_trace *from, const model *m)
 {
     const size_t count = (size_t)from->count, terms = count * (size_t)m->terms;
@@ -146,7 +146,7 @@ attsvm_status train_trace_extend(attsvm_train *t, int64_t iters, attsvm_error *e
     return ATTSVM_OK;
 }
 
-/* One value of 8 bytes a term, of all ranks, into `all` of rank 0. */
+/* Gathers one 8-byte value per term from all ranks in `all` of rank 0. */
 static void collect_terms(const model *m, const void *own, void *all)
 {
     const char *from = (const char *)own + m->term_lo * 8;
@@ -179,7 +179,7 @@ static void put(attsvm_train *t, const char *name, const void *values, attsvm_dt
     memcpy(out->array.shape, shape, (size_t)ndim * sizeof *shape);
 }
 
-/* shape (count,) + own, without `count` where it is negative. */
+/* shape (count,) + own, without `count` if it is negative. */
 static void put_block(attsvm_train *t, const char *name, const double *values, int64_t count,
                       const model_parameter *block)
 {
@@ -193,7 +193,7 @@ static void put_block(attsvm_train *t, const char *name, const double *values, i
     put(t, name, values, ATTSVM_F64, ndim, shape);
 }
 
-/* One value a term: (n), (n,M) for given queries, (terms) where every token is a query. */
+/* One value per term: (n), (n,M) for given queries, (terms) if every token is a query. */
 static int term_shape(const model *m, int64_t *shape)
 {
     if (m->query.mode == ATTSVM_QUERY_GIVEN && m->data->queries > 1) {
@@ -211,7 +211,7 @@ static void put_softmax(attsvm_train *t)
     int64_t shape[3], count = model_softmax_first(m, m->n);
     int ndim = term_shape(m, shape);
     const double *softmax = m->comm ? NULL : t->softmax;
-    if (m->data->T_min != m->data->T_max) { /* ragged: one row after the other */
+    if (m->data->T_min != m->data->T_max) { /* ragged: rows one after another */
         put(t, "softmax", softmax, ATTSVM_F64, 1, &count);
         return;
     }

@@ -1,5 +1,5 @@
 /*
- * train: one loop, step rules from a table (rules.h), trace, checkpoints (theory, section 3).
+ * train: one loop, step rules from a table (rules.h), trace, checkpoints (theory 3).
  */
 #ifndef ATTSVM_TRAIN_H
 #define ATTSVM_TRAIN_H
@@ -11,26 +11,26 @@
 
 enum { TRAIN_DIRECTION_STEPS = 100, TRAIN_MOST_ARRAYS = 32, TRAIN_NUMBERS = 13 };
 
-/* A number kept at recorded iterations: where it is in attsvm_train_info. */
+/* A number recorded in the trace: its position in attsvm_train_info. */
 typedef struct train_number {
     const char *name; /* of its array */
     size_t offset;
-    bool matrix; /* of models with a matrix only */
+    bool matrix; /* only for models with a matrix */
 } train_number;
 
 extern const train_number train_numbers[TRAIN_NUMBERS];
 /* Whether runs of this model have number k. */
 bool train_has_number(const model *m, int k);
 
-/* What is kept at recorded iterations. */
+/* The records. */
 typedef struct train_trace {
     int64_t every; /* 0: nothing; -1: log-spaced                      */
     int64_t capacity, count;
-    int64_t *iter;                        /* (count)                                          */
-    double *theta[MODEL_MOST_PARAMETERS]; /* (count, block)                            */
-    double *number[TRAIN_NUMBERS];        /* (count); NULL: the model has none         */
-    double *softmax;                      /* (count, terms): attention of the selected token  */
-    int64_t *ids;                         /* (count, terms); both on rank 0 alone             */
+    int64_t *iter;                        /* (count)                                         */
+    double *theta[MODEL_MOST_PARAMETERS]; /* (count, block)                                  */
+    double *number[TRAIN_NUMBERS];        /* (count); NULL: the model has none               */
+    double *softmax;                      /* (count, terms): attention of the selected token */
+    int64_t *ids;                         /* (count, terms); both only on rank 0             */
     void *memory;
 } train_trace;
 
@@ -44,12 +44,12 @@ struct attsvm_train {
     attsvm_schedule_callback schedule; /* value NULL: lr and decay of the settings    */
     int64_t iter;
     double *theta, *gradient, *state, *scratch;
-    double *direction;       /* theta/|theta| at the last multiple of 100 steps  */
-    double direction_change; /* of the one before; NAN: none yet                 */
+    double *direction;       /* theta/|theta| at the last multiple of 100 steps */
+    double direction_change; /* from the previous one; NAN: none yet            */
     bool has_direction;
     bool zero_gradient_reported;
-    bool restored;          /* from a file, without the state of the step rule                  */
-    double earlier_seconds; /* of the runs that this one goes on from           */
+    bool restored;          /* read from a file, without the state of the step rule */
+    double earlier_seconds; /* of the earlier parts of this run                     */
     double start;
     int64_t *order;   /* mini-batches: permutation of this epoch          */
     int64_t epoch;    /* of `order`; -1: none                             */
@@ -70,52 +70,52 @@ attsvm_status train_start_values(attsvm_train *t, attsvm_error *err);
 
 /* The state of the step rule and the direction at the start values. */
 void train_start(attsvm_train *t);
-/* From the present state to the end, and the results. */
+/* Continues from the current state to the end and computes the results. */
 attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, void *context,
                              attsvm_error *err);
 
-/* A run whose parameters and trace were read: its state at the end, and the results. */
+/* Restores the final state and results of a run whose parameters and trace were read. */
 attsvm_status train_restore(attsvm_train *t, int64_t iters, attsvm_train_outcome outcome,
                             attsvm_error *err);
 
-/* Seconds of the run, earlier parts included. */
+/* Seconds of the run, including earlier parts. */
 double train_seconds(const attsvm_train *t);
-/* Parameters and gradient are finite; otherwise an error says what left the range of doubles. */
+/* Fails if parameters or gradient are not finite; the error names the entry. */
 attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err);
-/* All numbers about the present state, whose full gradient was the last, into t->info. */
+/* Fills t->info for the current state, whose full gradient was the last evaluation. */
 attsvm_status train_measure(attsvm_train *t, attsvm_error *err);
-/* Nuclear norm and effective rank, which take 3 d^3 operations. */
+/* Nuclear norm and effective rank, about 3 d^3 operations. */
 attsvm_status train_measure_rank(attsvm_train *t, attsvm_error *err);
-/* Every 100 steps: how far the direction of the logit map moved. */
+/* Every 100 steps: measures how far the direction of the logit map moved. */
 void train_follow_direction(attsvm_train *t);
 
-/* Degrees from which on the textbook's gradient is called wrong. */
+/* Angle, in degrees, above which the textbook gradient counts as wrong. */
 #define TRAIN_TEXTBOOK_WRONG 1.0
-/* Doubles of its work space; what it cannot do is refused. */
+/* Doubles of its work space; settings that it does not support are refused. */
 int64_t train_textbook_room(const model *m);
 attsvm_status train_textbook_check(const attsvm_train *t, attsvm_error *err);
 /* Replaces the exact gradient g of these sequences (NULL: all) by that of the textbook. */
 void train_textbook_gradient(attsvm_train *t, const int64_t *sequences, int64_t count,
                              model_gradient *g);
-/* theta as the type of the arithmetic stores it. */
+/* Rounds theta to the type of the arithmetic. */
 void train_textbook_round(attsvm_train *t);
 
-/* Whether a batch steps two runs side by side; a run that fits itself may be one of them. */
+/* Whether a batch can step two runs together; (a, a): whether a can be in one. */
 bool train_batch_fits(const attsvm_train *a, const attsvm_train *b);
 
-/* Number of records of a run of `iters` steps; whether iteration `iter` is one (the last always is,
-   which the loop sees to). */
+/* Allocates the records; whether iteration `iter` is recorded (the loop always records the last).
+ */
 attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err);
-/* Room for the records of a run of `iters` steps; those that there are stay. */
+/* Extends the records to a run of `iters` steps; existing ones stay. */
 attsvm_status train_trace_extend(attsvm_train *t, int64_t iters, attsvm_error *err);
 bool train_trace_wanted(const train_trace *trace, int64_t iter);
 void train_trace_add(attsvm_train *t, const attsvm_train_info *info);
 
-/* The run's arrays, from the state at its end.  With ranks, `softmax` has no data: each has its
-   share, and they meet in the file. */
+/* The arrays of the finished run.  With several ranks `softmax` has no data: each rank has its
+   share, and the file combines them. */
 void train_results(attsvm_train *t);
 
-/* Writes the state; reads it back where the file exists (otherwise nothing happens). */
+/* Writes the state; reads it if the file exists. */
 attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err);
 attsvm_status train_checkpoint_read(attsvm_train *t, attsvm_error *err);
 
