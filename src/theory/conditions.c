@@ -1,4 +1,4 @@
-/* Which conditions of the theorems the data meet (theory, sections 4.2 and 6). */
+/* Which conditions of the theorems the data meet (theory 4.2 and 6). */
 #include "theory/theory.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static void look_at_scores(attsvm_conditions *out, const attsvm_scores *scores)
     out->choices = (int64_t)choices;
 }
 
-/* Where the terms of each rank begin, and their end: (ranks+1), the caller's to free. */
+/* The first term of each rank, and their number: (ranks+1), which the caller frees. */
 static attsvm_status rank_terms(const attsvm_scores *scores, int64_t **out, attsvm_error *err)
 {
     dist_comm *comm = scores->comm;
@@ -43,10 +43,10 @@ static attsvm_status rank_terms(const attsvm_scores *scores, int64_t **out, atts
     return status;
 }
 
-/* 128 bits that stand for a query: among n different ones two are the same once in 2^128 / n^2. */
+/* A 128-bit hash of a query: n different ones collide with probability n^2 / 2^128. */
 typedef struct mark {
     uint64_t a, b;
-    int64_t rivals; /* of a term with this query: tokens that it sees, less one */
+    int64_t rivals; /* of a term with this query: visible tokens minus one */
 } mark;
 
 static mark mark_of(const double *z, int64_t d, int64_t rivals)
@@ -69,7 +69,7 @@ static int by_mark(const void *x, const void *y)
     return memcmp(x, y, offsetof(mark, rivals));
 }
 
-/* Different queries, by their bits, and the most rivals that the terms of one of them have. */
+/* Counts distinct queries, by their bits, and finds the largest number of rivals for one query. */
 static attsvm_status count_queries(attsvm_conditions *out, const attsvm_scores *scores,
                                    const int64_t *first, attsvm_error *err)
 {
@@ -198,7 +198,7 @@ attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_tra
     data_view view;
     TRY(attsvm_train_limit(&run->settings, &svm, NULL, err));
     TRY(theory_scores_of_model(&scores, run, err));
-    if (m->prompt && m->trains_W) { /* the key map of the data set is what is trained */
+    if (m->prompt && m->trains_W) { /* training replaces the key map of the data set */
         data_view_open(&view, m->data, m->data->n, false);
         scores->data = &view.data;
     }

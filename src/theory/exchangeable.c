@@ -4,8 +4,8 @@
  * Tokens are unit vectors e_a, words.  Swapping the words a and b swaps two columns of the count
  * matrix (sequences x words), two entries of the head, and two entries of p, two rows of W or K (of
  * W'p: two columns of W).  If all of these pairs are equal, neither word is a query or a label, and
- * the step rule treats entries alike, the swap leaves data and start as they are; descent commutes
- * with it, so the two logits stay equal for ever.  The test is sufficient, not necessary: other
+ * the step rule treats entries alike, the swap changes neither data nor start values; descent
+ * commutes with it, so the two logits stay equal.  The test is sufficient, not necessary: other
  * symmetries exist.
  */
 #include "theory/theory.h"
@@ -24,12 +24,12 @@ enum { MOST_NUMBERS = 3 };
 typedef struct search {
     const attsvm_train *run;
     int64_t d;
-    int32_t *coordinate; /* (tokens) the word of each token, its place in the vector         */
-    int64_t *first;      /* (d+1) of `sequence`, by word                                     */
-    int64_t *sequence;   /* (tokens) sequences that a word occurs in, as often as it does    */
-    int64_t *order;      /* (d) words that may be exchanged, equal ones beside each other    */
-    bool *taken;         /* (d) a query or a label                                           */
-    int64_t words;       /* entries of `order`                                               */
+    int32_t *coordinate; /* (tokens) the word of each token: the index of its nonzero entry */
+    int64_t *first;      /* (d+1) of `sequence`, by word                                    */
+    int64_t *sequence;   /* (tokens) sequences in which a word occurs, with multiplicity    */
+    int64_t *order;      /* (d) candidate words, equal ones adjacent                        */
+    bool *taken;         /* (d) a query or a label                                          */
+    int64_t words;       /* entries of `order`                                              */
     numbers numbers[MOST_NUMBERS];
     int count;
     double *keymap;
@@ -46,8 +46,7 @@ static void layout(search *s, arena *a)
     s->taken = base_take(a, d, sizeof *s->taken);
 }
 
-/* The place of the only entry of x that is not 0, which is `size` in all tokens; -1: not one-hot.
- */
+/* The index of the only nonzero entry of x, equal to `size` in all tokens; -1: not one-hot. */
 static int32_t only_entry(const double *x, int64_t d, double *size)
 {
     int32_t at = -1;
@@ -81,7 +80,7 @@ static void read_words(search *s, double *x, bool *onehot)
     }
 }
 
-/* The same for a table, each row of it once; the rows that no token has may be anything. */
+/* The same for a table, each used row once; unused rows are ignored. */
 static attsvm_status read_table(search *s, double *x, bool *onehot, attsvm_error *err)
 {
     const attsvm_data *data = s->run->data;
@@ -117,7 +116,7 @@ static void fill_columns(search *s)
     for (int64_t i = data->n - 1; i >= 0; i--)
         for (int64_t k = data_first(data, i + 1) - 1; k >= data_first(data, i); k--)
             s->sequence[--s->first[s->coordinate[k] + 1]] = i;
-    /* first[j+1] has moved back to where word j begins */
+    /* first[j+1] is now the start of word j */
     memmove(s->first, s->first + 1, (size_t)s->d * sizeof *s->first);
     s->first[s->d] = data->tokens;
 }
@@ -156,7 +155,7 @@ static void add_numbers(search *s, const double *x, int64_t word, int64_t entry,
     s->numbers[s->count++] = (numbers){ x, word, entry, count };
 }
 
-/* What the start, the head and the key map say about a word; false: not understood. */
+/* Start values, head and key map of each word; false: of an unknown form. */
 static attsvm_status find_numbers(search *s, bool *known, attsvm_error *err)
 {
     const attsvm_train *run = s->run;
@@ -254,12 +253,13 @@ attsvm_status attsvm_exchangeable_compute(attsvm_exchangeable *out, const attsvm
     search s = { .run = run, .d = run->m->d };
     double *x, size = 0;
     *out = (attsvm_exchangeable){ 0 };
-    /* `coordinate` takes the lowest index on ties; a run that goes on has a state of its own */
+    /* `coordinate` breaks ties by index; a resumed run does not begin at the start values */
     if (strcmp(run->rule->flag, "coordinate") == 0 || run->iter > 0)
         return ATTSVM_OK;
     TRY(base_allocate(&x, (size_t)s.d, sizeof *x, "token", err));
     attsvm_status status = ATTSVM_OK;
-    attsvm_data_token(run->data, 0, 0, x); /* data of another kind show it at once */
+    attsvm_data_token(run->data, 0, 0,
+                      x); /* quick test: most data that are not one-hot fail at the first token */
     if (only_entry(x, s.d, &size) >= 0)
         status = look(&s, x, out, err);
     free(x);

@@ -4,9 +4,9 @@
  *
  *   D = s_opt (c_opt - cbar) - sum_t s_t (c_t - cbar) (H_t - 1),
  *
- * over the t whose row is not tight: where all are (H_t = 1), or all c_t but c_opt are equal, D > 0
- * everywhere.  This form is the one coded, in numbers with a log-scale: far out D may be e^-500 of
- * |grad L| |W_svm|, and the sign of a plain inner product is rounding.
+ * over the t whose row is not tight: if all are tight (H_t = 1), or all c_t except c_opt are equal,
+ * D > 0 everywhere.  The code uses this form, in numbers with a log-scale: at large norms D may be
+ * e^-500 of |grad L| |W_svm|, and the sign of a plain inner product would be rounding.
  */
 #include "theory/theory.h"
 
@@ -15,7 +15,7 @@
 
 static const double lowest_norm = 1e-2, highest_norm = 1e3;
 
-/* Direction uniform on the sphere, norm log-uniform; a stream of its own for every sample. */
+/* Direction uniform on the sphere, norm log-uniform; every sample has its own stream. */
 static void draw(uint64_t seed, int64_t k, double *theta, int64_t size)
 {
     base_random r = base_random_stream(seed, (uint64_t)7 << 56 | (uint64_t)k);
@@ -36,7 +36,7 @@ typedef struct place {
     model_scaled sum;        /* of |l'| D             */
 } place;
 
-/* c_t - cbar, a sum of differences: nothing cancels that is not equal. */
+/* c_t - cbar as a sum of differences, without cancellation. */
 static model_scaled above_mean(const double *c, const double *log_s, int64_t T, int64_t t)
 {
     model_scaled sum = { 0, 0 };

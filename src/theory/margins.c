@@ -1,4 +1,4 @@
-/* Margins of a theta: the rows of a claim, their smallest <A, theta>, angles between directions. */
+/* Margins of a theta: the rows of a claim, their smallest <A, theta>, angles. */
 #include "theory/theory.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ attsvm_status theory_margins_create(theory_margins *m, const svm_rows *rows, con
 
 void theory_margins_visit(theory_margins *m, const svm_term *term)
 {
-    const double rounding = 1e-14; /* relative to |x| |u|, with room for long sums */
+    const double rounding = 1e-14; /* relative to |x| |u|, generous enough for long sums */
     la_rows tokens = data_sequence(m->rows->data, term->i);
     tokens.count = term->visible;
     svm_rows_direction(m->rows, term, m->theta, m->z, m->u);
@@ -89,7 +89,7 @@ attsvm_status theory_margins_least(const svm_rows *rows, const double *theta, do
     return ATTSVM_OK;
 }
 
-/* The directions as unit vectors are compared, so that no product of norms over- or underflows. */
+/* Compares unit vectors, so that no product of norms over- or underflows. */
 double attsvm_correlation(const double *a, const double *b, int64_t count)
 {
     double norm_a = la_norm(a, count), norm_b = la_norm(b, count), sum = 0;

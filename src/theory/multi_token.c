@@ -4,10 +4,10 @@
  *
  *   W ~ W_fin + R W_svm,
  *
- * W_svm the multi-token SVM of the kept sets O, which puts all other tokens below them and leaves
- * the kept ones level, and W_fin the least W that gives the kept ones their attention.  W_fin is in
- * the span of the rows inside the sets and W_svm is orthogonal to it, so that R, by least squares,
- * is <W, W_svm> / |W_svm|^2.
+ * where W_svm solves the multi-token SVM of the kept sets O (margin 1 to all other tokens, equal
+ * logits within a set) and W_fin is the W of least norm that gives the kept tokens their attention.
+ * W_fin is in the span of the rows inside the sets and W_svm is orthogonal to it, so that R, by
+ * least squares, is <W, W_svm> / |W_svm|^2.
  */
 #include "theory/theory.h"
 
@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRAIN = 256 }; /* sequences that are worth a block of their own */
+enum { GRAIN = 256 }; /* sequences per parallel block */
 
-/* What the sets of some sequences amount to; whole numbers, minima, maxima: the order is no matter.
- */
+/* Statistics of the sets of some sequences; none depends on the order. */
 typedef struct tally {
     int64_t kept, several;
     double least_kept, most_masked;
@@ -31,14 +30,14 @@ typedef struct work {
     data_terms terms;
     int64_t cells, lo, hi, blocks; /* sequences lo..hi-1 are those of this rank */
     int threads, ranks;
-    int64_t *first;                      /* (n) first cell of each sequence */
-    int64_t *share;                      /* (ranks+1) first cell or term of each rank */
-    tally *tallies;                      /* (blocks)                       */
-    double *softmax;                     /* (cells)                        */
-    uint8_t *sets;                       /* (cells)                        */
+    int64_t *first;                      /* (n) first cell of each sequence              */
+    int64_t *share;                      /* (ranks+1) first cell or term of each rank    */
+    tally *tallies;                      /* (blocks)                                     */
+    double *softmax;                     /* (cells)                                      */
+    uint8_t *sets;                       /* (cells)                                      */
     int64_t *alpha;                      /* (terms) most attention, lowest index on ties */
-    double *z, *u;                       /* (threads,d)                    */
-    double *finite, *direction, *single; /* (d,d); of no solution: NaN */
+    double *z, *u;                       /* (threads,d)                                  */
+    double *finite, *direction, *single; /* (d,d); NaN without a solution                */
     void *memory;
 } work;
 
@@ -58,7 +57,7 @@ static void layout(work *w, arena *a)
     w->single = take(a, d * d);
 }
 
-/* Softmax of one term, of the tokens that it sees; the rest is 0. */
+/* Softmax of one term; tokens that it does not see have 0. */
 static void attend(const work *w, int64_t i, int64_t q, int worker, double *s)
 {
     const int64_t d = w->data->d;
@@ -108,7 +107,7 @@ static void take_block(void *context, int64_t block, int worker)
             take_set(w, i, q, worker, sum);
 }
 
-/* Every rank has the sets of its sequences; afterwards all have all. */
+/* Distributes the sets of each rank's sequences to all ranks. */
 static void gather_sets(work *w, attsvm_multi_token *out)
 {
     dist_comm *comm = w->data->comm;
@@ -144,8 +143,8 @@ static void take_sets(work *w, attsvm_multi_token *out)
         gather_sets(w, out);
 }
 
-/* W_fin is the least in the Frobenius norm whatever the norm of W_svm: that puts it into the span
-   of the rows inside the sets. */
+/* W_fin has the least Frobenius norm for any norm of W_svm, so it lies in the span of the rows
+   inside the sets. */
 static attsvm_status solve(const work *w, attsvm_problem_kind kind, double *theta,
                            attsvm_outcome *outcome, double *norm, attsvm_error *err)
 {
@@ -168,14 +167,14 @@ static attsvm_status solve(const work *w, attsvm_problem_kind kind, double *thet
     return ATTSVM_OK;
 }
 
-/* Correlations of W; NaN where an SVM has no solution. */
+/* Correlations of W; NaN if an SVM has no solution. */
 static void compare(const work *w, attsvm_multi_token *out)
 {
     const int64_t size = w->data->d * w->data->d;
     double square = la_dot(w->direction, w->direction, size);
     out->correlation_svm = attsvm_correlation(w->W, w->direction, size);
     out->correlation_single = attsvm_correlation(w->W, w->single, size);
-    /* no rows outside the sets: W_svm = 0, and R means nothing */
+    /* without rows outside the sets W_svm = 0, and R is undefined */
     out->R = square == 0 ? 0 : la_dot(w->W, w->direction, size) / square;
     double *sum = w->single;
     for (int64_t j = 0; j < size; j++)

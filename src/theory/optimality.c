@@ -1,10 +1,10 @@
-/* Support tokens of a solution, and what they say about the selection (theory, section 5). */
+/* Support tokens of a solution, and optimality of its selection (theory 5). */
 #include "theory/theory.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A multiplier by the number of its term. */
+/* A multiplier with the number of its term. */
 typedef struct multiplier {
     int64_t term, token;
     double lambda;
@@ -31,7 +31,7 @@ static attsvm_status sort_multipliers(const attsvm_claim *claim, const data_term
     return ATTSVM_OK;
 }
 
-/* The selected tokens against the optimal ones. */
+/* Compares the selected tokens with the optimal ones. */
 static void compare_optimal(attsvm_optimality *out, const attsvm_scores *scores,
                             const int64_t *alpha)
 {
@@ -71,7 +71,7 @@ static void add_support(collector *c, attsvm_support s)
     out->support++;
 }
 
-/* The findings of all ranks. */
+/* Combines the results of all ranks. */
 static void add_ranks(attsvm_optimality *out, dist_comm *comm)
 {
     double sums[] = { (double)out->support, (double)out->tied_support, (double)out->against };
@@ -84,7 +84,7 @@ static void add_ranks(attsvm_optimality *out, dist_comm *comm)
     out->advantage = -largest;
 }
 
-/* Tight rows: <A, theta> <= b + 1e-7 max(1, |b|), in double-double where it is near. */
+/* Tight rows: <A, theta> <= b + 1e-7 max(1, |b|), in double-double if double cannot decide. */
 static attsvm_status collect(collector *c, const attsvm_scores *scores, const svm_rows *rows,
                              const double *theta, attsvm_error *err)
 {
@@ -116,7 +116,7 @@ static attsvm_status collect(collector *c, const attsvm_scores *scores, const sv
     return ATTSVM_OK;
 }
 
-/* A soft margin has a solution, and a rank limit a stationary point, where nothing separates. */
+/* A soft margin has a solution, and a rank limit a stationary point, even without a separator. */
 attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *err)
 {
     if (svm->soft > 0)
@@ -131,7 +131,7 @@ attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *er
     return ATTSVM_OK;
 }
 
-/* Strictly convex balls have one nearest point; the others may have a face of them. */
+/* A strictly convex norm has a unique minimiser; others may have a face of minimisers. */
 static bool is_unique(const attsvm_svm_settings *settings)
 {
     return settings->norm == ATTSVM_NORM_L2 || settings->norm == ATTSVM_NORM_FRO ||

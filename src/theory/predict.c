@@ -1,4 +1,5 @@
-/* Which SVM training leads to (theory, sections 2 and 3), and what of a run it is compared with. */
+/* Which SVM training converges to (theory 2 and 3), and which vector of a run is compared with it.
+ */
 #include "theory/theory.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static bool is_prompt(int32_t kind)
  *                   column by column, and the least spectral norm |theta|_2 / |p|_2
  *   vpW             theta = W'p, both trained: the least |W|^2 + |p|^2 is 2 |theta|_2
  *   W               the rule's own
- *   KQ              |K|^2 + |Q|^2 is least at twice the nuclear norm of K Q'; no other claim
+ *   KQ              the least |K|^2 + |Q|^2 is twice the nuclear norm of K Q'; no other prediction
  */
 static void set_norm(attsvm_svm_settings *out, int32_t kind, const char *norm, double q,
                      bool *claimed)
@@ -46,7 +47,7 @@ static void set_norm(attsvm_svm_settings *out, int32_t kind, const char *norm, d
     }
 }
 
-/* Once eps dominates the gradient a step is a multiple of it: only rules of l2 keep their norm. */
+/* Once eps dominates, a step is a multiple of the gradient: only l2 rules keep their norm. */
 static const char *norm_of(const train_rule *rule, const char *eps)
 {
     bool none = isnan(rule->eps) || (eps && *eps ? strtod(eps, NULL) : rule->eps) == 0;

@@ -1,4 +1,4 @@
-/* Scores gamma = Y h(x) and the optimal tokens of every term (theory, sections 1 and 5). */
+/* Scores gamma = Y h(x) and the optimal tokens of every term (theory 1 and 5). */
 #include "theory/theory.h"
 
 #include <math.h>

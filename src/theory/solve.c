@@ -1,4 +1,4 @@
-/* One max-margin problem, from its selection to its solution. */
+/* Creates, solves and frees one max-margin problem. */
 #include "theory/theory.h"
 
 static bool go_on(void *context, const attsvm_svm_progress *progress)

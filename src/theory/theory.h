@@ -1,7 +1,7 @@
 /*
- * theory: what attention selects, and how it compares with the max-margin problems (theory,
- * sections 5 and 6).  Scores, margins, support tokens, optimality, verdicts, conditions, several
- * tokens.  Lists of all local optima, joint training, paths and graphs are rooms inside.
+ * theory: what attention selects, and how it compares with the max-margin problems (theory 5 and
+ * 6).  Scores, margins, support tokens, optimality, verdicts, conditions, several tokens.
+ * Subfolders: enumeration of local optima, joint training, paths, graphs.
  */
 #ifndef ATTSVM_THEORY_H
 #define ATTSVM_THEORY_H
@@ -16,15 +16,15 @@
 struct attsvm_scores {
     const attsvm_data *data;
     data_terms terms;
-    dist_comm *comm;          /* ranks that share the sequences; NULL: all are here  */
-    int64_t lo, hi;           /* sequences of this rank                              */
-    int64_t term_lo, term_hi; /* their terms                                         */
-    double *keymap;           /* (d,d) of the prompt problems, or NULL: tells copies */
-    double *value;            /* (tokens) h(x), of sequences lo..hi-1 alone          */
-    int8_t *label;            /* (terms)                                             */
+    dist_comm *comm;          /* ranks that share the sequences; NULL: one process                */
+    int64_t lo, hi;           /* sequences of this rank                                           */
+    int64_t term_lo, term_hi; /* their terms                                                      */
+    double *keymap; /* (d,d) of the prompt problems, or NULL; decides which tokens are copies */
+    double *value;  /* (tokens) h(x), only for sequences lo..hi-1                       */
+    int8_t *label;  /* (terms)                                                          */
 };
 
-/* The same for the head of a model, trained or not, at theta; terms and key map are its own. */
+/* The same with terms, key map and head of a model at theta. */
 attsvm_status theory_scores_of_model(attsvm_scores **out, const attsvm_train *run,
                                      attsvm_error *err);
 
@@ -33,20 +33,20 @@ bool theory_is_copy(const attsvm_scores *scores, int64_t i, int64_t a, int64_t t
 
 /* ------------------------------------------------------------- margins of a theta */
 
-/* The rows of a claim's problem, right-hand sides of a joint one included.  On success the caller
-   frees them with svm_rows_free. */
+/* The rows of a claim's problem, including the right-hand sides of a joint one.  On success the
+   caller frees them with svm_rows_free. */
 attsvm_status theory_rows_of(svm_rows *rows, const attsvm_data *data, const attsvm_claim *claim,
                              attsvm_error *err);
 
-/* Logits of one term and exact margins of its rows at theta; memory is the caller's to free. */
+/* Logits of one term and exact margins of its rows at theta; the caller frees the memory. */
 typedef struct theory_margins {
     const svm_rows *rows;
     const double *theta;
-    double *zero;           /* (size) the low part of theta           */
-    double *z, *u, *u_lo;   /* (d) query; direction of the logits     */
-    double *a, *square;     /* (T) logits, |x|^2                      */
-    double *hi, *lo, *more; /* (d), (d), (2d): one row                */
-    double doubt;           /* how wrong a margin in double may be    */
+    double *zero;           /* (size) the low part of theta                      */
+    double *z, *u, *u_lo;   /* (d) query; direction of the logits                */
+    double *a, *square;     /* (T) logits, |x|^2                                 */
+    double *hi, *lo, *more; /* (d), (d), (2d): one row                           */
+    double doubt;           /* bound on the rounding error of a margin in double */
     void *memory;
 } theory_margins;
 
@@ -58,16 +58,16 @@ void theory_margins_visit(theory_margins *m, const svm_term *term);
 double theory_margins_exact(theory_margins *m, const svm_term *term, int64_t t);
 
 /*
- * Smallest <A_r, theta> over the rows with b = 1 (*least; INFINITY: there are none) and over those
+ * Smallest <A_r, theta> over the rows with b = 1 (*least; INFINITY: no such row) and over those
  * with b = 0 (*least_zero).
  */
 attsvm_status theory_margins_least(const svm_rows *rows, const double *theta, double *least,
                                    double *least_zero, attsvm_error *err);
 
-/* The angle between a and b in degrees, accurate near 0; NAN where one of them is 0. */
+/* The angle between a and b in degrees, accurate near 0; NAN if one of them is 0. */
 double theory_angle(const double *a, const double *b, int64_t count);
 
-/* Optimality is a property of the hard margin without a rank limit (theory 5). */
+/* Refuses soft margins and rank limits: optimality is defined for neither (theory 5). */
 attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *err);
 
 /* Tight rows are those with <A, theta> <= b + this * max(1, |b|) (theory 4); b is 0 or 1 here. */

@@ -1,4 +1,4 @@
-/* Verdicts on trained models (theory, section 5). */
+/* Verdicts on trained models (theory 5). */
 #include "theory/theory.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static attsvm_verdict_kind classify(const attsvm_verdict *v)
 
 /*
  * Efficiency (theory 3): theta scaled to margin 1 is feasible, so |theta_svm| is at most its norm.
- * Rows with b = 0 (joint problems) must hold, and do not count.
+ * Rows with b = 0 (joint problems) must hold but do not enter the margin.
  */
 static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const double *theta,
                              int64_t count, const attsvm_claim *claim, double optimal_norm,
@@ -51,7 +51,7 @@ static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const d
     return status;
 }
 
-/* No head separates the selected tokens by label: there is no joint problem, but that of p. */
+/* No head separates the selected tokens by label: there is no joint problem, only problem P. */
 static bool has_no_head(const attsvm_solution *solution)
 {
     const attsvm_claim *head = solution->claim.head;
@@ -59,9 +59,10 @@ static bool has_no_head(const attsvm_solution *solution)
 }
 
 /*
- * Terms that are not saturated, and those of them that nothing pulls any more: a term's gradient is
- * proportional to |l'(Y f)|.  Under a trained head that slope falls like exp(-|v| margin), so that
- * terms with a label margin above the smallest one drop out while their attention is still shared.
+ * Counts terms that are not saturated, and those whose gradient no longer matters: the gradient of
+ * a term is proportional to |l'(Y f)|.  With a trained head this slope decreases like exp(-|v|
+ * margin), so that terms whose label margin exceeds the smallest one drop out while their attention
+ * is still spread.
  */
 static void count_undecided(attsvm_verdict *v, const model *m)
 {
@@ -131,7 +132,7 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
     if (svm)
         out->svm = *svm;
     TRY(theory_scores_of_model(&scores, run, err));
-    if (m->prompt && m->trains_W) { /* the key map of the data set is what is trained */
+    if (m->prompt && m->trains_W) { /* training replaces the key map of the data set */
         data_view_open(&view, m->data, m->data->n, false);
         scores->data = &view.data;
     }

@@ -2,7 +2,7 @@
  * All step rules (theory 3).  Each trained array takes its own step; G is its gradient, eta the
  * step size.  A rule that divides by |G| does not move if G is exactly zero.
  *
- *   rule update of theta SVM in the norm
+ *   rule        update of theta                                          SVM in the norm
  *   gd          theta - eta G                                            l2, Frobenius
  *   ngd         theta - eta G/|G|; with eps: G/(|G| + eps)               l2, Frobenius
  *   polyak      theta - eta (L - L*)/|G|^2 G, at most max_step long      l2, Frobenius

@@ -4,13 +4,13 @@
 
 #include "theory/theory.h"
 
-/* Selections, or beginnings of selections: alpha (count, width). */
+/* Complete or partial selections: alpha (count, width). */
 typedef struct enumerate_list {
     int32_t *alpha;
     int64_t count, width;
 } enumerate_list;
 
-/* What was found about one of them. */
+/* The result for one of them. */
 typedef struct enumerate_judged {
     attsvm_outcome outcome;
     bool local, global;
@@ -29,18 +29,17 @@ struct attsvm_enumeration {
     dist_stop stop;
 };
 
-/* Solves the SVM of every member, whole ones with `scores`; the order of the list is kept.  After a
-   stop the outcome of some is ATTSVM_NOT_RUN. */
+/* Solves the SVM of every member, of complete ones with `scores`, in the order of the list.  After
+   a stop the outcome of some is ATTSVM_NOT_RUN. */
 attsvm_status enumerate_judge(attsvm_enumeration *e, const enumerate_list *list,
                               const attsvm_scores *scores, const attsvm_data *data,
                               const attsvm_svm_settings *svm, enumerate_judged *out,
                               attsvm_error *err);
-/* All selections but those whose beginning is infeasible; *fits: there were at most
-   max_selections. */
+/* All selections without an infeasible partial selection; *fits: max_selections was enough. */
 attsvm_status enumerate_grow(attsvm_enumeration *e, enumerate_list *whole, bool *fits,
                              attsvm_error *err);
 
-/* Number of the selection in the list, or -1; copies of a token count as the token. */
+/* Index of the selection in the list, or -1; copies of a token are equivalent. */
 int64_t enumerate_find(const attsvm_enumeration *enumeration, const int64_t *alpha);
 
 #endif

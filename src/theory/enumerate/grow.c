@@ -1,10 +1,10 @@
 /*
- * Every locally optimal selection (theory, section 5): by growing selections sequence by sequence,
- * or by a search where there are too many.
+ * Every locally optimal selection (theory 5): grows partial selections sequence by sequence, or
+ * searches if there are too many.
  *
- * A beginning is a selection of the first k sequences.  If nothing separates it, nothing separates
- * what it begins, because its rows are among theirs; so it is dropped.  No other rule is used:
- * support tokens of a beginning may leave the support, and come back, when sequences are added.
+ * A partial selection covers the first k sequences.  If it is infeasible, so is every extension,
+ * whose rows include its rows; it is pruned.  There is no other pruning rule: support tokens of a
+ * partial selection may leave the support and return when sequences are added.
  */
 #include "theory/enumerate/enumerate.h"
 
@@ -42,7 +42,7 @@ void attsvm_enumerate_settings_init(attsvm_enumerate_settings *settings)
 typedef struct judging {
     attsvm_enumeration *e;
     const enumerate_list *list;
-    const attsvm_scores *scores; /* NULL: only whether something separates `data` */
+    const attsvm_scores *scores; /* NULL: decide feasibility only */
     const attsvm_data *data;
     const attsvm_svm_settings *svm;
     enumerate_judged *out;
@@ -117,7 +117,7 @@ attsvm_status enumerate_judge(attsvm_enumeration *e, const enumerate_list *list,
 
 /* ----------------------------------------------------------------------- growing */
 
-/* The tokens of a term that are no copy of an earlier one, into tokens; returns how many. */
+/* The tokens of a term without copies of earlier ones, into tokens; returns their number. */
 static int64_t distinct_tokens(const attsvm_scores *scores, int64_t i, int64_t visible,
                                int32_t *tokens)
 {
@@ -132,7 +132,7 @@ static int64_t distinct_tokens(const attsvm_scores *scores, int64_t i, int64_t v
     return count;
 }
 
-/* `from`, every member continued by every token of one more term; *fits: within `most`. */
+/* Extends every member of `from` by every token of one more term; *fits: at most `most` results. */
 static attsvm_status grow(enumerate_list *to, const enumerate_list *from, const int32_t *tokens,
                           int64_t count, int64_t most, bool *fits, attsvm_error *err)
 {
@@ -155,7 +155,7 @@ static attsvm_status grow(enumerate_list *to, const enumerate_list *from, const 
     return ATTSVM_OK;
 }
 
-/* Keeps the members that something separates. */
+/* Removes the infeasible members. */
 static attsvm_status drop_infeasible(attsvm_enumeration *e, enumerate_list *list, int64_t sequences,
                                      attsvm_error *err)
 {
@@ -163,7 +163,8 @@ static attsvm_status drop_infeasible(attsvm_enumeration *e, enumerate_list *list
     attsvm_svm_settings svm = e->svm;
     enumerate_judged *judged;
     bool matrix = svm.problem == ATTSVM_PROBLEM_W;
-    svm.norm = matrix ? ATTSVM_NORM_FRO : ATTSVM_NORM_L2; /* the quickest; all agree */
+    svm.norm = matrix ? ATTSVM_NORM_FRO
+                      : ATTSVM_NORM_L2; /* the fastest; feasibility does not depend on the norm */
     data_view_open(&prefix, e->scores->data, sequences, true);
     TRY(base_allocate(&judged, (size_t)list->count + 1, sizeof *judged, "selections", err));
     attsvm_status status = enumerate_judge(e, list, NULL, &prefix.data, &svm, judged, err);

@@ -1,4 +1,4 @@
-/* The list of locally optimal selections: put together, searched for, and read. */
+/* The list of locally optimal selections: its order, the search, and access. */
 #include "theory/enumerate/enumerate.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 /* -------------------------------------------------------------------- the list */
 
-/* Place of alpha in the list, which is in lexicographic order; *found: it is there. */
+/* Position of alpha in the list, which is in lexicographic order; *found: it is in it. */
 static int64_t place_of(const attsvm_enumeration *e, const int32_t *alpha, bool *found)
 {
     int64_t lo = 0, hi = e->info.count, terms = e->info.terms;
@@ -115,7 +115,7 @@ static void sort_and_unite(enumerate_list *list)
     list->count = kept + 1;
 }
 
-/* The first token that alpha is a copy of, of one term. */
+/* The first token of a term that `token` is a copy of. */
 static int32_t first_copy(const attsvm_scores *s, int64_t term, int64_t token)
 {
     int64_t i = term, q = 0;
@@ -127,7 +127,7 @@ static int32_t first_copy(const attsvm_scores *s, int64_t term, int64_t token)
     return (int32_t)token;
 }
 
-/* The model whose SVM this is; `terms` know whether there is a Z. */
+/* The settings of the model whose limit this SVM is; `terms` tell whether Z exists. */
 static void describe(const attsvm_svm_settings *svm, const data_terms *terms,
                      attsvm_train_settings *train)
 {
@@ -150,7 +150,7 @@ static attsvm_status allocate_list(enumerate_list *list, int64_t count, attsvm_e
     return base_allocate(&list->alpha, size + 1, sizeof *list->alpha, "selections", err);
 }
 
-/* The optimal tokens, then where descent from random starts ends. */
+/* The optimal tokens, then the ends of descent from random starts. */
 static attsvm_status first_guesses(attsvm_enumeration *e, enumerate_list *list, attsvm_error *err)
 {
     const attsvm_scores *s = e->scores;
@@ -193,7 +193,7 @@ static attsvm_status neighbours(const attsvm_enumeration *e, enumerate_list *out
         each += attsvm_scores_term(s, g).tokens - 1;
     *out = (enumerate_list){ .width = terms };
     if (each > e->settings.max_selections / (e->info.count > 0 ? e->info.count : 1))
-        return ATTSVM_OK; /* more than a round may look at */
+        return ATTSVM_OK; /* more than a round may try */
     TRY(allocate_list(out, e->info.count * each + 1, err));
     for (int64_t g = 0; g < terms; g++) {
         const int64_t tokens = attsvm_scores_term(s, g).tokens; /* reads the whole term */
@@ -241,7 +241,7 @@ static attsvm_status enumerate(attsvm_enumeration *e, attsvm_error *err)
     for (int64_t g = 0; g < e->info.terms; g++)
         e->info.product *= (double)attsvm_scores_term(e->scores, g).tokens;
     attsvm_status status = enumerate_grow(e, &whole, &fits, err);
-    const bool begun = dist_stop_why(&e->stop) != DIST_GO_ON; /* beginnings alone */
+    const bool begun = dist_stop_why(&e->stop) != DIST_GO_ON; /* only partial selections so far */
     if (status == ATTSVM_OK && fits && !begun)
         status = judge_and_keep(e, &whole, &added, err);
     free(whole.alpha);
@@ -250,7 +250,7 @@ static attsvm_status enumerate(attsvm_enumeration *e, attsvm_error *err)
     e->info.stopped = dist_stop_why(&e->stop) != DIST_GO_ON;
     e->info.exhaustive = fits && e->info.stalled == 0 && !e->info.stopped;
     e->info.searched = !fits;
-    return status == ATTSVM_E_STOPPED ? ATTSVM_OK : status; /* with what was found until then */
+    return status == ATTSVM_E_STOPPED ? ATTSVM_OK : status; /* with the list so far */
 }
 
 attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *scores,

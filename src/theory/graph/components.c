@@ -1,7 +1,7 @@
 /*
- * Strongly connected components by Tarjan's algorithm, without recursion: graphs of long contexts
- * are deep.  A component is complete once all that can be reached from it is, so components come
- * out last things first; they are numbered the other way round.
+ * Strongly connected components by Tarjan's algorithm, without recursion, because graphs of long
+ * contexts are deep.  A component is complete once everything reachable from it is, so components
+ * appear in reverse topological order; the numbers are reversed at the end.
  */
 #include "theory/graph/graph.h"
 
@@ -9,11 +9,11 @@
 
 typedef struct search {
     const attsvm_graph *graph;
-    int64_t first;         /* node of the part's word 0                      */
-    int64_t *order, *low;  /* when a node was met, from 1; lowest it reaches */
-    int64_t *path, depth;  /* nodes on the way down                          */
-    int64_t *edge;         /* next edge of each node                         */
-    int64_t *open, opened; /* met, in no component yet                       */
+    int64_t first;         /* node of the part's word 0                     */
+    int64_t *order, *low;  /* number of the visit, from 1; lowest reachable */
+    int64_t *path, depth;  /* stack of the depth-first search               */
+    int64_t *edge;         /* next edge of each node                        */
+    int64_t *open, opened; /* visited, in no component yet                  */
     bool *is_open;
     int64_t met, components;
 } search;
@@ -27,7 +27,7 @@ static void enter(search *s, int64_t node)
     s->edge[node] = s->graph->first_edge[s->first + node];
 }
 
-/* All edges of the node are seen: where it reaches nothing older, it closes a component. */
+/* All edges of the node are done: if it reaches no older node, it completes a component. */
 static void leave(search *s, int64_t node)
 {
     s->depth--;

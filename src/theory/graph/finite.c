@@ -1,10 +1,12 @@
 /*
- * The finite part of next-token prediction, and how a trained W splits into it and the graph SVM.
+ * The finite part of next-token prediction, and the decomposition of a trained W into it and the
+ * graph SVM.
  *
- * Contexts are cut down to the tokens of the label's component.  Their loss depends on W only
+ * Contexts are restricted to the tokens of the label's component.  Their loss depends on W only
  * through (e_a - e_b)' W e_k with a and b in one component of the graph of k, so its gradient lies
- * in the cyclic subspace, and descent from 0 stays there: no basis is needed.  It has a minimum
- * because in a strongly connected component every word is preferred to others and others to it.
+ * in the cyclic subspace, and descent from 0 stays there: no basis is needed.  A minimum exists
+ * because in a strongly connected component every word is preferred to some other and some other to
+ * it.
  */
 #include "theory/graph/graph.h"
 
@@ -17,17 +19,17 @@
 static const double converged = 1e-10, wanted = 1e-13; /* norm of the gradient */
 enum { MOST_STEPS = 20000 };
 
-/* The contexts that are not decided, as a data set of their own. */
+/* A data set of the restricted contexts that still have several words. */
 typedef struct cut {
     int64_t n, tokens;
     int64_t *offsets;
     int32_t *token, *label;
-    double *Z; /* (n,d) last tokens, which may be cut away */
+    double *Z; /* (n,d) last tokens, which the restriction may remove */
     void *memory;
     attsvm_data *data;
 } cut;
 
-/* Whether the cut context still has another word than its label. */
+/* Whether the restricted context has another word than its label. */
 static bool is_undecided(const attsvm_graph *g, int64_t i)
 {
     for (int64_t t = data_first(g->data, i); t < data_first(g->data, i + 1); t++)
@@ -108,7 +110,7 @@ static double loss_and_gradient(void *context, const double *x, double *out)
     return value.loss;
 }
 
-/* For L-BFGS: the model, and who may stop it. */
+/* Context of L-BFGS: the model and the stop. */
 typedef struct fitting {
     model *m;
     dist_watch watch; /* counts evaluations */
@@ -174,7 +176,7 @@ done:
 
 /* ------------------------------------------------------------------ trained matrices */
 
-/* softmax (tokens) of W, taken inside the sets alone. */
+/* softmax (tokens) of W over the tokens of the sets only. */
 static attsvm_status softmax_inside(const attsvm_graph *g, const double *W, double *softmax,
                                     attsvm_error *err)
 {
@@ -198,8 +200,8 @@ static attsvm_status softmax_inside(const attsvm_graph *g, const double *W, doub
 }
 
 /*
- * Projection on the cyclic subspace: of all matrices with the logit differences of W inside the
- * sets, the one of least norm, which is what the finite problem asks for.
+ * Projection on the cyclic subspace: the matrix of least norm with the logit differences of W
+ * inside the sets, which is the solution of the finite problem.
  */
 static attsvm_status project(const attsvm_graph *g, const double *W, double *out, attsvm_error *err)
 {

@@ -1,8 +1,8 @@
 /*
  * Graphs of next-token prediction (theory 6.14).  Contexts that end with the same word k share a
  * graph: its nodes are their words, and the label of each context has an edge to every other word
- * of it.  Across strongly connected components W can put the label above the others for good;
- * inside one the contexts contradict each other, and attention stays divided.
+ * of it.  Across strongly connected components W can rank the label above the others; inside one
+ * the contexts contradict each other, and attention stays spread.
  */
 #include "theory/graph/graph.h"
 
@@ -29,7 +29,7 @@ static int32_t last_word(const attsvm_data *data, int64_t i)
     return data->index[data_first(data, i + 1) - 1];
 }
 
-/* Two links a token: its node, and the edge to it (a second node where it is the label). */
+/* Two links per token: its node, and the edge to it (again the node if it is the label). */
 static void collect(const attsvm_graph *graph, link *links)
 {
     const attsvm_data *data = graph->data;
@@ -71,7 +71,7 @@ static void layout(attsvm_graph *g, arena *a)
     g->sets = base_take(a, (size_t)g->data->tokens, 1);
 }
 
-/* Place of a word among the nodes of part k; it is there. */
+/* Index of a word among the nodes of part k, which contain it. */
 static int64_t find_node(const attsvm_graph *g, int64_t k, int32_t word)
 {
     int64_t lo = g->first_node[k], hi = g->first_node[k + 1] - 1;

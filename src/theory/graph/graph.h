@@ -7,14 +7,14 @@
 struct attsvm_graph {
     const attsvm_data *data;
     int64_t lasts, nodes, edges, cyclic; /* cyclic: components of more than one word */
-    int32_t *next;             /* (n) labels                                               */
-    int32_t *last;             /* (lasts) last tokens, increasing                          */
-    int64_t *first_node;       /* (lasts+1) nodes of each                                  */
-    int64_t *first_edge;       /* (nodes+1) edges of each node; of all parts one after another */
-    int32_t *word, *component; /* (nodes)                                                  */
-    int64_t *components;       /* (lasts)                                                  */
-    attsvm_graph_edge *edge;   /* (edges) places in the part of their last token           */
-    uint8_t *sets;             /* (tokens)                                                 */
+    int32_t *next;                       /* (n) labels                                       */
+    int32_t *last;                       /* (lasts) last tokens, increasing                  */
+    int64_t *first_node;                 /* (lasts+1) nodes of each                          */
+    int64_t *first_edge;                 /* (nodes+1) edges of each node, all parts in order */
+    int32_t *word, *component;           /* (nodes)                                          */
+    int64_t *components;                 /* (lasts)                                          */
+    attsvm_graph_edge *edge;             /* (edges) indices within the part                  */
+    uint8_t *sets;                       /* (tokens)                                         */
     void *memory;
 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where attention is nearer to one token than this, numerator and denominator are rounding. */
+/* If 1 - s is smaller than this, numerator and denominator are rounding errors. */
 static const double least_miss = 1e-6;
 
 static const double norms[] = { 1, 3, 10, 30 };
@@ -30,7 +30,7 @@ static double pool(const assumption_b *b, const double *u, int64_t i, double *a,
     return others;
 }
 
-/* The margin of the v-SVM over points x (n,d); 0 where they cannot be separated. */
+/* The margin of the v-SVM over points x (n,d); 0 if they cannot be separated. */
 static attsvm_status points_margin(const attsvm_data *data, const double *x, const int64_t *zero,
                                    double *margin, attsvm_error *err)
 {
@@ -82,7 +82,7 @@ attsvm_status assumption_b_margin(const assumption_b *b, const double *u, double
 
 /* ------------------------------------------------------------------------ search */
 
-/* nu(p), INFINITY where rounding would decide. */
+/* nu(p); INFINITY if rounding would decide it. */
 static attsvm_status nu_of(const assumption_b *b, const double *u, double *nu, attsvm_error *err)
 {
     double margin, miss;
@@ -134,7 +134,7 @@ static void try_block(void *context, int64_t block, int worker)
     free(u);
 }
 
-/* Random steps that shrink where they fail and grow where they help; the best point stays. */
+/* Random local search: the step shrinks after a failure and grows after a success. */
 static attsvm_status descend(const assumption_b *b, const attsvm_joint_settings *settings,
                              double *u, double *nu, attsvm_error *err)
 {
@@ -163,7 +163,7 @@ static attsvm_status descend(const assumption_b *b, const attsvm_joint_settings 
     return status;
 }
 
-/* Points are shared over ranks; each of them wants all sequences. */
+/* Ranks share the points; each point needs all sequences. */
 static attsvm_status try_all(points *p, attsvm_error *err)
 {
     dist_comm *comm = p->b->data->comm;

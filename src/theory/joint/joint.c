@@ -26,7 +26,7 @@ void attsvm_joint_settings_init(attsvm_joint_settings *settings)
     attsvm_settings_init(&attsvm_joint_table, settings);
 }
 
-/* A run and the data set that its SVMs are of. */
+/* A run and the data set of its SVMs. */
 typedef struct joint {
     const attsvm_train *run;
     const attsvm_data *data; /* without its key map for vpW */
@@ -38,7 +38,7 @@ typedef struct joint {
 } joint;
 
 /*
- * The least |v|/|p| of a path that leads to the relaxed p-SVM (theory 6.8): for i not tight
+ * The smallest |v|/|p| of a path that converges to the relaxed p-SVM (theory 6.8): for i not tight
  *
  *   ratio (Y_i v'x_i,alpha / |v| - Gamma) >= 1/|p_joint|,   v the v-SVM.
  */
@@ -68,7 +68,7 @@ static attsvm_status look_at_head(const joint *j, const attsvm_claim *head, doub
     return ATTSVM_OK;
 }
 
-/* Recorded theta as what the logits see: W'p for keys W x; NULL where there is no record. */
+/* Recorded theta as logit maps, W'p for keys W x; NULL without a record. */
 static attsvm_status iterates(const joint *j, double **out, int64_t *count, attsvm_error *err)
 {
     const train_trace *trace = &j->run->trace;
@@ -82,7 +82,7 @@ static attsvm_status iterates(const joint *j, double **out, int64_t *count, atts
         else
             memcpy(*out + k * d, p, (size_t)d * sizeof **out);
     }
-    double *last = *out + *count * d; /* the end of the run is always one */
+    double *last = *out + *count * d; /* always includes the end of the run */
     if (j->keymap)
         la_gemv(true, d, d, 1, j->keymap, d, j->theta, 0, last);
     else
@@ -190,7 +190,7 @@ attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
         return fail(err, ATTSVM_E_ARG, "joint training needs model vp or vpW and a linear head");
     if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run has not been trained yet");
-    if (m->trains_W) { /* the key map of the data set is what is trained */
+    if (m->trains_W) { /* training replaces the key map of the data set */
         data_view_open(&view, m->data, m->data->n, false);
         j.data = &view.data;
     }

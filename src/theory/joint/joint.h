@@ -15,8 +15,8 @@ typedef struct assumption_b {
 } assumption_b;
 
 /*
- * Gamma(p) of the pooled tokens X' softmax(X u) and m = max_i (1 - s_i,alpha), copies of alpha
- * counted with it; u (d) is p, or W'p where keys are W x.
+ * Gamma(p) of the pooled tokens X' softmax(X u) and m = max_i (1 - s_i,alpha), with copies of alpha
+ * counted as alpha; u (d) is p, or W'p if keys are W x.
  */
 attsvm_status assumption_b_margin(const assumption_b *b, const double *u, double *margin,
                                   double *miss, attsvm_error *err);

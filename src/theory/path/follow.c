@@ -1,5 +1,5 @@
 /*
- * Following a path: settings understood, memory, one point after the other, results.
+ * Follows a path: parses settings, allocates, computes one point after another, collects results.
  */
 #include "theory/path/path.h"
 
@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------------- creation */
 
-/* What does not go together. */
+/* Refuses settings that exclude each other. */
 static attsvm_status check(const attsvm_path *path, attsvm_error *err)
 {
     const attsvm_path_settings *s = &path->settings;
@@ -27,7 +27,7 @@ static attsvm_status check(const attsvm_path *path, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* After the model is there. */
+/* Checks that need the model. */
 static attsvm_status check_head(const attsvm_path *path, const int64_t *alpha, attsvm_error *err)
 {
     const attsvm_path_settings *s = &path->settings;
@@ -133,13 +133,13 @@ static attsvm_status build(attsvm_path *path, const attsvm_selection *selection,
 
 /* -------------------------------------------------------------------------- results */
 
-/* What there is to say about the best candidate at point k. */
+/* Records the best candidate of point k. */
 static void record(attsvm_path *path, int64_t k)
 {
     model *m = path->m;
     path_objective *o = &path->objective;
     const double *theta = path->candidate;
-    if (path->joint) /* L* is that of this head, not of the candidate that was tried last */
+    if (path->joint) /* L* of this head, not of the last candidate */
         path_objective_set_head(o, theta + m->parameter[1].offset, true);
     path_objective_look(o, theta);
     memcpy(path->theta + k * m->size, theta, (size_t)m->size * sizeof *theta);
@@ -173,7 +173,7 @@ static void add_column(attsvm_path *path, const char *name, const double *values
     add_array(path, name, values, ATTSVM_F64, 1, path->points, 0, 0);
 }
 
-/* K and Q apart: theta has them one after the other at every point. */
+/* Separates K and Q, which theta has one after the other at every point. */
 static void add_factors(attsvm_path *path)
 {
     const model *m = path->m;
@@ -182,7 +182,7 @@ static void add_factors(attsvm_path *path)
     path->arrays[path->arrays_count - 1].array.shape[3] = m->rank;
 }
 
-/* p and v apart, likewise: point k is moved to where the block of all p, then of all v, has it. */
+/* Separates p and v likewise: reorders the points into the block of all p, then of all v. */
 static attsvm_status add_blocks(attsvm_path *path, attsvm_error *err)
 {
     const model *m = path->m;
@@ -240,7 +240,7 @@ static attsvm_status add_arrays(attsvm_path *path, attsvm_error *err)
 
 /* ------------------------------------------------------------------------ following */
 
-/* The joint path is compared with the SVMs of its own tokens: solved anew when they change. */
+/* The joint path is compared with the SVMs of its own tokens, solved again when these change. */
 static attsvm_status follow_selection(attsvm_path *path, int64_t k, attsvm_error *err)
 {
     const size_t bytes = (size_t)path->m->terms * sizeof *path->alpha;
@@ -254,9 +254,9 @@ static attsvm_status follow_selection(attsvm_path *path, int64_t k, attsvm_error
 }
 
 /*
- * Nonlinear heads are minimised on the scale of L itself, which is flat where attention has
- * saturated on the wrong tokens: their minima are followed through radii that grow by small steps,
- * new starts from a small radius on.
+ * Nonlinear heads are minimised on the scale of L, which is flat if attention has saturated on the
+ * wrong tokens: the minima are followed through radii that grow in small steps, new starts
+ * beginning at a small radius.
  */
 static void approach(attsvm_path *path, int64_t k, int64_t known)
 {
@@ -268,7 +268,7 @@ static void approach(attsvm_path *path, int64_t k, int64_t known)
             path_solve(path, radius);
 }
 
-/* A ball holds all smaller ones: the point before stays where nothing better was found. */
+/* A ball contains all smaller ones: keep the previous point if nothing better was found. */
 static void keep_the_point_before(attsvm_path *path, int64_t k)
 {
     if (path->linear || k == 0 || path->value[0] <= path->loss[k - 1])
@@ -279,7 +279,7 @@ static void keep_the_point_before(attsvm_path *path, int64_t k)
     path->inside[0] = true;
 }
 
-/* Ends with the last point that is whole. */
+/* After a stop the path ends at the last complete point. */
 static attsvm_status follow(attsvm_path *path, attsvm_error *err)
 {
     double start = base_seconds();

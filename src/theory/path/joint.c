@@ -1,9 +1,9 @@
 /*
  * The joint path (theory 6.8): v in a ball of radius r, p in one of radius R.
  *
- * The blocks take turns.  With p fixed, L is convex in v.  With v fixed it is the p-path's
- * problem for the head v, on the scale log(L - L*(v)), which tells directions of p apart long after
- * L itself cannot.  Between turns both move together.  Every step lowers L; the turns end when
+ * Block minimisation.  With p fixed, L is convex in v.  With v fixed it is the problem of the
+ * p-path for the head v, on the scale log(L - L*(v)), which distinguishes directions of p when L
+ * itself no longer can.  In between both blocks move together.  Every step lowers L; it ends when
  * neither block moves.
  */
 #include "theory/path/path.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double settled = 1e-11; /* relative distance between two turns */
+static const double settled = 1e-11; /* relative change between two rounds */
 
 /* |x - y| / |y| */
 static double moved(const double *x, const double *y, int64_t count)
@@ -23,8 +23,8 @@ static double moved(const double *x, const double *y, int64_t count)
 }
 
 /*
- * The best v for the p in theta.  L is convex in v, and at a large radius nearly as sharp as the
- * maximum of linear functions: the minimum is followed through balls that grow.
+ * The best v for the p in theta.  L is convex in v, and at a large radius nearly a maximum of
+ * linear functions, so the minimum is followed through growing balls.
  */
 static double solve_head(attsvm_path *path, double radius, double *theta)
 {
@@ -51,8 +51,9 @@ static double solve_head(attsvm_path *path, double radius, double *theta)
 }
 
 /*
- * p and v at once, from theta on: Newton steps on both spheres, or free of that of a vector whose
- * minimum is inside.  Turns by blocks would take hundreds, as L has a narrow valley in (p, v).
+ * p and v together, from theta: Newton steps on both spheres, without the sphere of a vector whose
+ * minimum is inside.  Alternating blocks would need hundreds of rounds, because L has a narrow
+ * valley in (p, v).
  */
 static void solve_both(attsvm_path *path, double radius, double radius_v, double *theta,
                        bool *inside)

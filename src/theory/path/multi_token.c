@@ -1,6 +1,6 @@
 /*
- * The path of a nonlinear head against the multi-token SVM of the tokens that attention keeps
- * (theory 6.9, 10.3): Frobenius for W, nuclear for K Q', l2 for p.
+ * Compares the path of a nonlinear head with the multi-token SVM of the kept tokens (theory 6.9,
+ * 10.3): Frobenius for W, nuclear for K Q', l2 for p.
  *
  * The prompt p is W with one query of length 1 for all: the SVM of the sets is solved for W on the
  * keys with z = e_1, whose solution is p e_1'.
@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Attention outside the sets from which on the two parts are taken one by one; relative errors of
-   the split are of this size. */
+/* The two parts are computed separately when attention outside the sets is below this; the relative
+   errors of the split are of this size. */
 static const double split_below = 1e-6;
 
 /* ------------------------------------------------------------- the matrix of a point */
 
-/* What is compared: data, and (d,d) matrices in place of the points. */
+/* The data, and a (d,d) matrix for each point. */
 typedef struct comparison {
     attsvm_path *path;
     attsvm_svm_settings svm;
-    const attsvm_data *data; /* of the path, or the keys with their one query           */
-    attsvm_data *keys;       /* the latter, where the model is p                        */
-    double *matrix, *target; /* (d,d)                                                   */
-    uint8_t *sets;           /* (cells)                                                 */
+    const attsvm_data *data; /* of the path, or the keys with their one query */
+    attsvm_data *keys;       /* the latter, if the model is p                 */
+    double *matrix, *target; /* (d,d)                                         */
+    uint8_t *sets;           /* (cells)                                       */
     attsvm_multi_token last;
     void *memory;
 } comparison;
@@ -130,12 +130,13 @@ static void replace_point(attsvm_path *path, int64_t k, const double *theta)
                (size_t)m->map_size * sizeof *theta);
     path->loss[k] = value->loss;
     path->radius[k] = m->factored ? norm * norm / 2 : norm;
-    path->within[k] = false; /* outwards eps falls for ever, whatever L can show */
+    path->within[k] =
+        false; /* eps decreases outwards without end, even where L is constant in rounding */
     path->attention[k] = value->attention_min;
     path->margin[k] = value->gap;
 }
 
-/* Points that keep the same sets as the last, with little attention elsewhere, are taken apart. */
+/* Splits the points that keep the sets of the last one, with little attention elsewhere. */
 static attsvm_status refine(split *s, const attsvm_multi_token *last, attsvm_error *err)
 {
     attsvm_path *path = s->path;
@@ -160,7 +161,7 @@ static attsvm_status refine(split *s, const attsvm_multi_token *last, attsvm_err
     return ATTSVM_OK;
 }
 
-/* Terms whose pooled token puts a ReLU unit at 0: L has a kink there, where a smooth search stops.
+/* Counts terms whose pooled token puts a ReLU unit at 0: a kink of L, where a smooth search stops.
  */
 static int64_t count_kinks(split *s, const double *theta)
 {
@@ -188,7 +189,7 @@ static int64_t count_kinks(split *s, const double *theta)
     return kinks;
 }
 
-/* Compares, takes apart what keeps the last sets, and compares again. */
+/* Compares, splits the points that keep the last sets, and compares again. */
 static attsvm_status follow_sets(comparison *c, split *s, attsvm_error *err)
 {
     attsvm_path *path = c->path;

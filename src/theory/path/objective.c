@@ -1,8 +1,8 @@
 /*
- * The loss of a model as a function to be minimised on a sphere of any radius.
+ * The loss of a model as an objective on a sphere of any radius.
  *
- * For linear heads it is log(L - L*), with L* the loss of attention that is on the tokens alpha
- * alone.  L - L* falls like exp(-|theta| margin), far below what L itself can show.
+ * For linear heads it is log(L - L*), with L* the loss of attention on the tokens alpha alone.  L -
+ * L* decreases like exp(-|theta| margin), far below the rounding of L.
  */
 #include "theory/path/path.h"
 
@@ -13,9 +13,9 @@
 /* ----------------------------------------------------------------------- evaluation */
 
 /*
- * L - L*, term by term: where the selected token is alpha, the model has the difference without
- * cancellation; where it is not, or where several tokens share a key, the output is far from the
- * score of alpha, and the difference of the two is exact enough.
+ * L - L*, term by term: if the selected token is alpha, the model has the difference without
+ * cancellation; otherwise, or if several tokens share a key, the output is far from the score of
+ * alpha, and a plain difference is accurate enough.
  */
 static model_scaled above_limit(const path_objective *o)
 {
@@ -51,8 +51,7 @@ static bool is_logarithm(const path_objective *o)
 }
 
 /*
- * Puts theta's gradient over the varied part into gradient, in units of exp(unit), and the ridge
- * with it.
+ * The gradient with respect to the varied part, in units of exp(unit), including the ridge.
  */
 static void collect(const path_objective *o, const model_gradient *whole, const double *x,
                     double unit, double *gradient)
@@ -148,7 +147,7 @@ void path_objective_set_head(path_objective *o, const double *v, bool best)
     }
 }
 
-/* Bounds of how fast logits and outputs change. */
+/* Lipschitz bounds of logits and outputs. */
 static attsvm_status measure(path_objective *o, attsvm_error *err)
 {
     const model *m = o->m;

@@ -1,14 +1,14 @@
 /*
- * The search for the global minimum at one point of a path.  L is not convex, so this is a search,
- * not a proof: local minima are followed from
+ * Searches for the global minimum at one point of a path.  L is not convex, so this is a search
+ * without proof.  It finds local minima from
  *
- *   - random starts, half of them on the sphere and half inside, as many as `starts`;
- *   - the direction of steepest descent at 0, which the path of small balls leaves 0 along;
- *   - the local minima of the point before, the distinct ones, best first;
- *   - the SVM direction of the tokens that the path must end on.
+ *   - `starts` random points, half of them on the sphere and half inside;
+ *   - the direction of steepest descent at 0, along which the path leaves 0;
+ *   - the distinct local minima of the previous point, best first;
+ *   - the SVM direction of the tokens of the limit.
  *
- * For a linear head the limit R -> infinity is the SVM direction of the best tokens, so with the
- * last start the path cannot miss its limit; in between it is as good as the search.
+ * For a linear head the limit R -> infinity is the SVM direction of the optimal tokens, so the last
+ * start ensures that the path finds its limit; at finite radii it is as good as the search.
  */
 #include "theory/path/path.h"
 
@@ -26,8 +26,7 @@ static double *next_candidate(attsvm_path *path)
     return path->candidate + path->count++ * path->m->size;
 }
 
-/* A random direction; `inside` with a random length, from that of logits of size 1 to the radius.
- */
+/* A random direction; `inside`: with a random length between logits of size 1 and the radius. */
 static void add_random(attsvm_path *path, double radius, bool inside)
 {
     const model *m = path->m;
@@ -44,7 +43,7 @@ static void add_random(attsvm_path *path, double radius, bool inside)
     path->inside[path->count - 1] = true;
 }
 
-/* Steepest descent at 0; K Q' takes the direction of W.  The joint path has gradient 0 there. */
+/* Steepest descent at 0; for K Q' the direction of W. The joint path has gradient 0 there. */
 static attsvm_status add_descent(attsvm_path *path, attsvm_error *err)
 {
     model *m = path->m;
@@ -66,7 +65,7 @@ static attsvm_status add_descent(attsvm_path *path, attsvm_error *err)
         free(W);
         return status;
     }
-    /* from near 0 on, so that minima inside the ball are met on the way */
+    /* starts near 0, so that it finds minima inside the ball */
     double norm = la_norm(gradient.x, m->size);
     for (int64_t j = 0; j < m->size; j++)
         out[j] = -gradient.x[j] / (norm * path->objective.key_spread);
@@ -84,7 +83,7 @@ attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, atts
 {
     const int64_t starts = path->settings.starts;
     *known = 0;
-    if (path->settings.cone > 0) { /* the minimum before, and the axis */
+    if (path->settings.cone > 0) { /* the previous minimum and the axis */
         path->count = path->count > 1 ? 1 : path->count;
         add_svm(path, false);
         return ATTSVM_OK;
@@ -92,7 +91,7 @@ attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, atts
     path->count = path->count < starts ? path->count : starts;
     *known = path->count;
     for (int64_t c = 0; c < path->count && path->linear && !path->by_ridge; c++)
-        path->inside[c] = true; /* so that a larger ball has no larger loss */
+        path->inside[c] = true; /* so that the loss does not increase with the radius */
     add_svm(path, false);
     if (path->joint)
         add_svm(path, true);
@@ -116,10 +115,10 @@ optimise_end path_minimise(attsvm_path *path, const optimise_function *f,
 }
 
 /*
- * A local minimum in the ball, from x on.  Steps on the sphere and free steps take turns: where the
- * loss rises outwards at a minimum of the sphere, free steps lead inwards; where free steps leave
- * the ball, the search goes on on the sphere.  Every turn must lower the loss, also below that of a
- * start inside.
+ * A local minimum in the ball, from x, by alternating searches on the sphere and without it: if the
+ * loss increases outwards at a minimum on the sphere, unconstrained steps lead inwards; if these
+ * leave the ball, the search continues on the sphere.  Every alternation must lower the loss, also
+ * below that of a start inside.
  */
 optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *inside)
 {
@@ -131,7 +130,8 @@ optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *
     double *y = path->spare, norm = la_norm(x, f.size);
     bool freely = *inside = *inside && norm <= radius;
     memcpy(y, x, bytes);
-    if (freely) { /* from the sphere, where that is lower: far outside, free steps take long */
+    if (freely) { /* start at the sphere if that is lower: unconstrained steps are slow far outside
+                   */
         best.value = f.evaluate(f.context, x, path->work);
         for (int64_t j = 0; j < f.size && norm > 0; j++)
             y[j] *= radius / norm;
@@ -155,7 +155,7 @@ optimise_end path_solve_ball(attsvm_path *path, double radius, double *x, bool *
     return best;
 }
 
-/* L + rho |theta|^2, from theta on, scaled to where the SVM direction would have its minimum. */
+/* L + rho |theta|^2, from theta, scaled to the minimum along the SVM direction. */
 static optimise_end solve_ridge(attsvm_path *path, double ridge, double *x)
 {
     path_objective *o = &path->objective;
@@ -165,7 +165,7 @@ static optimise_end solve_ridge(attsvm_path *path, double ridge, double *x)
     optimise_surface plane = { 0 };
     o->ridge = ridge;
     optimise_function f = path_objective_function(o, norm);
-    /* the best of a few lengths along the ray, among them the present one */
+    /* the best of a few lengths along the ray, including the current one */
     for (int k = -1; k < 40; k++) {
         double factor = k < 0 ? 1 : base_pow(2, 0.5 * k - 7) / norm;
         for (int64_t j = 0; j < size; j++)
@@ -185,10 +185,10 @@ static optimise_end solve_ridge(attsvm_path *path, double ridge, double *x)
 }
 
 /*
- * The part of the sphere where the cosine to the axis is at least c = 1 - cone.  Where the minimum
- * on the sphere is outside, the one on the edge, a sphere of radius R sqrt(1 - c^2) around R c
- * times the axis.  Below the loss of alpha, log(L - L*) ends: the search goes on with the best
- * tokens.
+ * The minimum over the part of the sphere where the cosine to the axis is at least c = 1 - cone.
+ * If the minimum on the sphere is outside, the minimum on the boundary, a sphere of radius R sqrt(1
+ * - c^2) around R c times the axis.  log(L - L*) is undefined below the loss of alpha: there the
+ * search continues with the optimal tokens.
  */
 static optimise_end solve_cone(attsvm_path *path, double radius, double *x, bool *inside)
 {
@@ -216,7 +216,7 @@ static optimise_end solve_cone(attsvm_path *path, double radius, double *x, bool
         path_objective_set_head(o, path->m->v, true);
     }
     memcpy(o->alpha, path->alpha, (size_t)path->m->terms * sizeof *o->alpha);
-    end.value = below ? -INFINITY : end.value; /* lower than all that stays above */
+    end.value = below ? -INFINITY : end.value; /* lower than all candidates above L* */
     return end;
 }
 
@@ -268,7 +268,7 @@ static bool is_known(const attsvm_path *path, int64_t a, int64_t count)
     return false;
 }
 
-/* Where L cannot tell candidates of a joint path apart, L - L* can. */
+/* If L does not distinguish candidates of a joint path, L - L* does. */
 static bool is_better(const attsvm_path *path, int64_t a, int64_t b)
 {
     const double tie = 1e-13, *value = path->value;
@@ -303,7 +303,7 @@ static void sort_minima(attsvm_path *path)
     path->count = kept;
 }
 
-/* Joint paths: all candidates roughly, then the best two to the end. */
+/* Joint paths: all candidates roughly, then the best two to full accuracy. */
 void path_solve(attsvm_path *path, double point)
 {
     enum { ROUGH_TURNS = 3, MOST_TURNS = 30, POLISHED = 2 };

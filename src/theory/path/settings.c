@@ -82,7 +82,7 @@ attsvm_status path_read_points(const char *name, const char *text, double **out,
         double share = *count > 1 ? (double)k / (double)(*count - 1) : 0;
         (*out)[k] = base_exp((1 - share) * base_log(first) + share * base_log(last));
     }
-    (*out)[0] = first; /* exactly what was asked for */
+    (*out)[0] = first; /* exactly as given */
     if (*count > 1)
         (*out)[*count - 1] = last;
     return ATTSVM_OK;

@@ -1,16 +1,16 @@
 /*
  * The two parts of attention that keeps the sets O under a nonlinear head (theory 6.9).
  *
- * L depends on two parts of W that hardly know of each other.  S is the span of the rows
- * (x_beta - x_t) z', t in O: logits inside the sets see only W's part in S, and that part has a
- * finite optimum.  The other tokens add
+ * L depends on two nearly independent parts of W.  S is the span of the rows (x_beta - x_t) z', t
+ * in O: logits inside the sets depend only on the part of W in S, which has a finite optimum.  The
+ * other tokens add
  *
  *   eps = (1/n) sum_i |l'_i| sum_{t not in O} s_t (cbar_i - c_it),   c_t = Y grad h(u)' x_t,
  *
- * which falls like exp(-R margin) and soon is below the rounding of L.  So, once eps is small, the
- * finite part is optimised in S with all other tokens out of sight, and the rest of W by log eps, a
- * log-sum-exp: on the sphere orthogonal to S for W and p, whose rows are k_beta - k_t, and for
- * W = K Q' on the sphere |K|^2 + |Q|^2 = 2 R with the part in S held by multipliers.
+ * which decreases like exp(-R margin) and is soon below the rounding of L.  Therefore, once eps is
+ * small, the finite part is optimised in S without the other tokens, and the rest of W minimises
+ * log eps, a log-sum-exp: on the sphere orthogonal to S for W and p (rows k_beta - k_t), and for W
+ * = K Q' on the sphere |K|^2 + |Q|^2 = 2 R with multipliers that fix the part in S.
  */
 #include "theory/path/path.h"
 
@@ -86,7 +86,7 @@ static void each_term(split *s, visit *f, void *context)
         }
 }
 
-/* out += row z', or out += row where the map is a prompt's. */
+/* out += row z', or out += row if the map is a prompt. */
 static void add_row(const split *s, const double *row, double *out)
 {
     const int64_t d = s->m->d;
@@ -148,7 +148,7 @@ attsvm_status split_find_span(split *s, int64_t rows, attsvm_error *err)
 
 /* -------------------------------------------------------------------- the finite part */
 
-/* L at W + sum_k c_k basis_k, W far out along the SVM direction: a function of c (rank). */
+/* L at W + sum_k c_k basis_k as a function of c (rank), W far along the SVM direction. */
 static double evaluate_finite(void *context, const double *c, double *gradient)
 {
     split *s = context;
@@ -166,7 +166,7 @@ static double evaluate_finite(void *context, const double *c, double *gradient)
     return value.loss;
 }
 
-/* Starts from W's own part in S; `direction` puts all tokens outside the sets out of sight. */
+/* Starts at the part of W in S; `direction` makes attention outside the sets negligible. */
 static void minimise_finite(split *s, const double *start, const double *direction)
 {
     const int64_t size = s->m->map_size;
@@ -194,8 +194,8 @@ static void minimise_finite(split *s, const double *start, const double *directi
 
 /* ---------------------------------------------------------------- the part that grows */
 
-/* Weights of the tokens outside, from attention that is on the sets alone; counts those of weight
-   0, which a flat head (ReLU units that are off) does not feel. */
+/* Weights of the tokens outside, for attention on the sets alone; counts those of weight 0, on
+   whose attention the loss does not depend (inactive ReLU units). */
 static void weigh(split *s, int64_t i, int64_t q, int64_t term, int64_t cell, void *context)
 {
     const model *m = s->m;
@@ -243,7 +243,7 @@ typedef struct summing {
     double largest, sum;
 } summing;
 
-/* Adds the term's share of sum w exp(.) and of its gradient, in units of exp(largest). */
+/* Adds the term's part of sum w exp(.) and of its gradient, in units of exp(largest). */
 static void add_up(split *s, int64_t i, int64_t q, int64_t term, int64_t cell, void *context)
 {
     const model *m = s->m;
@@ -268,7 +268,7 @@ static void add_up(split *s, int64_t i, int64_t q, int64_t term, int64_t cell, v
     c->sum += total;
 }
 
-/* log eps as a function of W, the weights fixed. */
+/* log eps as a function of W, with fixed weights. */
 static double evaluate_growing(void *context, const double *W, double *gradient)
 {
     split *s = context;
@@ -281,7 +281,7 @@ static double evaluate_growing(void *context, const double *W, double *gradient)
         each_term(s, add_up, &c);
     memset(gradient, 0, (size_t)size * sizeof *gradient);
     if (!(c.sum > 0))
-        return -INFINITY; /* some token outside would be better inside */
+        return -INFINITY; /* moving some token into its set would lower the loss */
     la_axpy(1 / c.sum, s->G, gradient, size);
     return c.largest + base_log(c.sum);
 }
@@ -290,7 +290,7 @@ void split_find_finite(split *s, const double *start, const double *direction, i
 {
     const int64_t size = s->m->map_size;
     minimise_finite(s, start, direction);
-    double *W = s->path->spare; /* a split has no more use for it */
+    double *W = s->path->spare; /* unused by now */
     memcpy(W, s->finite, (size_t)size * sizeof *W);
     la_axpy(1, s->W, W, size);
     model_softmax(s->m, W, s->softmax);
@@ -360,7 +360,7 @@ static bool is_stopped(void *context)
     return dist_stop_poll(&s->path->stop, (double)(m->data->tokens * m->d));
 }
 
-/* Multipliers are of the size of log eps' slopes: rows times shares that add up to 1. */
+/* Multipliers have the size of the gradient of log eps: an average of rows. */
 static bool grow_factors(split *s, double R, const double *direction, double *theta)
 {
     enum { MOST_ROUNDS = 60 };

@@ -75,7 +75,7 @@ attsvm_status path_factor(attsvm_path *path, const double *W, double *theta, att
     for (int64_t k = 0; k < rank && status == ATTSVM_OK; k++) {
         double root = k < d ? sqrt(sigma[k]) : 0;
         for (int64_t j = 0; j < d; j++) {
-            /* a little noise: columns that are exactly 0 in both never come to life */
+            /* a little noise: columns that are 0 in both factors have zero gradient */
             double noise = 1e-3 * sqrt(sigma[0]);
             K[j * rank + k] = (k < d ? root * U[j * d + k] : 0) + noise * base_random_gauss(&r);
             Q[j * rank + k] = (k < d ? root * Vt[k * d + j] : 0) + noise * base_random_gauss(&r);
@@ -110,7 +110,7 @@ bool path_towards(attsvm_path *path, bool relaxed, double *theta)
 
 /* ------------------------------------------------------------------------ comparing */
 
-/* Y v'x_alpha - Gamma at sequence i, v the v-SVM scaled to norm 1; INFINITY where it is tight. */
+/* Y v'x_alpha - Gamma at sequence i, v the v-SVM scaled to norm 1; INFINITY if it is tight. */
 static double head_excess(const attsvm_path *path, int64_t i, double *x)
 {
     double margin = theory_head_margin(path->data, i, path->alpha[i], path->head.theta, x);
