@@ -1,6 +1,6 @@
 /*
- * The link to the theory (theory 8): on the most attended token of each bag, the prompt of the
- * first member is compared with the p-SVM of that selection, in the features that the model sees.
+ * Compares the prompt of the first member with the p-SVM of the most attended tokens, in the
+ * features of the model (theory 8).
  */
 #include "learn/learn.h"
 
@@ -27,7 +27,7 @@ static void layout(picture *f, arena *a, const attsvm_data *data)
     f->a = take(a, N);
 }
 
-/* Tokens as the model sees them, and the one of largest logit in each bag. */
+/* Features of the tokens, and the token with the largest logit in each bag. */
 static void draw(picture *f, const attsvm_classifier *c, const attsvm_data *data)
 {
     const int64_t d = data->d;
@@ -51,7 +51,7 @@ static void draw(picture *f, const attsvm_classifier *c, const attsvm_data *data
     }
 }
 
-/* Smallest lead of the selected token over one with other features; INFINITY: there is none. */
+/* Smallest margin of the selected token to one with other features; INFINITY: there is none. */
 static double smallest_margin(const picture *f, const attsvm_data *data)
 {
     double least = INFINITY;

@@ -1,7 +1,7 @@
 /*
- * Pool and ridge by stratified validation inside the training data (theory 8): the combination of
- * least error + (1 - AUC), for more than two classes error + log-loss; ties go to the larger ridge
- * and to the pool prompt.
+ * Chooses pool and ridge by stratified validation on the training data (theory 8): the combination
+ * with the smallest error + (1 - AUC), for more than two classes error + log-loss; ties go to the
+ * larger ridge and to the pool prompt.
  */
 #include "learn/learn.h"
 
@@ -122,7 +122,7 @@ static attsvm_status value_of(const validation *v, int64_t which, double *value,
     return ATTSVM_OK;
 }
 
-/* The best combination of all that were validated. */
+/* The best of the validated combinations. */
 static attsvm_status settle(const validation *v, learn_choice *out, attsvm_error *err)
 {
     double value[MOST_COMBINATIONS] = { 0 };
@@ -196,7 +196,7 @@ attsvm_status learn_choose(const learn_training *t, const learn_run *run, learn_
     for (int k = 0; k < (any_ridge ? 4 : 1); k++)
         for (int32_t pool = first; pool <= last; pool++)
             v.list[v.count++] = (combination){ pool, any_ridge ? ridges[k] : s->ridge };
-    /* a class of one bag leaves nothing to validate with: the defaults */
+    /* a class with one bag cannot be validated: use the defaults */
     if (v.count == 1 || v.folds < 2)
         return ATTSVM_OK;
     arena a = { 0 };

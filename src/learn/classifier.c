@@ -1,4 +1,4 @@
-/* The classifier as an object: from training data to a model, and what callers see of it. */
+/* The classifier object: fit and access. */
 #include "learn/learn.h"
 
 #include <stdio.h>
@@ -146,7 +146,7 @@ attsvm_status learn_classifier_check(const attsvm_classifier *classifier, const 
 /* The training data without bags of weight 0 and without empty bags. */
 typedef struct kept {
     learn_training t;
-    attsvm_data *data; /* NULL: all bags stay */
+    attsvm_data *data; /* NULL: all bags are used */
     int64_t *indices, *label;
     double *sample;
 } kept;
@@ -238,7 +238,7 @@ static bool tell(void *context)
     return p->observer(p->context, done < p->total ? done : p->total, p->total);
 }
 
-/* Minimisations that a fit will do. */
+/* Number of minimisations of a fit. */
 static int64_t work_of(const attsvm_fit_settings *s)
 {
     const int64_t pools = s->pool == ATTSVM_POOL_AUTO ? 2 : 1;

@@ -18,7 +18,7 @@ typedef struct validation {
     const attsvm_data *data;
     const attsvm_targets *targets;
     const attsvm_fit_settings *settings;
-    bool keys; /* wanted: the token of largest contribution */
+    bool keys; /* find the token of largest contribution */
     dist_stop *stop;
     int64_t done; /* folds */
     int64_t *evaluations, *iterations;

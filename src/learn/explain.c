@@ -1,6 +1,6 @@
 /*
- * Why a token decided (theory 8).  The contribution of token t to class c is the mean over members
- * of sum_h s_t phi_t' v_hc; contributions and bias add up to the score.  With two classes the
+ * Explains a prediction (theory 8).  The contribution of token t to class c is the mean over
+ * members of sum_h s_t phi_t' v_hc; contributions and bias sum to the score.  With two classes the
  * contribution to the first is the negative.  Tokens of a witness are ranked by s_t.
  */
 #include "learn/explain.h"
@@ -111,7 +111,7 @@ static void find_copies(learn_view *view, const la_rows *rows)
 
 /* ------------------------------------------------------------------------- who decided */
 
-/* How much token t speaks for class c in member m. */
+/* Contribution of token t to class c in member m. */
 static double voice(const learn_view *view, int64_t m, int64_t t, int64_t c)
 {
     const learn_shape *s = &view->c->shape;
@@ -125,7 +125,7 @@ static double voice(const learn_view *view, int64_t m, int64_t t, int64_t c)
     return s->outputs == 1 && c == 0 ? -own : own;
 }
 
-/* The token of largest sum over its copies, other than `but`; -1: none. */
+/* The token with the largest contribution, summed over its copies, except `but`; -1: none. */
 static int64_t loudest(learn_view *view, int64_t but)
 {
     int64_t best = -1;
@@ -138,7 +138,7 @@ static int64_t loudest(learn_view *view, int64_t but)
     return best;
 }
 
-/* key: the voices for class c, of one member or (m < 0) their mean. */
+/* key: the contributions to class c, of one member or (m < 0) their mean. */
 static void listen(learn_view *view, int64_t m, int64_t c)
 {
     for (int64_t t = 0; t < view->T; t++) {
@@ -173,9 +173,9 @@ static void tell_tokens(const learn_view *view, int64_t label, int64_t first, le
 }
 
 /*
- * Whether a bag that is predicted negative turns positive when one token is removed.  Removing a
- * token of attention s from f = sum s gamma leaves (f - s gamma) / (1 - s); where s is large, the
- * bag is computed again.
+ * Whether a bag that is predicted negative becomes positive when one token is removed.  Removing a
+ * token of attention s from f = sum s gamma leaves (f - s gamma) / (1 - s); for large s the bag is
+ * computed again.
  */
 static bool turns_positive(learn_view *view)
 {
@@ -239,7 +239,7 @@ void learn_explain(learn_view *view, const la_rows *rows, int64_t i, int64_t fir
 
 /* ------------------------------------------------------------------------ faithfulness */
 
-/* Falls of the predicted class's probability without, and with only, the first k of `order`. */
+/* Decrease of the predicted class's probability without, and with only, the first k of `order`. */
 static void falls(learn_view *view, int64_t label, double before, const int64_t k[3], double *fall)
 {
     const learn_shape *s = &view->c->shape;
@@ -265,7 +265,8 @@ void learn_faithful(learn_view *view, int64_t seed, int64_t i, learn_tally *tall
     learn_probabilities(s, view->f, view->odds);
     const double before = view->odds[label];
     listen(view, -1, label);
-    for (int64_t t = 0; t < T; t++) { /* by insertion: the loudest first, the lower index on ties */
+    for (int64_t t = 0; t < T;
+         t++) { /* insertion sort: largest contribution first, lower index on ties */
         int64_t at = t;
         for (; at > 0 && view->key[view->order[at - 1]] < view->key[t]; at--)
             view->order[at] = view->order[at - 1];

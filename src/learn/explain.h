@@ -1,4 +1,4 @@
-/* Which tokens a prediction rests on: within learn alone. */
+/* Which tokens decide a prediction; private to learn. */
 #ifndef ATTSVM_LEARN_EXPLAIN_H
 #define ATTSVM_LEARN_EXPLAIN_H
 
@@ -14,10 +14,10 @@ typedef struct learn_view {
     double *f;         /* (outputs) the mean                                              */
     double *changed;   /* (outputs) the mean without some tokens                          */
     double *part, *part_attention, *part_f; /* of a bag without some tokens               */
-    double *key;   /* (stride) how much each token speaks for a class                     */
-    double *sum;   /* (stride) the same over copies, at the first of them                 */
-    double *odds;  /* (classes) probabilities                                             */
-    int64_t *copy; /* (stride) the first token with the same values                       */
+    double *key;                            /* (stride) contribution of each token to a class    */
+    double *sum;                            /* (stride) summed over copies, at the first of them */
+    double *odds;                           /* (classes) probabilities                           */
+    int64_t *copy;                          /* (stride) the first token with the same values     */
     uint64_t *digest;
     int64_t *order;
     bool *keep;
@@ -27,7 +27,7 @@ void learn_view_layout(learn_view *view, arena *a, const attsvm_classifier *c, i
 /* f of T tokens whose values are filled in. */
 void learn_view_score(learn_view *view, int64_t T);
 
-/* What is known of every bag. */
+/* Explanation of every bag. */
 typedef struct learn_told {
     int64_t *label, *decider, *runner_up, *key;
     uint8_t *flips;
@@ -37,9 +37,10 @@ typedef struct learn_told {
 enum { LEARN_FALLS = 12 };
 typedef struct learn_tally {
     int64_t empty;
-    int64_t negative, turned; /* bags predicted negative; of them positive without one token */
-    int64_t faithful;         /* bags in the sums below                                      */
-    /* falls of probability: without the top 1, 3, T/10; with them alone; the same at random */
+    int64_t negative, turned; /* bags predicted negative; of these, positive without one token */
+    int64_t faithful;         /* bags in the sums below                                        */
+    /* decreases of probability: without the top 1, 3, T/10 tokens; with only these; both for a
+       random order */
     double fall[LEARN_FALLS];
 } learn_tally;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums over the tokens, cut into blocks by the data alone. */
+/* Sums over the tokens, in blocks that depend on the data alone. */
 typedef struct sums {
     const attsvm_data *data;
     const double *weight; /* (n) or NULL                                           */
@@ -59,7 +59,7 @@ static void measure(sums *s, int threads, double *out)
         out[j] /= mass;
 }
 
-/* A feature that is the same everywhere: mu is its value, exactly, and sigma 1. */
+/* A constant feature has exactly its value as mu, and sigma 1. */
 static void settle_constants(const sums *s, double *mu, double *sigma)
 {
     const int64_t d = s->data->d;

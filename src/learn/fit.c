@@ -1,8 +1,9 @@
 /*
- * Members of an ensemble: minimisations from different random values, side by side (theory 8).
+ * Members of an ensemble: minimisations from different random start values (theory 8).
  *
- * Data with more values (tokens x d) than the setting `batch` are fitted in two steps: to the end
- * on a random sample of bags that holds about `batch` values, then at most 50 iterations on all.
+ * Data with more values (tokens x d) than the setting `batch` are fitted in two steps: to
+ * convergence on a random sample of bags with about `batch` values, then at most 50 iterations on
+ * all bags.
  */
 #include "learn/learn.h"
 #include "optimise/optimise.h"
@@ -49,7 +50,7 @@ void learn_weights(const learn_training *t, int32_t weighting, double *weight)
         weight[i] /= sum;
 }
 
-/* Values that a token is read as: a one-hot word is one. */
+/* Values per token; a one-hot word counts as one. */
 static double values_of_token(const attsvm_data *data)
 {
     return data->storage == ATTSVM_STORAGE_ONE_HOT ? 1 : (double)data->d;
@@ -175,7 +176,7 @@ static void run_job(void *context, int64_t k, int worker)
 attsvm_status learn_jobs_run(learn_job *jobs, int64_t count, const learn_run *run,
                              attsvm_error *err)
 {
-    const double many = 4e6; /* values from which on one evaluation is worth several threads */
+    const double many = 4e6; /* values above which one evaluation uses several threads */
     const attsvm_data *data = count > 0 ? jobs[0].problem->data : NULL;
     queue q = { jobs, run, count == 1 || (double)data->tokens * values_of_token(data) > many };
     if (q.alone)

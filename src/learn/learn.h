@@ -1,6 +1,6 @@
 /*
- * learn: classifiers (theory, section 8).  Bags and their features, pools and their gradients, fits
- * by L-BFGS, choices by validation, predictions and what they rest on.
+ * learn: classifiers (theory 8).  Bags and their features, pools and their gradients, fits by
+ * L-BFGS, choices by validation, predictions and explanations.
  */
 #ifndef ATTSVM_LEARN_H
 #define ATTSVM_LEARN_H
@@ -12,7 +12,7 @@
 
 /*
  * phi(x) = (x - mu) * scale, scale_j = 1 / (sigma_j sqrt(d)); mu = 0, scale = 1 without scaling.
- * phi' q = x' (scale q) - mu' (scale q), so that stored tokens are used as they are.
+ * phi' q = x' (scale q) - mu' (scale q), so that stored tokens need no conversion.
  */
 typedef struct learn_features {
     int64_t d;
@@ -20,7 +20,7 @@ typedef struct learn_features {
     bool plain;                 /* phi(x) = x */
 } learn_features;
 
-/* weight (n) of each bag counts for its tokens; NULL: 1. */
+/* Each token has the weight (n) of its bag; NULL: 1. */
 attsvm_status learn_features_create(learn_features *out, const attsvm_data *data,
                                     const double *weight, int32_t scale, int threads,
                                     attsvm_error *err);
@@ -33,16 +33,16 @@ void learn_features_free(learn_features *features);
 
 /*
  * The shape of a model.  Its parameters are one vector: prompts p_h (d each; pool prompt), heads
- * v_hk (d each), log beta_k (score and witness), b_k.  A column is one of these directions: the
- * values phi_t' p_h and phi_t' v_hk of the tokens are all that a pool sees of a bag.
+ * v_hk (d each), log beta_k (score and witness), b_k.  A column is one of these directions; a pool
+ * depends on a bag only through the values phi_t' p_h and phi_t' v_hk of its tokens.
  */
 typedef struct learn_shape {
-    int32_t pool;             /* attsvm_pool, never AUTO                            */
-    int64_t d, heads;         /* heads: 1 unless the pool is prompt                 */
-    int64_t classes, outputs; /* outputs: 1 for two classes                         */
-    int64_t prompts, columns; /* columns that are prompts, and all                  */
-    int64_t size;             /* of the parameter vector                            */
-    int64_t betas, biases;    /* where log beta and b begin in it; betas -1: none   */
+    int32_t pool;             /* attsvm_pool, never AUTO                         */
+    int64_t d, heads;         /* heads: 1 unless the pool is prompt              */
+    int64_t classes, outputs; /* outputs: 1 for two classes                      */
+    int64_t prompts, columns; /* columns that are prompts, and all               */
+    int64_t size;             /* of the parameter vector                         */
+    int64_t betas, biases;    /* offsets of log beta and b in it; betas -1: none */
 } learn_shape;
 
 learn_shape learn_shape_of(int32_t pool, int64_t d, int64_t heads, int64_t classes);
@@ -61,15 +61,15 @@ typedef struct learn_bag {
 void learn_pool_forward(const learn_shape *shape, const double *tail, const learn_bag *bag,
                         double *attention, double *f);
 /*
- * From slopes r = d loss / d f to weights: value becomes d loss / d value, and tail_gradient gets
- * the share of the bag.  `attention` is that of learn_pool_forward.
+ * From slopes r = d loss / d f to weights: value becomes d loss / d value, and the part of the bag
+ * is added to tail_gradient.  `attention` comes from learn_pool_forward.
  */
 void learn_pool_backward(const learn_shape *shape, const double *tail, learn_bag *bag,
                          const double *attention, const double *f, const double *r,
                          double *tail_gradient);
-/* Softmax distributions that a bag has. */
+/* Number of softmax distributions per bag. */
 int64_t learn_pool_attentions(const learn_shape *shape);
-/* What token t adds to output k: the sum over tokens and b_k are f_k. */
+/* Contribution of token t to output k: f_k is b_k plus the sum over tokens. */
 double learn_pool_contribution(const learn_shape *shape, const double *tail, const learn_bag *bag,
                                const double *attention, const double *f, int64_t t, int64_t k);
 /* Output k of a bag of token t alone. */
@@ -80,7 +80,7 @@ double learn_pool_alone(const learn_shape *shape, const double *tail, const lear
 double learn_loss(const learn_shape *shape, const double *f, int64_t label, double *r);
 /* Probabilities of the classes. */
 void learn_probabilities(const learn_shape *shape, const double *f, double *probability);
-/* The class of largest score; the first on ties, of two classes too. */
+/* The class of largest score; the first on ties. */
 int64_t learn_predicted(const learn_shape *shape, const double *f);
 
 /* ------------------------------------------------------------------------ objective */
@@ -93,20 +93,20 @@ typedef struct learn_problem {
     const int64_t *label; /* (n)                                          */
     const double *weight; /* (n), sum 1                                   */
     double lambda;
-    bool by_row;    /* columns are computed once for each stored row: words are repeated */
-    int64_t blocks; /* the sums are cut into                              */
+    bool by_row;    /* columns are computed once for each stored row, because words repeat */
+    int64_t blocks; /* number of blocks of the sums                                        */
 } learn_problem;
 
 void learn_problem_init(learn_problem *problem, const attsvm_data *data,
                         const learn_features *features, const learn_shape *shape,
                         const int64_t *label, const double *weight, double lambda);
 
-/* Memory of evaluations of one problem, for one thread that may share its work. */
+/* Work space for evaluations of one problem, called from one thread. */
 typedef struct learn_work learn_work;
 attsvm_status learn_work_create(learn_work **out, const learn_problem *problem, int threads,
                                 attsvm_error *err);
 void learn_work_free(learn_work *work);
-/* The objective at theta, and its gradient (size); NULL: the value alone. */
+/* The objective at theta, and its gradient (size); NULL: only the value. */
 double learn_evaluate(learn_work *work, const double *theta, double *gradient);
 
 /* Directions scale * q of all columns of theta and their offsets -mu' (scale q). */
@@ -134,16 +134,16 @@ typedef struct learn_run {
     const attsvm_fit_settings *settings;
     int threads;
     dist_stop *stop;
-    int64_t *done; /* jobs that are over, for the observer; NULL: nobody counts */
+    int64_t *done; /* finished jobs, for the observer; may be NULL */
 } learn_run;
 
 /* Random values of member `start`: prompts .3, heads .01 (score, witness .3) times N(0,1). */
 void learn_start(const learn_shape *shape, int64_t seed, int64_t start, double *theta);
-/* Runs all jobs, side by side where they are small. */
+/* Runs all jobs, concurrently if they are small. */
 attsvm_status learn_jobs_run(learn_job *jobs, int64_t count, const learn_run *run,
                              attsvm_error *err);
 
-/* Training data after bags of weight 0 are gone. */
+/* Training data without bags of weight 0. */
 typedef struct learn_training {
     const attsvm_data *data;
     int64_t n, classes;
@@ -168,7 +168,7 @@ int64_t learn_members(const learn_shape *shape, int64_t starts);
 attsvm_status learn_scores(const attsvm_data *data, const learn_features *features,
                            const learn_shape *shape, const double *theta, int64_t members,
                            int threads, double *score, attsvm_error *err);
-/* Pool and ridge by validation where the settings leave them open. */
+/* Pool and ridge, chosen by validation if the settings say auto. */
 typedef struct learn_choice {
     int32_t pool;
     double lambda;
@@ -191,15 +191,15 @@ struct attsvm_classifier {
     void *table;       /* float32 (words, embedded) word vectors, or NULL */
     attsvm_named_array arrays[6];
     int64_t count;
-    double *p, *v, *beta, *b; /* what the arrays show */
+    double *p, *v, *beta, *b; /* the public arrays */
 };
 
-/* Takes the features over. */
+/* Takes ownership of the features. */
 attsvm_status learn_classifier_create(attsvm_classifier **out, const learn_shape *shape,
                                       learn_features *features, int64_t members, attsvm_error *err);
-/* After theta was filled: the arrays that callers see. */
+/* Computes the public arrays from theta. */
 attsvm_status learn_classifier_show(attsvm_classifier *classifier, attsvm_error *err);
-/* Data that the model can be applied to; an error says what differs. */
+/* Checks that the model can be applied to the data; an error says what differs. */
 attsvm_status learn_classifier_check(const attsvm_classifier *classifier, const attsvm_data *data,
                                      attsvm_error *err);
 

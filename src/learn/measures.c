@@ -1,4 +1,4 @@
-/* How good predictions are: accuracy, area under the curve, log-loss, hits; folds. */
+/* Quality of predictions: accuracy, area under the curve, log-loss, hits; folds. */
 #include "learn/learn.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ static int by_score(const void *a, const void *b)
 }
 
 /*
- * Area under the ROC curve: the share of pairs (positive, negative) in the right order, ties half.
- * list is sorted here.
+ * Area under the ROC curve: the share of pairs (positive, negative) in the correct order, ties
+ * count half.  Sorts the list.
  */
 static double area(ranked *list, int64_t count)
 {

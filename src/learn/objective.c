@@ -3,9 +3,9 @@
  *
  *   sum_i w_i loss(f(X_i), y_i) + lambda sum |v|^2 + lambda sum |p|^2
  *
- * One pass over the tokens: values of a bag in all columns, pool, slopes, sums.  Where words are
- * repeated, columns are computed once for each stored row, and slopes are gathered by row first:
- * the tokens themselves are then read twice an evaluation, whatever the length of the text.
+ * One pass over the tokens: values of a bag in all columns, pool, slopes, sums.  If words repeat,
+ * columns are computed once for each stored row and slopes are summed by row first: an evaluation
+ * then reads each stored row twice, for texts of any length.
  */
 #include "data/reader.h"
 #include "learn/learn.h"
@@ -19,16 +19,16 @@ static const double beta_ridge = 1e-4; /* of (log beta)^2 */
 struct learn_work {
     const learn_problem *problem;
     int threads;
-    int64_t T_max, rows;        /* rows: stored ones, where values are kept by row          */
-    const double *tail;         /* of theta                                                 */
-    bool slopes;                /* wanted: a gradient                                       */
-    double *direction, *offset; /* (columns x d), (columns)                                */
-    double *by_row;             /* (columns x rows) values                                  */
-    double *partial;            /* (blocks x width) sums of a block                         */
-    double *value, *attention;  /* (threads x ...) of a bag                                 */
-    double *f;                  /* (threads x 2 outputs)                                    */
-    double *total;              /* (width)                                                  */
-    double *row_sum;            /* (blocks x columns x d)                                   */
+    int64_t T_max, rows;        /* rows: stored rows, if values are stored by row */
+    const double *tail;         /* of theta                                       */
+    bool slopes;                /* compute the gradient                           */
+    double *direction, *offset; /* (columns x d), (columns)                       */
+    double *by_row;             /* (columns x rows) values                        */
+    double *partial;            /* (blocks x width) sums of a block               */
+    double *value, *attention;  /* (threads x ...) of a bag                       */
+    double *f;                  /* (threads x 2 outputs)                          */
+    double *total;              /* (width)                                        */
+    double *row_sum;            /* (blocks x columns x d)                         */
     void *memory;
 };
 
@@ -36,7 +36,10 @@ void learn_problem_init(learn_problem *problem, const attsvm_data *data,
                         const learn_features *features, const learn_shape *shape,
                         const int64_t *label, const double *weight, double lambda)
 {
-    enum { GRAIN = 1 << 16, MOST_BY_ROW = 8 }; /* multiplications a block; blocks of many words */
+    enum {
+        GRAIN = 1 << 16,
+        MOST_BY_ROW = 8
+    }; /* multiplications per block; maximum blocks by row */
     *problem = (learn_problem){ .data = data,
                                 .features = features,
                                 .shape = *shape,

@@ -1,9 +1,10 @@
 /*
- * Pools (theory 8): how the values of a bag's tokens become scores, and slopes of the scores slopes
- * of the values.  Nothing here sees tokens: a column holds phi_t' q for one direction q.
+ * Pools (theory 8): from the values of a bag's tokens to scores, and from slopes of the scores to
+ * slopes of the values.  A column holds phi_t' q for one direction q; the tokens themselves are not
+ * used.
  *
- * Differences are taken from the token of most attention, as in theory 2.1: once its softmax value
- * rounds to 1, gamma_top - gbar would be 0 in the plain form, and the direction wrong.
+ * Differences are relative to the most attended token, as in theory 2.1: once its softmax value
+ * rounds to 1, the plain form would give gamma_top - gbar = 0 and a wrong direction.
  */
 #include "learn/learn.h"
 
@@ -41,7 +42,7 @@ static double beta_of(const double *tail, int64_t k)
     return base_exp(tail[k]);
 }
 
-/* b_k; tail begins with log beta where there is one. */
+/* b_k; tail begins with log beta if the pool has one. */
 static double bias_of(const learn_shape *shape, const double *tail, int64_t k)
 {
     return tail[(shape->betas >= 0 ? shape->outputs : 0) + k];

@@ -1,7 +1,6 @@
 /*
- * Predictions, and the tokens that they rest on (theory 8).  A bag is read once: the values of its
- * tokens in all members are kept, and what would happen without some of them is computed from
- * these.
+ * Predictions, and the tokens that decide them (theory 8).  A bag is read once: predictions without
+ * some tokens are computed from the stored values of its tokens in all members.
  */
 #include "learn/explain.h"
 

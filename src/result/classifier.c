@@ -14,7 +14,7 @@ enum { MODEL_FIELDS = 6, NUMBERS = 4, COUNTS = 3, MOST_ARRAYS = 16 };
 
 /* ---------------------------------------------------------------------------- writing */
 
-/* Names with a newline after each; names have none. */
+/* Joins names, which contain no newline, with a newline after each. */
 static attsvm_status join(char *const *names, int64_t count, uint8_t **out, int64_t *size,
                           attsvm_error *err)
 {
@@ -158,7 +158,7 @@ static attsvm_status read_shape(const attsvm_archive *archive, learn_shape *shap
     return ATTSVM_OK;
 }
 
-/* theta of all members from the arrays that show it. */
+/* theta of all members from the public arrays. */
 static attsvm_status read_theta(attsvm_classifier *c, const attsvm_archive *archive,
                                 attsvm_error *err)
 {

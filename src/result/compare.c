@@ -1,4 +1,4 @@
-/* Parameters against a solution: correlation, angle, margin, efficiency (theory 3). */
+/* Compares parameters with a solution: correlation, angle, margin, efficiency (theory 3). */
 #include "result/result.h"
 #include "theory/theory.h"
 
@@ -15,7 +15,7 @@ static attsvm_status measure(attsvm_comparison *out, const attsvm_solution *solu
         return status;
     out->margin = isfinite(least) ? least : NAN;
     /* theta scaled to margin 1 is feasible, so |theta_svm| is at most its norm; rows with b = 0
-       (joint problems) must hold, and do not count */
+       (joint problems) must hold but do not enter the margin */
     if (claim->outcome != ATTSVM_INFEASIBLE && out->norm > 0 && isfinite(least))
         out->efficiency = least_zero < 0 ? 0 : least / out->norm * solution->info.norm;
     return ATTSVM_OK;

@@ -23,7 +23,7 @@ static const settings_table info_table = { "enumeration info", info_fields,
                                            sizeof(attsvm_enumeration_info), NULL };
 static const char *const enumerate_skip[] = { "threads", "time_limit", NULL };
 
-/* What a selection is written with, as columns. */
+/* The numbers of the selections, as columns. */
 typedef struct columns {
     double *norm, *advantage;
     uint8_t *global;

@@ -1,4 +1,4 @@
-/* Structs whose fields a table names, as JSON objects and back. */
+/* Converts structs described by a table to JSON objects and back. */
 #include "result/result.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * A number that tells data sets apart, whatever file or type they are stored in: of sizes, of some
- * tokens spread over the sequences, and of labels, queries, head and fixed parameters.
+ * A hash of a data set that does not depend on file format or type: of sizes, some tokens spread
+ * over the sequences, labels, queries, head and fixed parameters.
  */
 #include "result/result.h"
 

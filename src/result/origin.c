@@ -1,7 +1,7 @@
 /*
  * How a result was made: the array `settings`, one JSON object in uint8 with verb, version, the
  * name of the data file, a fingerprint of the data, and the settings.  Settings that do not change
- * the result (threads, limits of time, checkpoints) are left out: same result, same bytes.
+ * the result (threads, time limits, checkpoints) are omitted: the same result has the same bytes.
  */
 #include "result/result.h"
 
@@ -62,7 +62,7 @@ attsvm_status result_settings_array(io_json *json, attsvm_named_array *out, char
     FILE *stream = open_memstream(memory, &size);
     attsvm_status status = stream ? io_json_print(json, stream, false, err)
                                   : fail(err, ATTSVM_E_MEMORY, "no memory for settings");
-    bool lost = stream && ferror(stream) != 0; /* closing alone may not tell */
+    bool lost = stream && ferror(stream) != 0; /* fclose alone may not report it */
     if (stream && (fclose(stream) != 0 || lost || !*memory) && status == ATTSVM_OK)
         status = fail(err, ATTSVM_E_MEMORY, "no memory for settings");
     io_json_free(json);
@@ -207,7 +207,7 @@ static bool is_matrix(int32_t problem)
            problem == ATTSVM_PROBLEM_FINITE;
 }
 
-/* Problems of the vectors p and v go together, and those of the matrix W. */
+/* A result of a vector model fits problems of p and v, one of a matrix model those of W. */
 static attsvm_status check_model(const attsvm_origin *o, const attsvm_svm_settings *svm,
                                  attsvm_error *err)
 {

@@ -1,4 +1,4 @@
-/* Paths in files: their arrays as they are, what describes them in `settings`. */
+/* Paths in files: their arrays, with the description in `settings`. */
 #include "theory/path/path.h"
 #include "result/result.h"
 

@@ -1,6 +1,6 @@
 /*
- * result: what a solution, a run, a path, an enumeration or a verdict is on disk.  The public calls
- * are in attsvm.h ("results on disk"); this header has what the files of this room share.
+ * result: files of solutions, runs, paths, enumerations, verdicts and classifiers.  The public
+ * calls are in attsvm.h ("results on disk"); this header has what the files of this folder share.
  */
 #ifndef ATTSVM_RESULT_H
 #define ATTSVM_RESULT_H
@@ -10,7 +10,7 @@
 #include "svm/svm.h"
 #include "train/train.h"
 
-/* Whether the problem selects sets of tokens (multi, finite) instead of one token a term. */
+/* Whether the problem selects sets of tokens (multi, finite) instead of one token per term. */
 static inline bool result_has_sets(const attsvm_svm_settings *s)
 {
     return s->problem == ATTSVM_PROBLEM_MULTI || s->problem == ATTSVM_PROBLEM_FINITE;
@@ -19,30 +19,30 @@ static inline bool result_has_sets(const attsvm_svm_settings *s)
 /* ----------------------------------------------------------------- structs as JSON */
 
 /*
- * A struct whose fields a table names, as a JSON object: choices by name, numbers that are not
- * finite as null, "inf" or "-inf".  `skip` (NULL-terminated, may be NULL) are left out.
+ * A struct described by a table, as a JSON object: choices by name, numbers that are not finite as
+ * null, "inf" or "-inf".  Fields named in `skip` (NULL-terminated, may be NULL) are omitted.
  */
 io_json *result_object(const settings_table *table, const void *values, const char *const *skip);
 /*
- * Back into the struct; fields of `skip` keep what they have, every other one must be there.  Texts
- * are borrowed from the JSON.
+ * The inverse; fields of `skip` are unchanged, every other field must be present.  Texts are
+ * borrowed from the JSON.
  */
 attsvm_status result_read_object(const settings_table *table, const io_json *object, void *values,
                                  const char *const *skip, attsvm_error *err);
 
 /* ------------------------------------------------------------------ how it was made */
 
-/* {"verb", "version", "file", "data"}: what every result says first. */
+/* {"verb", "version", "file", "data"}: the first fields of every result. */
 io_json *result_origin(const char *verb, const attsvm_data *data);
-/* With ", train": settings that shape a run, and where it ended; ", svm": the problem. */
+/* Adds "train": settings that determine a run, and its end; "svm": the problem. */
 void result_add_train(io_json *json, const attsvm_train *train);
 void result_add_svm(io_json *json, const attsvm_svm_settings *svm);
-/* Only the fields that the object has; the others stay as they are. */
+/* Reads only the fields that are present; the others are unchanged. */
 attsvm_status result_read_present(const settings_table *table, const io_json *object, void *values,
                                   attsvm_error *err);
 attsvm_status result_read_svm(const io_json *json, attsvm_svm_settings *svm, attsvm_error *err);
 
-/* The text of `json`, which is freed, as the array `settings`; *memory is to be freed. */
+/* The text of `json`, which is freed, as the array `settings`; the caller frees *memory. */
 attsvm_status result_settings_array(io_json *json, attsvm_named_array *out, char **memory,
                                     attsvm_error *err);
 /* The array `settings` of a result. */
@@ -51,8 +51,8 @@ attsvm_status result_settings_read(const attsvm_archive *archive, io_json **out,
 /* --------------------------------------------------------------------- lists of arrays */
 
 enum {
-    RESULT_CLAIM_ARRAYS = 20, /* of a claim              */
-    RESULT_MORE_ARRAYS = 8,   /* that the caller may add */
+    RESULT_CLAIM_ARRAYS = 20, /* of a claim                            */
+    RESULT_MORE_ARRAYS = 8,   /* maximum of arrays added by the caller */
     RESULT_ARRAYS = RESULT_CLAIM_ARRAYS + RESULT_MORE_ARRAYS,
 };
 
@@ -64,13 +64,13 @@ typedef struct result_list {
 } result_list;
 
 void result_list_free(result_list *list);
-/* All of a solution but its settings. */
+/* All arrays of a solution except its settings. */
 attsvm_status result_list_claim(result_list *list, const attsvm_data *data,
                                 const attsvm_claim *claim, attsvm_error *err);
-/* "status" and, of a joint problem, "head_status". */
+/* "status" and, for a joint problem, "head_status". */
 void result_add_status(io_json *json, const attsvm_claim *claim);
 
-/* The arrays of a run, and after them `more`; rank 0 says where (path NULL: nowhere). */
+/* Writes the arrays of a run, then `more`; rank 0 gives the path (NULL: write nothing). */
 attsvm_status result_write_run(const attsvm_train *train, const char *path,
                                const attsvm_named_array *more, int64_t count, attsvm_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * The arrays of a run into a file.  With ranks the softmax is nowhere whole: while rank 0 writes,
- * it asks the others for pieces of their shares.
+ * Writes the arrays of a run.  With several ranks no rank holds the whole softmax: rank 0 requests
+ * chunks from the others while it writes.
  */
 #include "result/result.h"
 
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries first..first+count-1 of the softmax; count < 0: there are no more questions. */
+/* A request for entries first..first+count-1 of the softmax; count < 0 ends the requests. */
 typedef struct question {
     int64_t first, count;
 } question;
 
-/* On rank 0: from whoever has them. */
+/* On rank 0: from the ranks that have them. */
 static attsvm_status fill(void *context, int64_t first, int64_t count, void *buffer,
                           attsvm_error *err)
 {
@@ -165,7 +165,7 @@ static attsvm_status read_parameters(attsvm_train *t, const attsvm_archive *arch
     return read_trace(t, archive, err);
 }
 
-/* Where the run ended; the functions that it was made with must be given again. */
+/* Where the run ended; callbacks of the original run must be given again. */
 static attsvm_status read_end(const io_json *json, bool loss, bool head, int64_t *iters,
                               attsvm_train_outcome *outcome, attsvm_error *err)
 {
@@ -188,7 +188,7 @@ static attsvm_status read_end(const io_json *json, bool loss, bool head, int64_t
     return ATTSVM_OK;
 }
 
-/* The settings say where the start values came from, which need not be there any more. */
+/* Creates the run without its start values, whose source may no longer exist. */
 static attsvm_status create_without_start(attsvm_train **out, const attsvm_data *data,
                                           const attsvm_train_settings *settings,
                                           const attsvm_loss_callback *loss,

@@ -1,7 +1,7 @@
 /*
- * Which tokens a problem is about: opt, the best scores; ids or sets, arrays of the data set; or a
- * result file, whose ids or softmax are taken.  A fault of the data set is ATTSVM_E_DATA, one of
- * the result file ATTSVM_E_FORMAT with its name.
+ * The selection of a problem: opt, the optimal tokens; ids or sets, arrays of the data set; or a
+ * result file with ids or softmax.  A fault in the data set gives ATTSVM_E_DATA, one in the result
+ * file ATTSVM_E_FORMAT with its name.
  */
 #include "result/result.h"
 
@@ -32,8 +32,7 @@ static attsvm_status read_ids(attsvm_chosen *out, const attsvm_array *ids, int64
     return ATTSVM_OK;
 }
 
-/* One entry for each query and token; or, where `shared`, for each token, the same for all queries.
- */
+/* One entry per query and token; or, if `shared`, per token, the same for all queries. */
 static attsvm_status check_cells(const attsvm_array *array, const char *name,
                                  const attsvm_chosen *out, const attsvm_data *data, bool shared,
                                  attsvm_error *err)
@@ -49,7 +48,7 @@ static attsvm_status check_cells(const attsvm_array *array, const char *name,
     return ATTSVM_OK;
 }
 
-/* The array cell by cell; where it has an entry a token, each query gets the same. */
+/* Reads the array by cell; with one entry per token, all queries get the same. */
 static void read_cells(const attsvm_array *array, const attsvm_chosen *out, const attsvm_data *data,
                        double *values)
 {
@@ -61,7 +60,7 @@ static void read_cells(const attsvm_array *array, const attsvm_chosen *out, cons
                 values[k] = attsvm_array_get(array, shared ? at : k);
 }
 
-/* O, and s where the problem needs it. */
+/* O, and s if the problem needs it. */
 static attsvm_status read_sets(attsvm_chosen *out, const attsvm_array *O, const attsvm_array *s,
                                const attsvm_data *data, bool finite, attsvm_error *err)
 {
@@ -76,7 +75,7 @@ static attsvm_status read_sets(attsvm_chosen *out, const attsvm_array *O, const 
     return ATTSVM_OK;
 }
 
-/* The tokens that a trained model gives more attention than `threshold`. */
+/* The tokens with more attention than `threshold` in a trained model. */
 static attsvm_status sets_of_softmax(attsvm_chosen *out, const attsvm_array *softmax,
                                      const attsvm_data *data, double threshold, attsvm_error *err)
 {
@@ -87,7 +86,7 @@ static attsvm_status sets_of_softmax(attsvm_chosen *out, const attsvm_array *sof
     return ATTSVM_OK;
 }
 
-/* One token each, as sets. */
+/* Sets of one token each. */
 static void sets_of_alpha(attsvm_chosen *out, const attsvm_data *data)
 {
     int64_t first = 0, term = 0;

@@ -1,8 +1,8 @@
 /*
  * Solutions in result files: theta, active, lambda, equal, mu, their low parts (theta_lo,
  * theta_lo2, lambda_lo, mu_lo, where there are any), the selection (ids, or O and s), the v-SVM of
- * a joint problem under head_..., and `settings` (origin.c).  A result and its data set are all
- * that a check needs.
+ * a joint problem under head_..., and `settings` (origin.c).  A check needs only the result and its
+ * data set.
  */
 #include "result/result.h"
 
@@ -14,7 +14,7 @@ static bool is_matrix(const attsvm_svm_settings *s)
     return result_has_sets(s) || s->problem == ATTSVM_PROBLEM_W;
 }
 
-/* Columns of `active`: sequence, query where there may be several, token. */
+/* Columns of `active`: sequence, query (if there may be several), token. */
 static int64_t row_columns(const attsvm_data *data, const attsvm_svm_settings *s)
 {
     if (!is_matrix(s))
@@ -25,7 +25,7 @@ static int64_t row_columns(const attsvm_data *data, const attsvm_svm_settings *s
 
 /* ------------------------------------------------------------------------- writing */
 
-/* Rows as a table of `columns` numbers; *out is to be freed. */
+/* Rows as a table of `columns` numbers; the caller frees *out. */
 static attsvm_status rows_table(const attsvm_row *rows, int64_t count, int64_t columns,
                                 int64_t **out, attsvm_error *err)
 {
@@ -59,7 +59,7 @@ static attsvm_status put_rows(list *l, const char *name, const attsvm_row *rows,
     return ATTSVM_OK;
 }
 
-/* A low part, where it has an entry that is not 0. */
+/* Adds a low part if it has a nonzero entry. */
 static void put_low(list *l, const char *name, const double *values, int64_t rows, int64_t columns)
 {
     bool zero = true;
@@ -157,7 +157,7 @@ attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm
 
 enum { MOST_PIECES = 24 };
 
-/* A claim as it is read, and the memory behind its pointers. */
+/* A claim while it is read, and the memory of its arrays. */
 typedef struct reader {
     const attsvm_archive *archive;
     const attsvm_data *data;
@@ -213,7 +213,7 @@ static attsvm_status read_doubles(reader *r, const char *name, int64_t count, co
     return ATTSVM_OK;
 }
 
-/* A low part: NULL where the file has none. */
+/* A low part; NULL if the file has none. */
 static attsvm_status read_low(reader *r, const char *name, int64_t count, const double **out)
 {
     if (!attsvm_archive_find(r->archive, name))

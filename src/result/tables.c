@@ -1,4 +1,4 @@
-/* All settings tables of the library, for those who look for one by its name. */
+/* The list of all settings tables. */
 #include "result/result.h"
 
 const attsvm_settings_table *attsvm_settings_list(int64_t k)

@@ -44,7 +44,7 @@ static const settings_table verdict_table = { "verdict", verdict_fields,
                                               sizeof verdict_fields / sizeof *verdict_fields,
                                               sizeof(attsvm_verdict), NULL };
 
-/* The solution but for ids, which the run has, then the settings, then `more`. */
+/* The solution without ids, which the run has, then the settings, then `more`. */
 static attsvm_status add_arrays(result_list *list, const attsvm_verdict *verdict,
                                 const attsvm_train *run, const attsvm_solution *solution,
                                 attsvm_error *err)

@@ -1,4 +1,5 @@
-/* Bags from any file of arrays: labels are any integers, folds and instance labels are kept. */
+/* Bags from any file of arrays; labels are any integers; folds and instance labels are read, too.
+ */
 #include "learn/samples/samples.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@ static attsvm_status expect(const attsvm_array *array, const char *name, int64_t
                 count, of);
 }
 
-/* Whole numbers as names. */
+/* Integers as class names. */
 static attsvm_status read_labels(attsvm_samples *s, const attsvm_array *y, const char *name,
                                  const attsvm_classifier *model, attsvm_error *err)
 {
@@ -67,7 +68,7 @@ static attsvm_status read_folds(attsvm_samples *s, const attsvm_array *fold, att
     return ATTSVM_OK;
 }
 
-/* All arrays but labels: those may be more than two classes. */
+/* All arrays except labels, which may have more than two classes. */
 static attsvm_status make_data(attsvm_samples *s, const attsvm_samples_settings *settings,
                                attsvm_error *err)
 {
@@ -81,7 +82,7 @@ static attsvm_status make_data(attsvm_samples *s, const attsvm_samples_settings 
     data_source source = { 0 };
     for (int64_t k = 0; k < s->archive->count; k++) {
         const io_item *item = &s->archive->items[k];
-        bool wanted = !data_is_known(item->name); /* for the message where there are no tokens */
+        bool wanted = !data_is_known(item->name); /* for the message if there are no tokens */
         static const char *const tokens[] = { "X",       "E",    "tokens",    "offsets",
                                               "lengths", "bags", "vocabulary" };
         for (size_t w = 0; w < sizeof tokens / sizeof *tokens; w++)

@@ -1,6 +1,6 @@
 /*
  * Files of texts: lines `label<TAB>text`, or CSV with a header that has a column `text` and perhaps
- * `label`.  Lines without a tab are texts without a label, or comments where they begin with #.
+ * `label`.  Lines without a tab are texts without a label, or comments if they begin with #.
  */
 #include "learn/samples/samples.h"
 
@@ -15,7 +15,7 @@ static bool ends_with(const char *path, const char *ending)
     return length >= size && strcmp(path + length - size, ending) == 0;
 }
 
-/* The file with a NUL behind it, *bytes the caller's to free. */
+/* The file with a terminating NUL; the caller frees *bytes. */
 static attsvm_status read_all(const char *path, char **bytes, size_t *size, attsvm_error *err)
 {
     bool is_directory = false;
@@ -60,7 +60,7 @@ static char *next_field(char **at, bool *more)
     return value;
 }
 
-/* Columns of `label` and `text` in a header; -1: not there.  `header` is changed. */
+/* Columns of `label` and `text` in a header; -1: missing.  Changes `header`. */
 static void find_columns(char **header, int64_t *label, int64_t *text)
 {
     bool more = true;

@@ -1,4 +1,4 @@
-/* Samples as an object; their classes. */
+/* The samples object and its classes. */
 #include "learn/samples/samples.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static bool as_number(const char *name, double *value)
     return io_parse_number(name, strlen(name), value);
 }
 
-/* Numbers by value and before words; words by their bytes. */
+/* Numbers first, by value; then words, by their bytes. */
 static int by_name(const void *a, const void *b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -56,7 +56,7 @@ static int64_t class_of(const attsvm_samples *s, const char *name)
     return -1;
 }
 
-/* The different names among the labels, sorted. */
+/* The distinct names of the labels, sorted. */
 static attsvm_status collect(attsvm_samples *s, const char *const *label, int64_t n,
                              attsvm_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * learn/samples: what classifiers are fitted to, from files: bags with any labels, texts with their
- * vocabulary and word vectors, images cut into patches.
+ * learn/samples: input of classifiers from files: bags with any labels, texts with their vocabulary
+ * and word vectors, images cut into patches.
  */
 #ifndef ATTSVM_LEARN_SAMPLES_H
 #define ATTSVM_LEARN_SAMPLES_H
@@ -16,17 +16,17 @@ struct attsvm_samples {
     char **class_name;       /* (info.classes)                 */
     int64_t *fold;           /* (repeats,n) or NULL            */
     char **word;             /* (info.words) vocabulary        */
-    int32_t *tokens;         /* (N) places in it               */
+    int32_t *tokens;         /* (N) indices into it            */
     int64_t *offsets;        /* (n+1)                          */
     int32_t vocabulary;      /* info.words, as an array        */
     float *table;            /* (words, embedded)              */
 };
 
-/* Labels by name: classes in sorted order (numbers by value), or those of the model; a label that
-   the model does not have is -1, and so is NULL. */
+/* Labels by name: classes in sorted order (numbers by value), or those of the model; NULL and
+   labels unknown to the model are -1. */
 attsvm_status samples_classes(attsvm_samples *s, const char *const *label, int64_t n,
                               const attsvm_classifier *model, attsvm_error *err);
-/* Bags of an archive, which it takes over. */
+/* Bags of an archive; takes ownership of it. */
 attsvm_status samples_bags(attsvm_samples *s, const char *path,
                            const attsvm_samples_settings *settings, const attsvm_classifier *model,
                            attsvm_error *err);
@@ -45,7 +45,7 @@ typedef struct samples_lines {
     size_t capacity, label_capacity;
 } samples_lines;
 
-/* Whether the file is one of texts, by its name or its header. */
+/* Whether the file contains texts, by its name or its header. */
 attsvm_status samples_is_text(const char *path, bool *out, attsvm_error *err);
 attsvm_status samples_lines_read(samples_lines *out, const char *path, attsvm_error *err);
 void samples_lines_free(samples_lines *lines);
@@ -57,25 +57,25 @@ enum { SAMPLES_LONGEST_WORD = 256 }; /* bytes; the rest of a longer word is cut 
 /* The next word of *text (UTF-8, valid), lower-cased, into `word`; false at the end. */
 bool samples_next_word(const char **text, char word[SAMPLES_LONGEST_WORD]);
 
-/* Words and their places: a hash table over a list that owns its words. */
+/* Words and their indices: a hash table over a list that owns its words. */
 typedef struct samples_vocabulary {
     char **word;
     int64_t count;
     size_t capacity;
-    int64_t *slot; /* (slots) place + 1, 0: empty */
+    int64_t *slot; /* (slots) index + 1, 0: empty */
     int64_t slots;
 } samples_vocabulary;
 
 attsvm_status samples_vocabulary_open(samples_vocabulary *v, attsvm_error *err);
 void samples_vocabulary_close(samples_vocabulary *v);
-/* Place of a word, -1 where it is not there. */
+/* Index of a word; -1 if it is not in the vocabulary. */
 int64_t samples_vocabulary_find(const samples_vocabulary *v, const char *word, size_t size);
-/* Place of a word, put in where it is not there. */
+/* Index of a word, which is added if it is new. */
 attsvm_status samples_vocabulary_add(samples_vocabulary *v, const char *word, int64_t *place,
                                      attsvm_error *err);
 
-/* Vectors of the words of v that the file has: rows (count x columns) in the order of v, has
-   (count) says which; both are the caller's to free. */
+/* Vectors of the words of v: rows (count x columns) in the order of v; has (count) tells which
+   words the file contains.  The caller frees both. */
 attsvm_status samples_vectors_read(const char *path, const samples_vocabulary *v, float **rows,
                                    bool **has, int64_t *columns, attsvm_error *err);
 

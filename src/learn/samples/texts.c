@@ -1,6 +1,6 @@
 /*
- * Texts into samples: tokens are places in a vocabulary.  Without word vectors a token is the unit
- * vector of its word, never stored dense; with them it is a row of a table.
+ * Converts texts to samples: tokens are indices into a vocabulary.  Without word vectors a token is
+ * the unit vector of its word, which is never stored densely; with them it is a row of a table.
  */
 #include "learn/samples/samples.h"
 
@@ -10,7 +10,7 @@
 typedef struct reading {
     attsvm_samples *s;
     samples_vocabulary v;
-    bool fixed; /* the vocabulary is a model's: other words are dropped */
+    bool fixed; /* the vocabulary of a model: other words are dropped */
     int64_t tokens;
     size_t capacity;
 } reading;
@@ -32,12 +32,13 @@ static attsvm_status put(reading *r, const char *word, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Leaves out tokens whose words have no vector, and gives the others their places anew. */
+/* Removes tokens whose words have no vector, and renumbers the others. */
 static void drop_without_vector(reading *r, float *rows, const bool *has, int64_t columns)
 {
     attsvm_samples *s = r->s;
     samples_vocabulary *v = &r->v;
-    int64_t *place = v->slot, words = 0, kept = 0; /* slots are no longer needed, and enough */
+    int64_t *place = v->slot, words = 0,
+            kept = 0; /* reuses the slots, which are no longer needed */
     for (int64_t k = 0; k < v->count; k++) {
         place[k] = has[k] ? words : -1;
         if (!has[k]) {
@@ -108,7 +109,7 @@ static attsvm_status make_data(reading *r, int64_t threads, attsvm_error *err)
         s->info.empty += s->offsets[i] == s->offsets[i + 1];
     if (s->info.words == 0)
         return fail(err, ATTSVM_E_DATA, "the texts have no words");
-    static int32_t none; /* no token at all: an array needs an address */
+    static int32_t none; /* without tokens the array still needs an address */
     attsvm_named_array arrays[] = {
         { "tokens",
           { .data = s->tokens ? s->tokens : &none,

@@ -1,7 +1,7 @@
 /*
  * Word vectors from files: GloVe text (a word and its numbers on every line), or an archive with E
- * (V,d) and words, the words as bytes with a newline after each.  Only vectors of wanted words are
- * kept.
+ * (V,d) and words, the words as bytes with a newline after each.  Only vectors of the requested
+ * words are stored.
  */
 #include "learn/samples/samples.h"
 

@@ -1,6 +1,6 @@
 /*
- * Text into words: lower-cased runs of letters and digits with inner apostrophes and hyphens; every
- * other visible character is a word of its own.
+ * Splits text into words: lower-cased runs of letters and digits with inner apostrophes and
+ * hyphens; every other visible character is a separate word.
  */
 #include "learn/samples/samples.h"
 
@@ -30,7 +30,7 @@ static size_t encode(uint32_t code, char out[4])
     return size;
 }
 
-/* Lower case of Latin, Greek and Cyrillic letters; other alphabets stay as they are. */
+/* Lower case of Latin, Greek and Cyrillic letters; other alphabets are unchanged. */
 static uint32_t lowered(uint32_t c)
 {
     if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) ||
@@ -49,7 +49,7 @@ static bool is_space(uint32_t c)
            (c >= 0x2028 && c <= 0x202f) || c == 0x3000 || c == 0xfeff;
 }
 
-/* Letters and digits: beyond ASCII everything but blocks of punctuation and symbols. */
+/* Letters and digits: beyond ASCII everything except blocks of punctuation and symbols. */
 static bool is_letter(uint32_t c)
 {
     if (c < 0x80)
@@ -118,7 +118,7 @@ void samples_vocabulary_close(samples_vocabulary *v)
     *v = (samples_vocabulary){ 0 };
 }
 
-/* Where the word is, or the empty slot where it belongs. */
+/* The slot of the word, or the empty slot for it. */
 static int64_t slot_of(const samples_vocabulary *v, const char *word, size_t size)
 {
     uint64_t at = base_digest(BASE_DIGEST, word, size);
