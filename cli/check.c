@@ -1,4 +1,4 @@
-/* attsvm check: is what a result claims about a data set proved? */
+/* attsvm check: verifies the claim of a result about a data set. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static attsvm_status print_json(const attsvm_report *report, bool exact, bool sa
     return status;
 }
 
-/* A figure and what it is, where it was computed. */
+/* A number and its meaning, if it was computed. */
 static void print_figure(const char *name, double value, const char *meaning)
 {
     if (!isnan(value))
@@ -82,8 +82,8 @@ static void print_text(const cli_call *call, const attsvm_report *report)
 }
 
 /*
- * What is proved is proved of FILE, wherever the result came from.  A claim that fails may simply
- * be about another data set, which is worth a line; *same is false then.
+ * The proof is about FILE, for a result of any origin.  A claim that fails may belong to another
+ * data set; *same is then false, and the output says so.
  */
 static attsvm_status look_at_origin(const char *path, const attsvm_data *data, bool *same,
                                     attsvm_error *note, attsvm_error *err)

@@ -1,6 +1,6 @@
 /*
  * cli: the command.  A verb is one file and one line in verbs.c; its flags are settings tables,
- * from which the parser, the help, the man page, docs/reference.md and the completion are made.
+ * which generate the parser, the help, the man page, docs/reference.md and the completion.
  */
 #ifndef ATTSVM_CLI_H
 #define ATTSVM_CLI_H
@@ -20,26 +20,26 @@ typedef struct cli_common {
 
 extern const settings_table cli_common_table;
 
-/* Of verbs whose library calls have no limit of their own. */
+/* For verbs whose library calls have no time limit. */
 typedef struct cli_limit {
     double time_limit;
 } cli_limit;
 
 typedef struct cli_verb cli_verb;
 
-/* One run of a verb: what the command line said, and what came out. */
+/* One run of a verb: its command line and its outcome. */
 typedef struct cli_call {
     const cli_verb *verb;
     void **settings;        /* one struct for each table, in the order of cli_tables */
-    const char **arguments; /* what is not a flag                                    */
+    const char **arguments; /* words that are not flags                              */
     int count;              /* of arguments                                          */
     const cli_common *common;
     const field **given; /* fields that flags have set */
     int given_count;
-    dist_comm *comm; /* ranks of `mpirun`; others than 0 do as it does */
-    bool help;       /* --help was among the flags                      */
-    char taken[256]; /* what cli_remember took from a result, "" where nothing */
-    bool negative;   /* set by the verb: a negative answer, exit status 1 */
+    dist_comm *comm; /* ranks of `mpirun`, which all do the same                  */
+    bool help;       /* --help was among the flags                                */
+    char taken[256]; /* settings that cli_remember took from a result; "" if none */
+    bool negative;   /* set by the verb: a negative answer, exit status 1         */
 } cli_call;
 
 typedef attsvm_status cli_run(cli_call *call, attsvm_error *err);
@@ -51,7 +51,7 @@ struct cli_verb {
     const settings_table *const *tables; /* its own flags, NULL-terminated                  */
     const char *example;                 /* one command                                     */
     cli_run *run;
-    const char *about;  /* what it does, in sentences; wrapped where they are printed        */
+    const char *about;  /* what it does, in sentences; wrapped when printed                  */
     const char *output; /* arrays and JSON keys, for the reference and the man page; or NULL */
 };
 
@@ -66,35 +66,35 @@ extern const settings_table cli_predict_table, cli_cv_table, cli_generate_table,
     cli_path_table, cli_tokens_table, cli_verify_table, cli_check_table, cli_graph_table,
     cli_limit_table, cli_help_table;
 
-/* The struct that the flags of `table` filled in. */
+/* The struct filled from the flags of `table`. */
 const void *cli_settings(const cli_call *call, const settings_table *table);
 
 /* ---------------------------------------------------------------------------- flags */
 
 /* Table k of a verb: its own first, then the common one; NULL after the last. */
 const settings_table *cli_table(const cli_verb *verb, int k);
-/* Whether the field is the one that its flag is shown for: the first of that name. */
+/* Whether help shows this field: the first of its name. */
 bool cli_is_shown(const cli_verb *verb, int k, const field *f);
 /* "T_min" as "T-min". */
 void cli_flag_name(const field *f, char *out, size_t size);
 /* The one-letter form of a common flag, or 0. */
 char cli_letter(const field *f);
-/* What stands for the value in help: "N", "X", "NAME", "FILE"; "" for yes or no. */
+/* The placeholder of the value in help: "N", "X", "NAME", "FILE"; "" for yes or no. */
 const char *cli_placeholder(const field *f);
-/* "1..1e12", "gauss, sphere, ..."; "" where anything goes. */
+/* "1..1e12", "gauss, sphere, ..."; "" if there is no restriction. */
 void cli_field_range(const field *f, char *out, size_t size);
-/* "default 100; 1..1e12", as far as there is something to say. */
+/* "default 100; 1..1e12", as far as they apply. */
 void cli_field_note(const field *f, char *out, size_t size);
 
-/* What the field is, and with which others it counts. */
+/* The meaning of the field, and the settings with which it has an effect. */
 void cli_field_meaning(const field *f, char *out, size_t size);
-/* Tells flags that change nothing beside the others; refuses those that contradict them. */
+/* Warns about flags without effect; refuses flags that contradict each other. */
 attsvm_status cli_flag_rules_check(const cli_call *call, attsvm_error *err);
 
-/* Outputs can be written, and none of them is an input or another output. */
+/* Checks that outputs can be written and that none is an input or another output. */
 attsvm_status cli_outputs_check(const cli_call *call, attsvm_error *err);
 
-/* Reads argv[0..argc-1], what follows the verb.  cli_call_free in any case. */
+/* Parses argv[0..argc-1], the words after the verb.  Call cli_call_free also on failure. */
 attsvm_status cli_parse(cli_call *call, const cli_verb *verb, int argc, char **argv,
                         attsvm_error *err);
 void cli_call_free(cli_call *call);
@@ -102,16 +102,16 @@ void cli_call_free(cli_call *call);
 /* The nearest of several names to a mistyped one. */
 typedef struct cli_guess {
     const char *typed;
-    const char *best; /* NULL while nothing is near */
+    const char *best; /* NULL: no candidate is close */
     int distance;
 } cli_guess;
 void cli_guess_try(cli_guess *guess, const char *candidate);
 
 /* --------------------------------------------------------------------- help, documents */
 
-void cli_help_usage(FILE *out);                      /* what `attsvm` alone shows */
-void cli_help_top(FILE *out);                        /* attsvm help               */
-void cli_help_verb(const cli_verb *verb, FILE *out); /* attsvm help VERB          */
+void cli_help_usage(FILE *out);                      /* `attsvm` without arguments */
+void cli_help_top(FILE *out);                        /* attsvm help                */
+void cli_help_verb(const cli_verb *verb, FILE *out); /* attsvm help VERB           */
 void cli_man(FILE *out);
 void cli_man_verb(const cli_verb *verb, FILE *out); /* attsvm-train(1) */
 void cli_markdown(FILE *out);
@@ -120,7 +120,7 @@ void cli_markdown(FILE *out);
    column `column`, where the cursor is. */
 void cli_wrap(FILE *out, const char *text, int column, int indent, int width);
 
-/* A thing and what it means: exit statuses, arrays of the file format. */
+/* A name and its meaning: exit statuses, arrays of the file format. */
 typedef struct cli_entry {
     const char *name, *shape, *meaning;
 } cli_entry;
@@ -134,19 +134,19 @@ extern const char cli_purpose[];     /* what attsvm is, in a phrase */
 attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data **out,
                             attsvm_error *err);
 
-/* Standard streams, signals, and a message for files that shrink while they are mapped. */
+/* Sets up standard streams, signals, and a message for files that shrink while mapped. */
 void cli_process_start(void);
-/* What the message above says was going on: "attsvm info". */
+/* The command named in that message: "attsvm info". */
 void cli_process_name(const char *verb);
 /* Ends the command after that many seconds, as Ctrl-C does; 0 = no limit. */
 void cli_process_limit(double seconds);
 bool cli_process_late(void); /* that limit was reached */
-/* SIGINT or SIGTERM where it asked for an end, otherwise 0. */
+/* SIGINT or SIGTERM if one of them requested a stop, otherwise 0. */
 int cli_process_signal(void);
-/* Flushes standard output; fails where something written to it was lost. */
+/* Flushes standard output; fails if output was lost. */
 attsvm_status cli_process_end(attsvm_error *err);
 
-/* A line on standard error, only on a terminal, only for work of more than a second. */
+/* A progress line on standard error: only on a terminal, after one second. */
 typedef struct cli_progress {
     const char *what;
     double start, shown; /* seconds; shown is 0 while there is no line */
@@ -157,30 +157,28 @@ bool cli_progress_show(void *progress, int64_t done, int64_t total); /* bytes; t
 void cli_progress_end(cli_progress *progress);
 
 /*
- * After the command line was read, with the status of that: all ranks fail where one did, where
- * they were started with different flags, or where the verb works in one process.  Silences all
- * ranks but the first.
+ * Takes the status of parsing the command line: all ranks fail if one did, if their flags differ,
+ * or if the verb runs in one process only.  Silences all ranks except the first.
  */
 attsvm_status cli_ranks_check(cli_call *call, attsvm_status status, attsvm_error *err);
 /*
- * The end of the job on this rank: all ranks end with the same status and answer, and rank 0 has
- * the message.  Where this rank failed and others still wait for it, the message names it and
- * *alone is set: the job must be aborted.
+ * Ends the job on this rank: all ranks end with the same status and answer, and rank 0 has the
+ * message.  If this rank failed while others still wait for it, the message names it and *alone is
+ * set: the job must be aborted.
  */
 attsvm_status cli_ranks_end(dist_comm *comm, attsvm_status status, bool *negative, bool *alone,
                             attsvm_error *err);
-/* Over several ranks: how many, and the bytes that this one has sent. */
+/* With several ranks: their number, and the bytes that this one has sent. */
 void cli_ranks_json(const cli_call *call, io_json *json);
 void cli_ranks_print(const cli_call *call);
 
-/* Foreign text as it may be printed (base_print_text); good until the fourth call after this one.
- */
+/* Text from outside, escaped for printing (base_print_text); valid until the fourth next call. */
 const char *cli_shown(const char *text);
 
 /* "316 kB": three digits and a unit. */
 void cli_bytes(double bytes, char *out, size_t size);
 
-/* The same line with other words. */
+/* The same line with any text. */
 void cli_progress_line(cli_progress *progress, const char *text);
 
 int64_t cli_array_bytes(const attsvm_array *array);
@@ -189,7 +187,7 @@ io_json *cli_array_json(const attsvm_array *array);
 /* null for -1: not counted. */
 io_json *cli_count_json(int64_t count);
 
-/* A text file, whole or not at all: what `draw` prints. */
+/* Writes the output of `draw` to a text file, atomically. */
 typedef void cli_printer(FILE *out, const void *what);
 attsvm_status cli_write_text(const char *path, cli_printer *draw, const void *what,
                              attsvm_error *err);
@@ -207,16 +205,16 @@ attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const cha
 /* Whether a flag has set this field. */
 bool cli_is_given(const cli_call *call, const settings_table *table, const char *name);
 /*
- * Where `source` is a result that says how it was made: problem, query and head into `svm`, but for
- * what flags say, and a data set with the trained head into *with (otherwise NULL).  Another data
- * set or another model is an error that names both.
+ * If `source` is a result that records how it was made: sets problem, query and head of `svm`
+ * unless flags do, and *with to a data set with the trained head (otherwise NULL).  A result of
+ * another data set or model is an error that names both.
  */
 attsvm_status cli_remember(cli_call *call, const char *source, const attsvm_data *data,
                            attsvm_svm_settings *svm, attsvm_data **with, attsvm_error *err);
 
 void cli_taken_json(const cli_call *call, io_json *json);
 
-/* A solved problem, to be shown. */
+/* A solved problem, for output. */
 typedef struct cli_solved {
     const char *file, *select;
     const attsvm_data *data;
@@ -233,21 +231,21 @@ typedef struct cli_verified {
     const char *file;
     const attsvm_data *data;
     attsvm_train_settings settings;
-    attsvm_origin *origin; /* of a run that was read; NULL: it was trained here */
+    attsvm_origin *origin; /* of a run read from a file; NULL: trained here */
     attsvm_train *run;
     attsvm_verdict verdict;
     attsvm_solution *solution;
     attsvm_exchangeable exchangeable; /* of the start */
     attsvm_conditions conditions;
-    attsvm_landscape landscape; /* samples 0: not asked for */
-    bool joint;                 /* the next two are there */
+    attsvm_landscape landscape; /* samples 0: not requested */
+    bool joint;                 /* the next two are valid   */
     attsvm_joint found;
     attsvm_solution *joint_solution;
-    bool several; /* a W under a nonlinear head: the next is there */
+    bool several; /* W with a nonlinear head: the next is valid */
     attsvm_multi_token kept;
 } cli_verified;
 
-/* What the settings say: the head is trained, is linear; the query is a prompt. */
+/* From the settings: the head is trained; it is linear; the query is a prompt. */
 bool cli_verified_trains_head(const cli_verified *v);
 bool cli_verified_linear(const cli_verified *v);
 bool cli_verified_prompt(const cli_verified *v);
@@ -255,24 +253,24 @@ bool cli_verified_prompt(const cli_verified *v);
 const int64_t *cli_verified_selected(const cli_verified *v);
 /* "l2", "lq:3": the norm of an SVM as its flag. */
 const char *cli_verified_norm(const attsvm_svm_settings *svm, char *out, size_t size);
-/* What theory says must happen with these data: "global", "local" or "none". */
+/* What theory predicts for these data: "global", "local" or "none". */
 const char *cli_verified_must(const cli_verified *v);
 /* What happened, in sentences. */
 void cli_verified_verdict(const cli_verified *v, char *text, size_t size);
 void cli_verified_statement(const cli_verified *v, char *out, size_t size);
 void cli_verified_print(const cli_verified *v);
 
-/* Words that exact descent from this start never separates: in JSON (null where tokens are not
-   words), and as a paragraph where there are some. */
+/* Words that exact descent from this start never separates: in JSON (null if tokens are not words),
+   and as a paragraph if there are any. */
 io_json *cli_exchangeable_json(const attsvm_exchangeable *found);
 void cli_exchangeable_print(const attsvm_exchangeable *found);
-/* A gradient that is 0, or whose products underflow; true where there was something to say. */
+/* Explains a gradient that is 0 or whose products underflow; true if it printed something. */
 bool cli_gradient_print(const attsvm_data *data, const attsvm_train_settings *settings,
                         const attsvm_train_info *info);
 
 /* ---------------------------------------------------------------------------- classifiers */
 
-/* Samples with labels for all of them: something to learn from. */
+/* Samples that all have labels. */
 attsvm_status cli_samples_read(const cli_call *call, const char *path, attsvm_samples **out,
                                attsvm_targets *targets, attsvm_error *err);
 /* Progress in words: "12 of 55 fits".  An attsvm_observer; `progress` is a cli_progress. */
@@ -284,7 +282,7 @@ io_json *cli_classes_json(const attsvm_classifier *classifier);
 /* accuracy, auc, log_loss, hits into an object. */
 void cli_measures_json(io_json *json, const attsvm_measures *m);
 
-/* Predictions to be shown. */
+/* Predictions, for output. */
 typedef struct cli_predicted {
     const char *file, *model_file;
     const attsvm_classifier *model;
@@ -296,21 +294,21 @@ typedef struct cli_predicted {
 } cli_predicted;
 /* Probability of the predicted class of sample i. */
 double cli_certainty(const cli_predicted *p, int64_t i);
-/* The `most` most and least certain cases in words. */
+/* Explains the `most` most and least certain cases in words. */
 void cli_predicted_explain(const cli_predicted *p, int64_t most, bool colour);
 cli_printer cli_predicted_page; /* of a cli_predicted */
 
 /* ------------------------------------------------------------------------------- demo */
 
-/* Reviews, the layer that was trained on them, and what was found out about it. */
+/* Reviews, the layer trained on them, and its verdict. */
 typedef struct cli_demo {
     int64_t n, words, tokens;
-    char *text;          /* of the reviews, cut into words              */
-    const char **word;   /* (words)                                     */
-    int32_t *token;      /* (tokens) places in `word`                   */
-    int64_t *offsets;    /* (n+1)                                       */
-    int8_t *Y;           /* (n)                                         */
-    float *E;            /* (words,words) unit vectors                  */
+    char *text;          /* of the reviews, cut into words               */
+    const char **word;   /* (words)                                      */
+    int32_t *token;      /* (tokens) indices into `word`                 */
+    int64_t *offsets;    /* (n+1)                                        */
+    int8_t *Y;           /* (n)                                          */
+    float *E;            /* (words,words) unit vectors                   */
     double *correlation; /* (records) of p with the max-margin direction */
     attsvm_data *data;
     attsvm_train *train;
@@ -333,8 +331,8 @@ typedef struct cli_demo_rank {
     int64_t word;
     double weight;
 } cli_demo_rank;
-/* Words by how many reviews of label Y pick them; by the multipliers of rivals (Y = 0).  out
-   (words); returns how many have a weight. */
+/* Words by the number of reviews of label Y that select them, or by the multipliers of rivals
+   (Y = 0), into out (words); returns the number with a weight. */
 int64_t cli_demo_order(const cli_demo *demo, int Y, cli_demo_rank *out);
 /* The verdict in a sentence or two. */
 const char *cli_demo_verdict(const cli_demo *demo);
@@ -350,11 +348,11 @@ typedef struct cli_picture_options {
 } cli_picture_options;
 extern const settings_table cli_picture_table;
 bool cli_picture_wanted(const cli_call *call);
-/* Fails before any work where a figure is wanted and gnuplot is not installed. */
+/* Fails before any work if a figure is requested and gnuplot is not installed. */
 attsvm_status cli_picture_check(const cli_call *call, attsvm_error *err);
 
 /* Attention, norm and, with `svm` (count entries; may be NULL), distance from the SVM direction
-   over the records of a run.  Without --svg and --html nothing happens; likewise below. */
+   over the records of a run.  Does nothing without --svg and --html, like the following. */
 attsvm_status cli_picture_train(const cli_call *call, const attsvm_train *run, const double *svm,
                                 int64_t svm_count, const char *title, const char *text,
                                 attsvm_error *err);

@@ -1,4 +1,4 @@
-/* attsvm generate: a random data set into a file. */
+/* attsvm generate: writes a random data set. */
 #include "cli/cli.h"
 
 #define SETTINGS generate_options

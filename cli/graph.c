@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORDS = 40 }; /* of a graph that is written out */
+enum { MOST_WORDS = 40 }; /* of a graph that is printed in full */
 
 #define SETTINGS graph_options
 typedef struct graph_options {
@@ -28,7 +28,7 @@ const settings_table cli_graph_table = { "graph options", graph_fields,
                                          sizeof(graph_options), NULL };
 #undef SETTINGS
 
-/* All that was found. */
+/* The results. */
 typedef struct found {
     const char *path;
     const cli_call *call;
@@ -60,7 +60,7 @@ static attsvm_status solve(found *f, attsvm_error *err)
     attsvm_svm_settings_init(&settings);
     settings.problem = ATTSVM_PROBLEM_MULTI;
     settings.query = ATTSVM_QUERY_LAST;
-    /* two words with one embedding are not one word: nothing separates them */
+    /* two words with the same embedding are different words that cannot be separated */
     settings.duplicates = ATTSVM_DUPLICATES_STRICT;
     settings.threads = f->call->common->threads;
     TRY(attsvm_problem_create(&problem, f->data, &selection, &settings, err));
@@ -355,7 +355,7 @@ attsvm_status cli_graph(cli_call *call, attsvm_error *err)
         base_fail_in(err, status, f.path);
     if (status == ATTSVM_OK)
         status = find_out(&f, err);
-    /* what was found before it was interrupted is saved, not shown */
+    /* after an interrupt the results so far are saved but not shown */
     if (status == ATTSVM_E_STOPPED && f.solution && call->common->output)
         status = save(&f, err);
     else if (status == ATTSVM_OK)

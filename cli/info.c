@@ -1,16 +1,16 @@
-/* attsvm info: what is in a file, and whether it is a data set. */
+/* attsvm info: the content of a file, and whether it is a valid data set. */
 #include "cli/cli.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A file, open, and the data set in it. */
+/* An open file and its data set. */
 typedef struct report {
     const char *path;
     const attsvm_read_settings *reading;
     attsvm_archive *archive;
-    attsvm_named_array *arrays; /* all that the file has */
+    attsvm_named_array *arrays; /* all arrays of the file */
     int64_t count;
     attsvm_data *data;
     attsvm_data_info info;
@@ -175,7 +175,7 @@ static void print_lengths(const report *r)
             snprintf(label, sizeof label, "%" PRId64, lo);
         else
             snprintf(label, sizeof label, "%" PRId64 "-%" PRId64, lo, hi);
-        /* a bar for whatever is not empty */
+        /* at least one character unless empty */
         int64_t length = (counts[b] * BAR_WIDTH + most - 1) / most;
         printf("%12s %9" PRId64 "%s", label, counts[b], length > 0 ? "  " : "");
         for (int64_t k = 0; k < length; k++)
@@ -208,11 +208,11 @@ static void print_arrays(const report *r)
     }
 }
 
-/* One more of a list that is broken into lines; returns the column behind it. */
+/* One item of a wrapped list; returns the column after it. */
 static int print_one_ignored(int column, const char *array, const char *what)
 {
     char name[BASE_NAME_SIZE], text[256];
-    base_printable(array, name); /* it may be anything */
+    base_printable(array, name); /* the name may contain any bytes */
     int length = snprintf(text, sizeof text, "%s %s", name, what);
     bool breaks = column > 0 && column + 2 + length > TEXT_WIDTH;
     if (column == 0)
@@ -246,7 +246,7 @@ static bool ends_in_npz(const char *path)
     return length > 4 && strcmp(path + length - 4, ".npz") == 0;
 }
 
-/* What a reader may want to know or do next. */
+/* Remarks about the data, and what to do next. */
 static void print_hints(const report *r)
 {
     printf("\nAll tokens%s are finite%s.\n", r->info.queries ? " and queries" : "",

@@ -36,7 +36,7 @@ static attsvm_status run(cli_call *call, attsvm_error *err)
     return call->verb->run(call, err);
 }
 
-/* One line, whatever bytes the names of files and arrays in it have. */
+/* One line, for any bytes in the names of files and arrays. */
 static void print_error(const char *verb, const char *message)
 {
     fprintf(stderr, "attsvm%s%s: ", *verb ? " " : "", verb);
@@ -54,7 +54,7 @@ static const char *verb_name(const char *word)
     return word;
 }
 
-/* Without a verb, rank 0 shows what there is, which takes the place of a message. */
+/* Without a verb, rank 0 shows the list of commands instead of a message. */
 static attsvm_status read_command(cli_call *call, int argc, char **argv, attsvm_error *err)
 {
     const cli_verb *verb;
@@ -69,7 +69,7 @@ static attsvm_status read_command(cli_call *call, int argc, char **argv, attsvm_
     return cli_parse(call, verb, argc - 2, argv + 2, err);
 }
 
-/* Why it ended early, and whether there is something to show for it. */
+/* Why the command ended early, and whether it has results. */
 static attsvm_status tell_stop(const cli_call *call, attsvm_status status, attsvm_error *err)
 {
     const int number = cli_process_signal();

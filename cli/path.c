@@ -1,4 +1,4 @@
-/* attsvm path: regularisation paths, and where they lead. */
+/* attsvm path: regularisation paths and their limits. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -114,7 +114,7 @@ typedef struct columns {
     const char *second, *second_title; /* after the radius                                  */
     const char *gap, *gap_title;       /* shown as 1 minus it                               */
     const char *last, *last_title;
-    bool last_gap; /* the last one too                                                      */
+    bool last_gap; /* also in the last row */
 } columns;
 
 static const columns single = { "attention",  "attention",  "correlation", "1-correlation",
@@ -174,7 +174,7 @@ static void print_case(const attsvm_path_info *info, const attsvm_path_settings 
     }
 }
 
-/* The case is one of the limit: what the last row of the table shows may not be there yet. */
+/* The case describes the limit; the last row of the table may still be far from it. */
 static void print_whether_there(const attsvm_path_info *info, const attsvm_path *path)
 {
     const int64_t last = info->points - 1;

@@ -23,7 +23,7 @@ const settings_table cli_svm_table = { "svm options", svm_option_fields,
 
 /* ------------------------------------------------------------------------ solving */
 
-/* To several ranks mpirun passes SIGUSR1 on, not Ctrl-C. */
+/* mpirun forwards SIGUSR1 to several ranks, but not Ctrl-C. */
 static void on_interrupt(int number)
 {
     (void)number;

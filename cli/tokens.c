@@ -24,7 +24,7 @@ const settings_table cli_tokens_table = { "tokens options", tokens_fields,
 
 enum { MOST_SHOWN = 12, WIDTH = 80 };
 
-/* All that the verb finds. */
+/* The results. */
 typedef struct findings {
     const char *file;
     const attsvm_data *data;
@@ -36,7 +36,7 @@ typedef struct findings {
     attsvm_svm_info info;
     attsvm_optimality optimality;
     attsvm_support *support;
-    attsvm_enumeration *enumeration; /* NULL: not asked for */
+    attsvm_enumeration *enumeration; /* NULL: not requested */
     int64_t terms, *opt;
 } findings;
 
@@ -69,8 +69,8 @@ static attsvm_status find(findings *f, const tokens_options *options,
         return status;
     f->info = attsvm_solution_describe(f->solution);
     if (f->info.outcome == ATTSVM_STALLED)
-        TRY(base_interrupted(err)); /* support and optimality would mean nothing */
-    /* tight tokens are counted by the solver, and by us; they can differ at the very limit */
+        TRY(base_interrupted(err)); /* support and optimality would be meaningless */
+    /* the solver also counts tight tokens; the two counts can differ at the tolerance */
     TRY(attsvm_optimality_compute(&f->optimality, f->scores, f->solution, NULL, 0, err));
     int64_t count = f->optimality.support;
     TRY(base_allocate(&f->support, (size_t)count + 1, sizeof *f->support, "support", err));
@@ -196,7 +196,7 @@ static void print_support(const findings *f)
         printf("  and %" PRId64 " more\n", count - MOST_SHOWN);
 }
 
-/* The consequence for descent is proved in l2 and the Frobenius norm. */
+/* The consequence for descent is proved for l2 and the Frobenius norm. */
 static const char *proof_text(const findings *f)
 {
     return f->svm.norm == ATTSVM_NORM_L2 || f->svm.norm == ATTSVM_NORM_FRO
@@ -263,7 +263,7 @@ static void say_optimality(const findings *f)
         say("This norm may have several minimisers; support is that of the one found.");
 }
 
-/* The number of selections: 625, 1.2e+30, or 16^1000 where it leaves the range of doubles. */
+/* The number of selections: 625, 1.2e+30, or 16^1000 beyond the range of doubles. */
 static const char *count_text(const findings *f, double product, char *text, size_t size)
 {
     attsvm_data_info info = attsvm_data_describe(f->data);
@@ -319,7 +319,7 @@ static void print_enumeration(const findings *f)
 
 /* --------------------------------------------------------------------------- arrays */
 
-/* Scores of all terms, rows of length T_i; hidden tokens are NaN. */
+/* Scores of all terms, rows of length T_i; unseen tokens are NaN. */
 static attsvm_status scores_table(const findings *f, double **out, int64_t *count,
                                   attsvm_error *err)
 {
@@ -377,7 +377,7 @@ static bool is_support(const findings *f, int64_t term, int64_t token)
     return false;
 }
 
-/* All tokens by their scores, those of a query that it does not see left out. */
+/* All tokens by their scores, without tokens that the query does not see. */
 static attsvm_status draw(const cli_call *call, const findings *f, attsvm_error *err)
 {
     enum { OTHER, SUPPORT, SELECTED, KINDS };

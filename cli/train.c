@@ -42,7 +42,7 @@ static void end_progress(live *l)
 
 /* ----------------------------------------------------------------------------- JSON */
 
-/* The norm of the SVM that training leads to, as its flag; "" where there is no claim. */
+/* The norm of the predicted SVM, as its flag; "" if there is no prediction. */
 static const char *predicted_norm(const attsvm_train_settings *s, char *out, size_t size)
 {
     attsvm_svm_settings svm;
@@ -122,7 +122,7 @@ static void print_end(const attsvm_train_info *info)
                info->effective_rank);
 }
 
-/* How the textbook's gradient compares with the exact one. */
+/* Compares the textbook gradient with the exact one. */
 static void print_textbook(const attsvm_train_settings *s, const attsvm_train_info *info)
 {
     char name[16];
@@ -221,7 +221,7 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
         status = attsvm_exchangeable_compute(&exchangeable, train, err);
     if (status != ATTSVM_OK)
         goto done;
-    bool watched = progress.wanted || dist_size(call->comm) > 1; /* ranks vote where one asks */
+    bool watched = progress.wanted || dist_size(call->comm) > 1; /* ranks vote if one asks */
     status = attsvm_train_run(train, watched ? show_progress : NULL, &progress, err);
     end_progress(&progress);
     if (status == ATTSVM_OK)

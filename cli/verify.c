@@ -1,4 +1,4 @@
-/* attsvm verify: train, and say what the result is beside the max-margin solution. */
+/* attsvm verify: trains, and compares the result with the max-margin solution. */
 #include "cli/cli.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static bool observe(void *context, const attsvm_train *train, const attsvm_train
     return true;
 }
 
-/* Attention may keep several tokens under a nonlinear head: W beside W_fin + R W_svm. */
+/* With a nonlinear head attention may keep several tokens: compares W with W_fin + R W_svm. */
 static attsvm_status compare_kept(cli_verified *v, const attsvm_data *data, attsvm_error *err)
 {
     attsvm_svm_settings svm;
@@ -56,7 +56,7 @@ static attsvm_status train(cli_verified *v, const cli_call *call, const attsvm_d
     return status == ATTSVM_OK ? base_interrupted(err) : status;
 }
 
-/* The run of a result instead of one that is trained here. */
+/* Reads the run from a result instead of training. */
 static attsvm_status load(cli_verified *v, const cli_call *call, const attsvm_data *data,
                           attsvm_error *err)
 {
@@ -265,13 +265,14 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     TRY(cli_picture_check(call, err));
     if (cli_picture_wanted(call) && !*v.settings.record)
         v.settings.record = "log";
-    cli_process_limit(2 * v.settings.time_limit); /* training, and as long for the verdict */
+    cli_process_limit(2 *
+                      v.settings.time_limit); /* for training, and the same again for the verdict */
     TRY(cli_data_read(call, v.file, &data, err));
     v.data = data;
     attsvm_status status = verify(&v, call, data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, v.file);
-    /* interrupted: the run is saved, its verdict is not known */
+    /* interrupted: the run is saved without a verdict */
     bool saved = status == ATTSVM_E_STOPPED && v.run && call->common->output &&
                  attsvm_train_describe(v.run).outcome != ATTSVM_TRAIN_NOT_RUN;
     if (saved)

@@ -1,4 +1,4 @@
-/* A figure as it is put together: panels, and series with copies of their points. */
+/* Builds a figure: panels, and series with copies of their points. */
 #include "report/report.h"
 
 #include "io/io.h"
@@ -30,7 +30,7 @@ void report_figure_free(report_figure *f)
     free(f);
 }
 
-/* Room for one more; false, remembered, when memory is out. */
+/* Makes room for one more item; false, and recorded in the figure, if out of memory. */
 static bool grow(report_figure *f, void *list, int used, size_t *room, size_t size)
 {
     void *old, *grown;
@@ -113,7 +113,7 @@ static void put_field(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* One line a point: panel, series, x, y, low, high. */
+/* One line per point: panel, series, x, y, low, high. */
 static attsvm_status list_points(const report_figure *f, char **bytes, size_t *size,
                                  attsvm_error *err)
 {

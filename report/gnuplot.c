@@ -1,4 +1,4 @@
-/* gnuplot as a child process: commands in by a file, the drawing out by a pipe. */
+/* Runs gnuplot as a child process: commands from a file, the drawing through a pipe. */
 #include "report/report.h"
 
 #include "io/io.h"
@@ -49,7 +49,7 @@ static attsvm_status read_all(int pipe, char **bytes, size_t *size, attsvm_error
     }
 }
 
-/* What gnuplot complained of, in one line. */
+/* The error message of gnuplot, in one line. */
 static attsvm_status complain(FILE *messages, attsvm_error *err)
 {
     char text[300];

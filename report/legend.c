@@ -10,7 +10,7 @@ enum { SAMPLE = 28, GAP = 5, BETWEEN = 14, ROW = 16 };
 static const double LEAST_MARK = 0.6;        /* of a point in the legend, in units of gnuplot */
 static const double FONT = 11, LETTER = 0.6; /* points; width of a letter in units of the font */
 
-/* Markup does not count, nor do the later bytes of a UTF-8 letter. */
+/* Ignores markup and continuation bytes of UTF-8. */
 double report_text_width(const char *text, double size)
 {
     double letters = 0;
@@ -31,7 +31,7 @@ static bool is_shown(const report_figure *f, const report_item *item, int panel)
     return item->panel == panel && !item->is_text && item->label[0] && !f->panels[panel].no_legend;
 }
 
-/* The sample of a series, from `left` on, at height y. */
+/* Draws the sample of a series, starting at `left`, at height y. */
 static void draw_sample(const report_figure *f, const report_series *s, double left, double y,
                         FILE *out)
 {
@@ -109,7 +109,7 @@ int report_legend(const report_figure *f, int panel, double left, double right, 
 }
 
 /* Room for tics and labels around the frame, in points. */
-/* Room for the names at the left axis, beyond that of numbers. */
+/* Extra space for names at the left axis, beyond that of numbers. */
 static double names_room(const report_axis *axis)
 {
     enum { FREE = 34 }; /* what numbers have */

@@ -1,4 +1,4 @@
-/* One page of HTML, complete in itself: texts, numbers and the figures inline. */
+/* One self-contained HTML page: texts, numbers and inline figures. */
 #include "report/report.h"
 
 #include "io/io.h"
@@ -28,7 +28,7 @@ static const char style[] =
     ".quiet { color: #666; font-size: .93rem; }\n"
     "code { font: .88em ui-monospace, Menlo, Consolas, monospace; }\n"
     "@media print { section { break-inside: avoid; } .scroll svg { min-width: 0; } }\n"
-    /* a narrow screen scrolls figures, and has the cells of a row below each other */
+    /* a narrow screen scrolls figures and stacks the cells of a row */
     "@media screen and (max-width: 40rem) {\n"
     "  dl { grid-template-columns: 1fr; }\n"
     "  table, tbody, tr, td { display: block; }\n"
@@ -46,7 +46,7 @@ static const char style[] =
     "}\n"
     "</style>\n</head>\n<body>\n";
 
-/* Text in which <, > and & stand for themselves. */
+/* Escapes <, > and &. */
 static void put(FILE *out, const char *text)
 {
     for (const char *c = text ? text : ""; *c; c++)
@@ -181,7 +181,7 @@ static void put_page(FILE *out, const report_section *sections, int64_t count)
     fputs("</body>\n</html>\n", out);
 }
 
-/* Ends the text of a page that was written into memory, and makes it a file. */
+/* Completes a page that was written to memory, and writes the file. */
 static attsvm_status finish(FILE *out, char **text, size_t *size, const char *path,
                             attsvm_error *err)
 {

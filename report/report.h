@@ -1,8 +1,8 @@
 /*
- * report: figures in one house style, drawn by gnuplot, and the page that shows them.
+ * report: figures in a common style, drawn by gnuplot, and the page that shows them.
  *
  * A figure is a grid of panels; a panel has two axes and series of points.  Colours are those of
- * Okabe and Ito, told apart by every eye; legends stand above the panels, never on the data.
+ * Okabe and Ito, safe for colour-blind readers; legends are above the panels, never on the data.
  */
 #ifndef ATTSVM_REPORT_H
 #define ATTSVM_REPORT_H
@@ -15,7 +15,7 @@
 
 typedef struct report_figure report_figure;
 
-/* What the points of a series become. */
+/* How a series is drawn. */
 typedef enum report_kind {
     REPORT_LINE,       /* a line through (x, y)                                             */
     REPORT_POINTS,     /* marks at (x, y); with low and high: bars from one to the other    */
@@ -38,7 +38,7 @@ typedef enum report_colour {
     REPORT_YELLOW,
     REPORT_BLACK,
     REPORT_GREY,
-    REPORT_COLOURS, /* how many there are */
+    REPORT_COLOURS, /* number of colours */
 } report_colour;
 
 typedef enum report_dash { REPORT_SOLID, REPORT_DASHED, REPORT_DOTTED } report_dash;
@@ -56,17 +56,17 @@ typedef enum report_mark {
     REPORT_DOT, /* small, for clouds of many points */
 } report_mark;
 
-/* One series.  Arrays are copied; points that are not finite are left out and break a line. */
+/* One series.  Arrays are copied; points that are not finite are omitted and break a line. */
 typedef struct report_series {
-    const char *label; /* in the legend; NULL: not there                          */
+    const char *label; /* in the legend; NULL: omitted */
     report_kind kind;
     report_colour colour;
     report_dash dash;
     report_mark mark;
-    double size;     /* of lines and marks, 0: the usual; of columns: their width  */
-    int64_t count;   /* of points                                                  */
-    const double *x; /* NULL: 0, 1, 2, ...                                         */
-    const double *y; /* NULL for a band                                            */
+    double size;     /* of lines and marks, 0: default; of columns: their width */
+    int64_t count;   /* of points                                               */
+    const double *x; /* NULL: 0, 1, 2, ...                                      */
+    const double *y; /* NULL for a band                                         */
     const double *low, *high;
     int64_t stride; /* doubles from one point to the next in all arrays; 0: 1      */
 } report_series;
@@ -82,15 +82,15 @@ typedef struct report_axis {
 typedef struct report_panel {
     const char *title;
     report_axis x, y;
-    bool equal;       /* one unit has the same length on both axes                         */
-    bool no_legend;   /* the labels of its series are those of another panel               */
-    double cell_high; /* of cells: the value of full colour; 0: 1                          */
+    bool equal;       /* one unit has the same length on both axes   */
+    bool no_legend;   /* its series have the labels of another panel */
+    double cell_high; /* of cells: the value of full colour; 0: 1    */
 } report_panel;
 
 /*
- * A figure of `columns` panels a row.  Width and height in points of 1/72 inch; at 480 wide it is
- * made for one column of a page, at 960 for its whole width.  The calls below accept NULL and
- * remember when memory is out; report_figure_write then says so.
+ * A figure with `columns` panels per row.  Width and height are in points of 1/72 inch: 480 for one
+ * column of a page, 960 for its whole width.  The calls below accept NULL and record a lack of
+ * memory, which report_figure_write then reports.
  */
 report_figure *report_figure_create(int columns, int width, int height);
 void report_figure_free(report_figure *figure);
@@ -104,15 +104,15 @@ void report_add_text(report_figure *figure, double x, double y, const char *text
 
 /*
  * Draws into a file: .svg, .png or .pdf by its ending, or .csv: the numbers behind the figure,
- * which needs no gnuplot.  Same figure and gnuplot, same bytes.  Where gnuplot is not installed:
- * ATTSVM_E_OPEN.
+ * which needs no gnuplot.  The same figure and gnuplot give the same bytes.  ATTSVM_E_OPEN if
+ * gnuplot is not installed.
  */
 attsvm_status report_figure_write(const report_figure *figure, const char *path, attsvm_error *err);
 
 /* The figure as SVG text; the caller frees *svg. */
 attsvm_status report_figure_svg(const report_figure *figure, char **svg, attsvm_error *err);
 
-/* Fails with a clear message where gnuplot cannot be run. */
+/* Fails with a clear message if gnuplot cannot be run. */
 attsvm_status report_gnuplot_find(attsvm_error *err);
 
 /* ------------------------------------------------------- what the files here share */
@@ -143,14 +143,14 @@ typedef struct report_box {
     double left, right, bottom, top;
 } report_box;
 
-/* Width of a text in points, as far as it can be told without the font. */
+/* Approximate width of a text in points, without the font. */
 double report_text_width(const char *text, double size);
 
 /* Panel by panel: the inside of its frame; rows of its legend. */
 report_box report_panel_box(const report_figure *figure, int panel, double *legend_top);
 
-/* The legend of a panel as labels and samples at fixed places; returns the rows it takes.
-   With out == NULL nothing is written. */
+/* Writes the legend of a panel as labels and samples at fixed positions, unless out is NULL;
+   returns its number of rows. */
 int report_legend(const report_figure *figure, int panel, double left, double right, double top,
                   FILE *out);
 
@@ -158,8 +158,8 @@ int report_legend(const report_figure *figure, int panel, double left, double ri
 typedef enum report_format { REPORT_SVG, REPORT_PNG, REPORT_PDF } report_format;
 void report_script(const report_figure *figure, report_format format, FILE *out);
 
-/* Runs gnuplot on the commands in `script` (read from its start) and puts what it draws into
- *bytes; the caller frees. */
+/* Runs gnuplot on the commands in `script` (read from its start); the caller frees the drawing in
+   bytes. */
 attsvm_status report_gnuplot_run(FILE *script, char **bytes, size_t *size, attsvm_error *err);
 
 const char *report_colour_code(report_colour colour); /* "#0072B2" */
@@ -169,7 +169,7 @@ double report_line_width(const report_series *style);
 
 /* ------------------------------------------------------------------------ page */
 
-/* What the page says about one experiment; texts are borrowed. */
+/* The section of one experiment; texts are borrowed. */
 typedef struct report_number {
     const char *key, *meaning, *text; /* text: the value as it is shown       */
     const char *check;                /* "": not checked; else what was found */
@@ -186,7 +186,7 @@ typedef struct report_section {
     double seconds;
 } report_section;
 
-/* One page, complete in itself, of all sections in their order. */
+/* Writes one self-contained page with all sections. */
 attsvm_status report_page_write(const char *path, const report_section *sections, int64_t count,
                                 attsvm_error *err);
 

@@ -46,7 +46,7 @@ static void stretch(range *r, double value)
     r->high = isnan(r->high) || value > r->high ? value : r->high;
 }
 
-/* What the data take, with some air around them; the whole range where the axis says it. */
+/* The range of the data with a margin, or the range given by the axis. */
 static range settle(const report_axis *axis, range r, double air)
 {
     if (axis->low != 0 || axis->high != 0)
@@ -106,7 +106,7 @@ static void panel_ranges(const report_figure *f, int panel, const report_box *bo
     *y = settle(&p->y, *y, cells ? 0 : 0.05);
     if (!p->equal)
         return;
-    /* one unit of length for both: the axis with room to spare shows more */
+    /* equal units on both axes: extend the range of the axis with more space */
     double unit_x = (x->high - x->low) / (box->right - box->left);
     double unit_y = (y->high - y->low) / (box->top - box->bottom);
     range *wide = unit_x < unit_y ? x : y;
@@ -157,7 +157,7 @@ static void write_direction(const report_item *item, int number, const range *x,
             a[1] + far * dy);
 }
 
-/* Arrow heads along a trajectory, equally far from each other as the eye sees it. */
+/* Arrow heads along a trajectory, at equal distances on the page. */
 static void write_heads(const report_item *item, int number, const range *x, const range *y,
                         const report_box *box, FILE *out)
 {
@@ -175,7 +175,7 @@ static void write_heads(const report_item *item, int number, const range *x, con
         if (walked < SPACE || length == 0)
             continue;
         walked = fmod(walked, SPACE);
-        double tail = 0.5 / length; /* half a point behind the head tells its direction */
+        double tail = 0.5 / length; /* half a point before the head gives its direction */
         fprintf(out, "%.9g %.9g %.9g %.9g\n", b[0] - tail * (b[0] - a[0]),
                 b[1] - tail * (b[1] - a[1]), tail * (b[0] - a[0]), tail * (b[1] - a[1]));
     }
@@ -262,7 +262,7 @@ static void plot_item(const report_item *item, int k, FILE *out)
     }
 }
 
-/* White to blue; the number is white where the square is dark. */
+/* White to blue; the number is white on dark squares. */
 static void write_cells(const report_item *item, double full, FILE *out)
 {
     static const double dark[3] = { 0x00, 0x5b, 0x8f };
@@ -324,7 +324,7 @@ static void write_axis(char name, const report_axis *axis, const range *r, FILE 
     fputs(")\n", out);
 }
 
-/* What the axes show, at fixed places: gnuplot's own labels move with the width of the numbers. */
+/* Axis labels at fixed positions, because gnuplot's own move with the width of the numbers. */
 static void write_axis_labels(const report_figure *f, int panel, const report_box *box, FILE *out)
 {
     enum { BELOW = 34, BESIDE = 12 };
@@ -373,7 +373,7 @@ static void write_plot(const report_figure *f, int panel, FILE *out)
 {
     bool first = true;
     fputs("plot ", out);
-    for (int layer = 0; layer < 2; layer++) /* bands lie under everything else */
+    for (int layer = 0; layer < 2; layer++) /* bands are drawn first */
         for (int k = 0; k < f->item_count; k++) {
             const report_item *item = &f->items[k];
             bool under = item->style.kind == REPORT_BAND;

@@ -1,7 +1,7 @@
 /*
- * Flags that count only together with others.  Where one that was given changes nothing, a line on
- * standard error says so, and the command goes on; some contradict the others, and are refused. The
- * help says where they count from the same table.
+ * Flags that have an effect only together with others.  A given flag without effect causes a
+ * warning on standard error, and the command continues; flags that contradict each other are
+ * refused.  The help uses the same table.
  */
 #include "cli/cli.h"
 #include "experiments/experiments.h"
@@ -11,10 +11,10 @@
 
 typedef struct flag_rule {
     const settings_table *table;
-    const char *flag;   /* counts where the setting `other`...                           */
-    const char *other;  /* has one of `values`, or, after !, none of them; what follows  */
-    const char *values; /* a colon is not looked at                                       */
-    const char *says;   /* the same in words: "counts only ..."                           */
+    const char *flag;   /* has an effect if the setting `other`...         */
+    const char *other;  /* has one of `values`, or, after !, none of them; */
+    const char *values; /* text after a colon is ignored                   */
+    const char *says;   /* the condition in words: "counts only ..."       */
     enum { TOLD, REFUSED } way;
 } flag_rule;
 
@@ -75,7 +75,7 @@ static bool is_about(const flag_rule *n, const field *f)
     return attsvm_settings_find(n->table, n->flag) == f;
 }
 
-/* Whether `value`, up to a colon, is in "a|b|c"; the empty value is where an entry is empty. */
+/* Whether `value`, up to a colon, is in "a|b|c"; an empty entry matches the empty value. */
 static bool is_among(const char *value, const char *list)
 {
     size_t length = strcspn(value, ":");
@@ -108,7 +108,7 @@ static bool is_met(const flag_rule *n, const cli_call *call)
     return is_among(value, n->values + none_of) != none_of;
 }
 
-/* What the flag would be without having been given changes nothing either. */
+/* A flag that sets its default needs no warning. */
 static bool is_standard(const field *f, const cli_call *call)
 {
     char value[4096], standard[4096];

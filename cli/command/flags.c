@@ -1,7 +1,7 @@
 /*
  * The command line of a verb, read by its settings tables.  Forms: --name VALUE, --name=VALUE,
- * --name and --no-name for yes and no, -o FILE and other letters; `-` and `_` are alike, `--` ends
- * the flags.  A name that several tables have (threads, seed) sets all of them.
+ * --name and --no-name for yes and no, -o FILE and other letters; `-` and `_` are equivalent, `--`
+ * ends the flags.  A name that several tables have (threads, seed) sets all of them.
  */
 #include "cli/cli.h"
 
@@ -262,7 +262,7 @@ static attsvm_status read_words(reader *r)
 
 /* --------------------------------------------------------------------- arguments */
 
-/* How many words a verb takes: "FILE" one, "[VERB]" none or one, "ID..." one or more. */
+/* The number of arguments: "FILE" one, "[VERB]" none or one, "ID..." one or more. */
 static attsvm_status check_count(const cli_call *call, attsvm_error *err)
 {
     char words[128], *rest = words, *word, *missing = NULL;

@@ -11,7 +11,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Letters that are alike for a mistyped name: case, and '-' for '_'. */
+/* Ignores case, and treats '-' as '_'. */
 static int folded(char letter)
 {
     return letter == '_' ? '-' : tolower((unsigned char)letter);
@@ -42,7 +42,7 @@ static int distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
-/* Near: at most every third letter wrong, or what was typed is how the name begins. */
+/* Close: at most every third letter wrong, or the typed text is a prefix of the name. */
 void cli_guess_try(cli_guess *guess, const char *candidate)
 {
     size_t typed = strlen(guess->typed);

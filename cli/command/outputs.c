@@ -1,6 +1,6 @@
 /*
- * Files that a command writes, checked before its first step: they can be written, they can hold
- * what goes into them, and none takes the place of a file that is read or of another one.
+ * Checks the output files of a command before its first step: they can be written, their format can
+ * hold the content, and none overwrites an input or another output.
  */
 #include "cli/cli.h"
 
@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Flags that name files; a text that is no file's name (opt, gauss:1) is the same as none. */
+/* Flags that name files; words such as opt or gauss:1 are not file names. */
 static const char *const written[] = { "output", "checkpoint", "svg", "dot", "html" };
 static const char *const read_flags[] = { "select", "init", "trained", "data", "embeddings" };
 enum { WRITTEN = sizeof written / sizeof *written, READ = sizeof read_flags / sizeof *read_flags };
 
-/* The value of a text flag; NULL where the verb has none of that name, or it was not given. */
+/* The value of a text flag; NULL if the verb has no such flag or it was not given. */
 static const char *text_of(const cli_call *call, const char *name)
 {
     for (int k = 0; cli_table(call->verb, k); k++) {
@@ -36,7 +36,7 @@ static const char *flag_of(const char *name, char *out, size_t size)
     return out;
 }
 
-/* The folder of a file, "." where its name has none. */
+/* The folder of a file; "." if its name has none. */
 static bool stat_folder(const char *path, struct stat *out)
 {
     const char *slash = strrchr(path, '/');
@@ -48,7 +48,7 @@ static bool stat_folder(const char *path, struct stat *out)
     return found;
 }
 
-/* By device and inode; of two that do not exist yet, by folder and name. */
+/* Compares device and inode, or, for files that do not exist yet, folder and name. */
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -92,7 +92,7 @@ static attsvm_status spare_others(const cli_call *call, int before, const char *
     return ATTSVM_OK;
 }
 
-/* What the file must be able to hold. */
+/* The content that the format must be able to hold. */
 static attsvm_file_content content_of(const cli_call *call, const char *name)
 {
     const char *verb = call->verb->name;
@@ -107,7 +107,7 @@ static attsvm_file_content content_of(const cli_call *call, const char *name)
 attsvm_status cli_outputs_check(const cli_call *call, attsvm_error *err)
 {
     const bool into_folder = strcmp(call->verb->name, "reproduce") == 0;
-    /* info writes the same data again, which may take the place of what it reads */
+    /* info writes the same data again and may overwrite its input */
     const bool in_place = strcmp(call->verb->name, "info") == 0;
     for (int k = 0; k < WRITTEN; k++) {
         const char *file = text_of(call, written[k]);
@@ -118,7 +118,7 @@ attsvm_status cli_outputs_check(const cli_call *call, attsvm_error *err)
         if (!in_place)
             TRY(spare_inputs(call, flag, file, err));
         TRY(spare_others(call, k, flag, file, err));
-        if (dist_rank(call->comm) == 0) /* others write nothing, and may be on other machines */
+        if (dist_rank(call->comm) == 0) /* other ranks write nothing and may be on other machines */
             TRY(attsvm_file_check(file, content_of(call, written[k]), err));
     }
     return ATTSVM_OK;

@@ -1,4 +1,4 @@
-/* The process around a verb: standard streams, signals, progress, the end. */
+/* The process of a verb: standard streams, signals, progress, exit. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 static char bus_message[128];
 static size_t bus_length;
 
-/* A mapped file that is cut short by someone else raises SIGBUS where the lost page is read. */
+/* Reading a mapped file that another program has truncated raises SIGBUS. */
 static void on_bus_error(int number)
 {
     (void)number;
@@ -24,10 +24,10 @@ static void on_bus_error(int number)
 
 /* -------------------------------------------------------------------------- stopping */
 
-static volatile sig_atomic_t caught;   /* the signal that asked to stop; 0: none */
-static volatile sig_atomic_t too_late; /* the time limit was reached             */
+static volatile sig_atomic_t caught;   /* the signal that requested a stop; 0: none */
+static volatile sig_atomic_t too_late; /* the time limit was reached                */
 
-/* The first one asks for what was reached so far, the second ends the process. */
+/* The first signal requests a stop with the results so far, the second ends the process. */
 static void on_stop(int number)
 {
     caught = number;
@@ -43,7 +43,7 @@ static void on_alarm(int number)
     attsvm_interrupt(true);
 }
 
-/* What was ignored when we were started, as by nohup, stays ignored. */
+/* Signals ignored at the start, as with nohup, stay ignored. */
 static void catch_signal(int number, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART }, before;
@@ -86,8 +86,8 @@ void cli_process_name(const char *verb)
     bus_length = written < (int)sizeof bus_message ? (size_t)written : sizeof bus_message - 1;
 }
 
-/* A closed standard stream would give its number to the next file opened, and text would go there;
-   the wrong way round, /dev/null keeps the number and still fails. */
+/* The next file opened would get the number of a closed standard stream, and text would go there.
+   /dev/null, opened in the wrong direction, occupies the number and still fails. */
 static void keep_standard_streams(void)
 {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
@@ -114,8 +114,8 @@ attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const cha
     return status == ATTSVM_E_DATA ? base_fail_in(err, status, file) : status;
 }
 
-/* Clp brings the system's LAPACK.  Where that is OpenBLAS, it would start a thread for every core,
-   which waits for its buffer for ever if memory is short; with one core there are none. */
+/* Clp loads the LAPACK of the system.  If that is OpenBLAS, it starts a thread for every core,
+   which hangs if memory is short; restricted to one core it starts none. */
 static void keep_openblas_alone(void)
 {
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -126,7 +126,7 @@ void cli_process_start(void)
     keep_standard_streams();
     keep_openblas_alone();
     static char buffer[1 << 18];
-    if (!isatty(STDOUT_FILENO)) /* what fails, fails at the end, where the reason is known */
+    if (!isatty(STDOUT_FILENO)) /* errors are reported at the end, where the reason is known */
         setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     cli_process_name("");
     struct sigaction bus = { .sa_handler = on_bus_error };
@@ -134,8 +134,8 @@ void cli_process_start(void)
     sigaction(SIGBUS, &bus, NULL);
     catch_signal(SIGINT, on_stop);
     catch_signal(SIGTERM, on_stop);
-    signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an error of the write */
-    signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough ends us quietly */
+    signal(SIGXFSZ, SIG_IGN); /* a file that is too large becomes a write error  */
+    signal(SIGPIPE, SIG_DFL); /* end quietly when the reader of a pipe closes it */
 }
 
 attsvm_status cli_process_end(attsvm_error *err)

@@ -1,4 +1,4 @@
-/* Several processes that do one job: what they say, and how they end together. */
+/* Several processes with one job: consistent flags, output from one rank, a common end. */
 #include "cli/cli.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank that fails waits so long for the others to come to the same end. */
+/* Seconds that a failed rank waits for the others to end, too. */
 static const double patience = 5;
 
 void cli_ranks_json(const cli_call *call, io_json *json)
@@ -36,7 +36,7 @@ static bool is_shared(const cli_verb *verb)
     return false;
 }
 
-/* A machine may have its own number of threads, and rank 0 alone prints and writes. */
+/* Machines may differ in their number of threads, and only rank 0 prints and writes. */
 static bool may_differ(const settings_table *table, const field *f)
 {
     return table == &cli_common_table || strcmp(f->name, "threads") == 0;
@@ -44,7 +44,7 @@ static bool may_differ(const settings_table *table, const field *f)
 
 enum { MOST_FLAGS = 64 };
 
-/* What ranks must have in common: a digest of the verb and one of each setting. */
+/* What ranks must have in common: a hash of the verb and one of each setting. */
 typedef struct sheet {
     uint64_t digests[MOST_FLAGS];
     const field *fields[MOST_FLAGS]; /* NULL: the verb, or whether help was asked for */
@@ -77,8 +77,8 @@ static sheet sheet_of(const cli_call *call)
 }
 
 /*
- * Ranks with other flags than rank 0 would wait for messages that nobody sends.  The file of
- * tokens is compared by what is in it, when it is read.
+ * A rank with other flags than rank 0 would wait for messages that are never sent.  The data file
+ * is compared by content when it is read.
  */
 static attsvm_status compare_commands(const cli_call *call, attsvm_error *err)
 {
@@ -103,7 +103,7 @@ static attsvm_status compare_commands(const cli_call *call, attsvm_error *err)
                 rank, started);
 }
 
-/* How many processes a launcher has started; 0: there is none. */
+/* Number of processes started by a launcher; 0: no launcher. */
 static long started_processes(void)
 {
     const char *size = getenv("OMPI_COMM_WORLD_SIZE"); /* Open MPI; MPICH: */
@@ -126,7 +126,7 @@ attsvm_status cli_ranks_check(cli_call *call, attsvm_status status, attsvm_error
     TRY(dist_agree(call->comm, compare_commands(call, err), err));
     if (!is_shared(call->verb))
         return fail(err, ATTSVM_E_ARG, "it works in one process; start it without mpirun");
-    if (dist_rank(call->comm) > 0 && !call->help) { /* rank 0 speaks and writes for all */
+    if (dist_rank(call->comm) > 0 && !call->help) { /* rank 0 prints and writes for all */
         common->output = NULL;
         common->json = false;
         common->quiet = true;
@@ -139,7 +139,7 @@ attsvm_status cli_ranks_end(dist_comm *comm, attsvm_status status, bool *negativ
 {
     *alone = false;
     if (!dist_meet(comm, status == ATTSVM_OK ? INFINITY : patience)) {
-        /* the others wait for this one, which cannot go on */
+        /* the others wait for this rank, which cannot continue */
         attsvm_error said = *err;
         *alone = true;
         return fail(err, status, "rank %d: %.440s", dist_rank(comm), said.message);

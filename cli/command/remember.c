@@ -1,7 +1,6 @@
 /*
- * What a result says about how it was made: problem, query, head and a trained v are taken from it
- * unless a flag says otherwise.  What was taken is said on standard error, or with --json as the
- * key "taken".
+ * Takes problem, query, head and a trained v from a result unless a flag sets them, and reports
+ * them on standard error, or with --json as the key "taken".
  */
 #include "cli/cli.h"
 
@@ -50,7 +49,7 @@ static bool is_matrix(const attsvm_svm_settings *s)
            s->problem == ATTSVM_PROBLEM_FINITE;
 }
 
-/* Tokens are scored with a fixed head: a joint problem is then that of p. */
+/* Scores use a fixed head, for which a joint problem is problem P. */
 static void choose_problem(const cli_call *call, attsvm_svm_settings *from)
 {
     if (from->problem == ATTSVM_PROBLEM_JOINT && call->verb->run == cli_tokens)
@@ -85,7 +84,7 @@ attsvm_status cli_remember(cli_call *call, const char *source, const attsvm_data
         strcmp(source, "sets") == 0)
         return ATTSVM_OK;
     attsvm_status status = attsvm_origin_read(&origin, source, err);
-    if (!origin) /* a file that does not say; cli_choose tells what a selection may be */
+    if (!origin) /* the file has no such record; cli_choose reports what a selection may be */
         return status == ATTSVM_E_OPEN ? ATTSVM_OK : status;
     status = take_all(call, origin, data, svm, with, call->taken, sizeof call->taken, err);
     if (status != ATTSVM_OK)

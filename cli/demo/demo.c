@@ -32,7 +32,7 @@ static int32_t place_of(cli_demo *d, const char *word)
     return (int32_t)k;
 }
 
-/* Lines "+1<tab>words"; others are comments.  Cuts the text into words where it stands. */
+/* Lines "+1<tab>words"; others are comments.  Splits the text into words in place. */
 static void read_lines(cli_demo *d)
 {
     char *rest = d->text, *line, *within;
@@ -48,7 +48,7 @@ static void read_lines(cli_demo *d)
     }
 }
 
-/* Every word is a unit vector: the layer knows nothing about words but which is which. */
+/* Every word is a unit vector: the layer knows only their identity. */
 static attsvm_status open_reviews(cli_demo *d, attsvm_error *err)
 {
     const experiments_file *file = experiments_file_find("examples/reviews.txt");
@@ -93,8 +93,8 @@ static bool show(void *context, const attsvm_train *train, const attsvm_train_in
 }
 
 /*
- * Small random numbers to start from.  Many words occur in the same reviews: from 0, exact descent
- * would keep their logits equal for ever, and rounding alone would choose among them.
+ * Small random start values.  Many words occur in the same reviews: from 0, exact descent would
+ * keep their logits equal, and rounding alone would choose among them.
  */
 static attsvm_status train(cli_demo *d, const cli_call *call, attsvm_error *err)
 {
@@ -222,7 +222,7 @@ static attsvm_status print_json(const cli_demo *d, attsvm_error *err)
     return status;
 }
 
-/* Colour on a terminal, unless the user has said no (no-color.org). */
+/* Colour on a terminal, unless NO_COLOR is set (no-color.org). */
 static bool wants_colour(void)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");

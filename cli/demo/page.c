@@ -1,4 +1,4 @@
-/* The page of the demo: one HTML file with everything in it. */
+/* The page of the demo: one self-contained HTML file. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ static void draw_line(FILE *out, const cli_demo *d, const double *value, int64_t
     fputs("\"/>\n", out);
 }
 
-/* One line a review: the attention of the word that is picked at the time. */
+/* One line per review: the attention of the word that is selected at that step. */
 static void draw_attention(FILE *out, const cli_demo *d)
 {
     const double *softmax = attsvm_train_find(d->train, "trace_softmax")->data;
@@ -86,7 +86,7 @@ static void draw_course(FILE *out, const cli_demo *d)
             LEFT + 60, place_y(0.12), LEFT + 60, place_y(0.04));
 }
 
-/* A picture each, so that they are below each other on a narrow screen. */
+/* One picture per panel, so that they stack on a narrow screen. */
 static void draw_panel(FILE *out, const cli_demo *d, void (*draw)(FILE *, const cli_demo *),
                        const char *label)
 {

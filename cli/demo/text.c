@@ -1,4 +1,4 @@
-/* What the demo says on a terminal: for a reader who has read no paper. */
+/* The text of the demo, for a reader who has not read the papers. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static void title(const char *text, bool colour)
     printf(colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
 }
 
-/* Attention on the words: in colour the more the brighter, plain as shares behind the words. */
+/* Attention on the words: by brightness in colour, otherwise as shares after the words. */
 static void print_review(const cli_demo *d, int64_t record, int64_t i, bool colour)
 {
     const char *bright = d->Y[i] > 0 ? "1;32" : "1;31", *mild = d->Y[i] > 0 ? "32" : "31";

@@ -1,4 +1,4 @@
-/* attsvm completion SHELL: scripts for bash, zsh and fish, made from the tables. */
+/* attsvm completion SHELL: scripts for bash, zsh and fish, generated from the tables. */
 #include "cli/cli.h"
 #include "experiments/experiments.h"
 
@@ -6,7 +6,7 @@
 
 /* --------------------------------------------------------------------------- the words */
 
-/* Of flags that take a text: the words that it may be or begin with; `files`: or a file. */
+/* For flags with a text value: words that it may be or begin with; `files`: or a file. */
 typedef struct known {
     const char *flag, *words;
     bool files;
@@ -103,8 +103,8 @@ static void put_flags(FILE *out, const cli_verb *verb)
     fputs("' ;;\n", out);
 }
 
-/* The words that a flag may be followed by; nothing for numbers.  Where it may be a file, too, bash
-   completes files as long as no word fits. */
+/* The possible values of a flag; nothing for numbers.  If it may also be a file, bash completes
+   files when no word matches. */
 static void put_bash_value(FILE *out, const cli_verb *verb, const field *f)
 {
     if (f->kind == FIELD_BOOL)

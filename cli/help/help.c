@@ -1,4 +1,4 @@
-/* Help on the terminal: every line of it from the tables. */
+/* Help on the terminal, generated from the tables. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ const settings_table cli_help_table = { "help", help_fields,
                                         sizeof(help_settings), NULL };
 #undef SETTINGS
 
-/* Columns of the terminal, within what reads well; 80 where there is none. */
+/* Columns of the terminal, within a readable range; 80 if there is none. */
 static int width_of(FILE *out)
 {
     struct winsize size = { 0 };

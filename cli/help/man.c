@@ -1,7 +1,7 @@
 /* attsvm help --man: the manual page, in man(7) macros. */
 #include "cli/cli.h"
 
-/* Text as roff wants it: a hyphen that can be copied, no escape or request by accident. */
+/* Text for roff: hyphens that can be copied, no accidental escapes or requests. */
 static void put(FILE *out, const char *text)
 {
     for (const char *c = text; *c; c++) {
@@ -18,7 +18,7 @@ static void put(FILE *out, const char *text)
     }
 }
 
-/* One sentence a line, as roff sources are written. */
+/* One sentence per line, as usual in roff sources. */
 static void put_sentences(FILE *out, const char *text)
 {
     char line[1024];

@@ -1,4 +1,4 @@
-/* What fit, predict and cv share. */
+/* Functions shared by fit, predict and cv. */
 #include "cli/cli.h"
 
 attsvm_status cli_samples_read(const cli_call *call, const char *path, attsvm_samples **out,

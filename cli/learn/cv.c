@@ -92,7 +92,7 @@ static attsvm_status run(const validated *v, attsvm_cv **out, int32_t pool, atts
     return status;
 }
 
-/* Labels (R,n) that another cv has predicted, on the same folds. */
+/* Predicted labels (R,n) of another cv on the same folds. */
 static attsvm_status read_other(validated *v, const int64_t **label, attsvm_error *err)
 {
     const char *path = v->options->against;

@@ -1,4 +1,4 @@
-/* Predictions in words: which token decided, and what it weighs. */
+/* Predictions in words: which token decided, and its weight. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static void print_token(const cli_predicted *p, int64_t i, int64_t t)
         printf("token %" PRId64, t);
 }
 
-/* The words of a text; on a terminal green speaks for the predicted class, red against it. */
+/* The words of a text; on a terminal green is for the predicted class, red against it. */
 static void print_words(const cli_predicted *p, int64_t i, bool colour)
 {
     const attsvm_data *data = attsvm_samples_data(p->samples);

@@ -1,4 +1,4 @@
-/* attsvm fit: a classifier from labelled bags or texts. */
+/* attsvm fit: fits a classifier to labelled bags or texts. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ typedef struct fitted {
     double absence;
 } fitted;
 
-/* How the model was made, as JSON text; *text the caller's to free. */
+/* How the model was made, as JSON text, which the caller frees. */
 static attsvm_status settings_text(const fitted *f, char **text, attsvm_error *err)
 {
     static const settings_table *const tables[] = { &attsvm_fit_table, &attsvm_samples_table };

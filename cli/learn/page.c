@@ -1,6 +1,6 @@
 /*
- * Predictions as one page that needs nothing else: every sample with its words, instances or
- * patches coloured by their contribution to the predicted class.
+ * Predictions as one self-contained page: every sample with its words, instances or patches
+ * coloured by their contribution to the predicted class.
  */
 #include "cli/cli.h"
 
@@ -76,7 +76,7 @@ static void put_token(FILE *out, const cli_predicted *p, int64_t i, int64_t t, d
     fputs(grid ? "" : " ", out);
 }
 
-/* Columns of windows where tokens are patches of images that fit; 0: they are not. */
+/* Columns of windows if tokens are patches of images; 0: they are not. */
 static int64_t columns_of(const cli_predicted *p, int64_t T)
 {
     const attsvm_array *patches = attsvm_samples_array(p->samples, "patches");

@@ -1,6 +1,6 @@
 /*
- * Graphs of next-token prediction as pictures.  One panel for each last word; the words that win
- * stand above those that they beat, words of one component in a common box.
+ * Graphs of next-token prediction as pictures.  One panel for each last word; preferred words are
+ * above those that they beat, words of one component in a common box.
  */
 #include "cli/cli.h"
 
@@ -17,7 +17,7 @@ attsvm_status cli_write_text(const char *path, cli_printer *draw, const void *wh
     if (!memory)
         return fail(err, ATTSVM_E_MEMORY, "%s: no memory for its text", path);
     draw(memory, what);
-    bool whole = ferror(memory) == 0; /* closing alone may not tell */
+    bool whole = ferror(memory) == 0; /* fclose alone may not report it */
     whole = fclose(memory) == 0 && whole && text;
     attsvm_status status = whole ? attsvm_file_write(path, text, size, err)
                                  : fail(err, ATTSVM_E_MEMORY, "%s: no memory for its text", path);
@@ -70,12 +70,12 @@ void cli_graph_dot(FILE *out, const void *what)
 
 enum { MOST_PANELS = 12, COLUMNS = 2, GAP_X = 52, GAP_Y = 74, RADIUS = 15, MARGIN = 30, HEAD = 44 };
 
-/* A panel: layer and place of each word, and its size. */
+/* A panel: layer and position of each word, and its size. */
 typedef struct panel {
     attsvm_graph_part part;
-    int32_t *layer;      /* (components) longest way from the top     */
-    int32_t *row, *side; /* (words)                                   */
-    int32_t *in_row;     /* (components) words of each layer          */
+    int32_t *layer;      /* (components) longest path from the top */
+    int32_t *row, *side; /* (words)                                */
+    int32_t *in_row;     /* (components) words of each layer       */
     int32_t rows, widest;
     double width, height;
 } panel;
@@ -119,7 +119,7 @@ static bool open_panel(panel *p, const attsvm_graph *graph, int64_t k)
     return true;
 }
 
-/* Every second row is moved sideways, so that edges over a row do not hide behind its words. */
+/* Every second row is shifted sideways, so that edges across a row do not run behind its words. */
 static double place_x(const panel *p, int64_t a)
 {
     double shift = p->row[a] % 2 ? GAP_X / 4.0 : -GAP_X / 4.0;
@@ -148,7 +148,7 @@ static void draw_box(FILE *out, const panel *p, int64_t component)
         lo - RADIUS - 7, y - RADIUS - 9, hi - lo + 2 * RADIUS + 14, 2 * RADIUS + 18, RADIUS + 7);
 }
 
-/* Bent a little, so that there and back, and edges over a row, stay apart. */
+/* Slightly curved, so that opposite edges and edges across a row stay apart. */
 static void draw_edge(FILE *out, const panel *p, const attsvm_graph_edge *edge)
 {
     double x = place_x(p, edge->from), y = place_y(p, edge->from);

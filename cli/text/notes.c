@@ -1,5 +1,5 @@
-/* What train and verify say about runs that cannot move as they should: symmetric words, products
-   below the range of doubles, a gradient that is 0. */
+/* Remarks of train and verify on runs that cannot move: symmetric words, products below the range
+   of doubles, a gradient that is 0. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static double log_size(const attsvm_array *array)
     return array ? log(largest) : 0;
 }
 
-/* ln of the largest |entry| of a token; NAN: no memory to look. */
+/* ln of the largest |entry| of a token; NAN: out of memory. */
 static double log_token_size(const attsvm_data *data)
 {
     attsvm_data_info info = attsvm_data_describe(data);
@@ -60,9 +60,9 @@ static double log_token_size(const attsvm_data *data)
 }
 
 /*
- * A gradient of W is a sum of products: a score v'x, a token and a query.  It is kept with a scale
- * of its own, but the products are formed as doubles, which lose digits below 2.2e-308 and vanish
- * below 4.9e-324.
+ * A gradient of W is a sum of products of a score v'x, a token and a query.  The sum has its own
+ * exponent, but the products are doubles, which lose digits below 2.2e-308 and vanish below
+ * 4.9e-324.
  */
 bool cli_gradient_print(const attsvm_data *data, const attsvm_train_settings *settings,
                         const attsvm_train_info *info)

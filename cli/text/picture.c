@@ -1,4 +1,4 @@
-/* --svg and --html of train, verify, path and tokens: the user's own data as a figure. */
+/* --svg and --html of train, verify, path and tokens: figures of the user's data. */
 #include "cli/cli.h"
 #include "report/report.h"
 
@@ -29,7 +29,7 @@ attsvm_status cli_picture_check(const cli_call *call, attsvm_error *err)
     return cli_picture_wanted(call) ? report_gnuplot_find(err) : ATTSVM_OK;
 }
 
-/* Writes what the flags ask for, and frees the figure. */
+/* Writes the requested files and frees the figure. */
 static attsvm_status finish(const cli_call *call, report_figure *figure, const char *title,
                             const char *const *paragraphs, attsvm_error *err)
 {
@@ -82,7 +82,7 @@ static void add_panel(report_figure *figure, const char *title, const char *x, b
                                               .y = { .label = y, .log = log_y } });
 }
 
-/* 1 - correlation of every record's theta with the SVM solution; NULL where there is none. */
+/* 1 - correlation of every record's theta with the SVM solution; NULL if there is none. */
 static double *distance_of(const attsvm_train *run, const double *svm, int64_t count)
 {
     const attsvm_array *trace = attsvm_train_find(run, "trace_p");

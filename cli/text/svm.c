@@ -1,4 +1,4 @@
-/* What attsvm svm says to a reader: the figures, and in a sentence what they mean. */
+/* The output of attsvm svm: the numbers, and a sentence on their meaning. */
 #include "cli/cli.h"
 
 #include <math.h>

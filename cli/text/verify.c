@@ -1,4 +1,4 @@
-/* attsvm verify to a reader: figures, what theory promises for these data, and what happened. */
+/* The output of attsvm verify: numbers, what theory predicts for these data, what happened. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -44,9 +44,9 @@ static bool is_proved_rule(const cli_verified *v)
 }
 
 /*
- * Everywhere the loss falls along the max-margin direction of the best tokens (theory 6.13).  With
- * one sequence descent reaches them from any start; with several it may end on other tokens, from 0
- * too (tests/theory, statement_1_does_not_hold_from_zero).
+ * The loss decreases everywhere along the max-margin direction of the optimal tokens (theory 6.13).
+ * With one sequence descent reaches them from any start; with several it may end on other tokens,
+ * even from 0 (tests/theory, statement_1_does_not_hold_from_zero).
  */
 static bool is_benign(const attsvm_conditions *c)
 {
@@ -63,7 +63,8 @@ const char *cli_verified_must(const cli_verified *v)
     return is_benign(c) && c->equal_scores && v->verdict.terms == 1 ? "global" : "local";
 }
 
-/* nu is (Gamma - Gamma(p)) / miss with miss > 1e-6 and margins to 1e-12: this much is rounding. */
+/* nu is (Gamma - Gamma(p)) / miss with miss > 1e-6 and margins accurate to 1e-12: values up to 1e-6
+   are rounding. */
 static const char *assumption_b(const attsvm_joint *j)
 {
     const double rounding = 1e-5 * j->margin;
@@ -98,7 +99,7 @@ static void state_joint(const cli_verified *v, char *out, size_t size)
                  j->tight, v->verdict.terms, j->ratio_needed, j->ratio);
 }
 
-/* Not all of the conditions hold: which, and what is left. */
+/* Some conditions fail: says which, and what still holds. */
 static void state_local(const cli_verified *v, char *out, size_t size)
 {
     const attsvm_conditions *c = &v->conditions;
