@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Share of the tolerance that rounding theta or multipliers to double may cost. */
+/* Share of the tolerance allowed for rounding theta or multipliers to double. */
 static const double ROUNDING_SHARE = 1.0 / 16;
-/* Equalities, and rows with b = 0, are off by at most this share of it; so they may be 64 times
-   worse conditioned than orthogonal rows. */
+/* Allowed violation of equalities and of rows with b = 0, as a share of it; such rows may then be
+   64 times worse conditioned than orthogonal ones. */
 static const double EQUALITY_SHARE = 1.0 / 64;
-/* Norms from this times the longest length that a single row asks for count as out of reach. */
+/* A norm of at least this times m of theory 4.1 counts as infeasible. */
 static const double BEYOND = 1e18;
 
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err)
@@ -75,7 +75,7 @@ typedef struct entry {
     dd value;
 } entry;
 
-/* Rows of a set that took in all of a problem come in order. */
+/* The rows of a set with all rows of a problem are in order. */
 static bool is_sorted(const entry *entries, int64_t count)
 {
     for (int64_t k = 1; k < count; k++)
@@ -90,7 +90,7 @@ static attsvm_row name_row(const svm_run *run, int64_t slot)
     return (attsvm_row){ at.i, at.q, run->set.token[slot] };
 }
 
-/* rows, values and, where one is not 0, low parts; those of an earlier phase are freed. */
+/* Stores rows, values and, if one is nonzero, low parts; frees those of an earlier phase. */
 static attsvm_status fill(const entry *entries, int64_t count, attsvm_row **rows, double **values,
                           double **low, attsvm_error *err)
 {
@@ -153,7 +153,8 @@ static void take_multipliers(svm_run *run, dd factor)
     const svm_set *set = &run->set;
     for (int64_t s = 0; s < set->count; s++) {
         dd lambda = { set->lambda[s], set->lambda_lo[s] };
-        if (!set->equality[s]) { /* a step that was broken off may leave them outside by rounding */
+        if (!set->equality[s]) { /* after an interrupted step rounding may leave them out of bounds
+                                  */
             if (!(lambda.hi > 0))
                 lambda = base_dd(0);
             else if (base_dd_compare(lambda, base_dd(set->upper[s])) > 0)
@@ -192,7 +193,7 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err)
 {
     svm_set *set = &run->set;
     const svm_phase *phase = run->phase;
-    double *lambda = run->packed + set->count + 1; /* not used by svm_certify_evaluate */
+    double *lambda = run->packed + set->count + 1; /* svm_certify_evaluate does not use it */
     double bound[2];
     if (phase->earlier_count == 0)
         return ATTSVM_OK;
@@ -217,8 +218,8 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err)
 /* ---------------------------------------------------------------------------- rows */
 
 /*
- * The rows of the set with a right-hand side that does not scale: how far the stored theta is from
- * meeting them, row by row in units of |A|, and the largest violation of any.
+ * For rows of the set whose right-hand side does not scale: their violations at the stored theta in
+ * units of |A|, and the largest violation.
  */
 static double set_violation(svm_run *run, const double *theta, double *off)
 {
@@ -278,7 +279,7 @@ static double longest_row(const svm_run *run)
     return longest;
 }
 
-/* Whether rounding theta of that length to double costs more than its share of the tolerance. */
+/* Whether rounding a theta of that length to double exceeds its share of the tolerance. */
 static bool needs_low_parts(const svm_run *run, double norm)
 {
     const svm_set *set = &run->set;
@@ -286,7 +287,7 @@ static bool needs_low_parts(const svm_run *run, double norm)
     bool fixed = false;
     for (int64_t s = 0; s < set->count && !fixed; s++)
         fixed = set->equality[s] || set->b[s] == 0;
-    if (set->soft > 0) { /* slacks add up */
+    if (set->soft > 0) { /* violations are summed */
         double objective = norm * norm / 2 + set->soft * run->pass.slacks;
         moved *= fmax(1, set->soft * (double)run->pass.tight / objective);
     }
@@ -296,9 +297,9 @@ static bool needs_low_parts(const svm_run *run, double norm)
 }
 
 /*
- * theta (size) and run->low = scale * theta of the set.  Without low parts, rounding moves a row by
- * at most 2^-53 |A| |theta|, and the pass has made its scale larger by as much, row by row, so that
- * rows with b = 1 hold exactly.
+ * theta (size) and run->low = scale * theta of the set.  Without low parts, rounding changes <A,
+ * theta> by at most 2^-53 |A| |theta|; the pass has increased the scale accordingly, so that rows
+ * with b = 1 hold exactly.
  */
 static void scale_theta(svm_run *run, double *theta)
 {
@@ -308,8 +309,8 @@ static void scale_theta(svm_run *run, double *theta)
     bool low = needs_low_parts(run, scaled ? norm / least : norm) && !run->interrupted;
     dd scale = base_dd(1);
     if (set->soft > 0) {
-        /* rows that are met stay so; to the objective, at its minimum, this is nothing.  After a
-           stop inside a pass what is known belongs to theta as it is */
+        /* satisfied rows stay satisfied, and at its minimum the objective hardly changes; after a
+           stop inside a pass the known margins belong to the unscaled theta */
         bool zero = vanishes(run) && !run->interrupted;
         scale = base_dd(zero ? 0 : low ? 1 : 1 + 0x1p-52 * (2 + run->pass.largest * norm));
     } else if (scaled) {
@@ -323,10 +324,9 @@ static void scale_theta(svm_run *run, double *theta)
 }
 
 /*
- * Where rounding theta moves rows visibly, the room that scale_theta made is no proof that they
- * hold, and which rows are tight may change: the rows are looked at again, at the theta that is
- * stored.  So they are where scaling moved them visibly, and those of a soft problem, whose slacks
- * add up what rounding does to each.
+ * Evaluates the rows again at the stored theta if rounding theta changes margins noticeably: the
+ * allowance of scale_theta is then no proof, and the tight rows may change.  Likewise if scaling
+ * changed them noticeably, and for soft problems, whose slacks sum all roundings.
  */
 static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_error *err)
 {
@@ -342,7 +342,7 @@ static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_er
     settings.read_everything = settings.exact = true;
     settings.most = 0;
     dist_stop *stop = run->find.stop;
-    run->find.stop = NULL; /* a proof that is cut is none */
+    run->find.stop = NULL; /* an incomplete proof is worthless */
     TRY(svm_find_pass(&run->find, theta, run->low, &settings, &run->pass, err));
     run->find.stop = stop;
     return ATTSVM_OK;
@@ -350,7 +350,7 @@ static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_er
 
 /* ------------------------------------------------------------------------- numbers */
 
-/* |theta'| <= |theta| + off for a theta' that meets equalities and rows with b = 0 exactly. */
+/* |theta'| <= |theta| + off for a theta' that satisfies equalities and rows with b = 0 exactly. */
 static bool equalities_hold(svm_run *run, attsvm_svm_info *info, const double *theta)
 {
     double off, norm = la_norm(theta, run->set.size);
@@ -378,14 +378,14 @@ static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     }
     info->objective = base_dd_value(primal);
     info->dual = base_dd_value(dual);
-    /* where P is beyond the range of doubles there is no gap */
+    /* no gap if P exceeds the range of doubles */
     dd gap = primal.hi == 0 ? primal : base_dd_div(base_dd_sub(primal, dual), primal);
     info->gap = isnan(gap.hi) ? NAN : fmax(0, base_dd_value(gap));
     info->violation = fmax(1 - least, 0);
     return holds;
 }
 
-/* The longest length that a stored row asks for: m of theory 4.1, or less. */
+/* A lower bound of m of theory 4.1, over the stored rows. */
 static double longest_request(svm_run *run)
 {
     const svm_set *set = &run->set;
@@ -398,7 +398,7 @@ static double longest_request(svm_run *run)
     return longest;
 }
 
-/* True where all rows hold as theory 4.1 asks. */
+/* True if all rows hold in the sense of theory 4.1. */
 static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd norm,
                          dd value, dd dual_norm)
 {
@@ -422,14 +422,14 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     return holds;
 }
 
-/* Drops low parts of the multipliers where they are not needed. */
+/* Drops low parts of the multipliers if they are not needed. */
 static void round_multipliers(svm_run *run, double norm)
 {
     const svm_set *set = &run->set;
     double sizes = 0;
     for (int64_t s = 0; s < set->count; s++)
         sizes += fabs(run->coef[s]) * set->length[s];
-    /* G is nearest to theta at the optimum: in l2 an error of it counts by its square */
+    /* in l2 an error of G enters the bound by its square */
     double moved = norm > 0 ? 0x1p-53 * sizes / norm : 0;
     bool l2 = run->norm->size_exact != NULL;
     if ((l2 ? moved * moved : moved) > ROUNDING_SHARE * run->tol)
@@ -440,7 +440,7 @@ static void round_multipliers(svm_run *run, double norm)
     }
 }
 
-/* Low parts of theta, where one is not 0, into the solution. */
+/* Stores the low parts of theta if one is nonzero. */
 static attsvm_status store_low(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
     bool needed = false;
@@ -482,7 +482,7 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = run->pass.tight;
     info->undecided = run->phase->undecided;
-    if (!holds) /* the gap of a point that is not feasible proves nothing */
+    if (!holds) /* the gap of an infeasible point proves nothing */
         info->gap = NAN;
     if (!*proved && !run->stopped && !run->norm->local)
         return ATTSVM_OK;

@@ -10,8 +10,8 @@
  *       } while a row is violated and not stopped
  *       certificate(set, theta)      gap <= tol, else once more in higher precision, else stalled
  *
- * The dual value rises every time, so no set comes twice, and the method is finite.  The last pass,
- * in which nothing is violated, is the certificate of feasibility.
+ * The dual value increases every time, so no set repeats, and the method terminates.  The last
+ * pass, which finds no violated row, is the certificate of feasibility.
  */
 #include "svm/svm.h"
 
@@ -20,12 +20,12 @@
 #include <string.h>
 
 enum {
-    MOST_FORCED = 40, /* rounds that add no row                                 */
-    FIRST_ROWS = 500, /* of a later phase, or more where more are tight         */
-    MANY_ROWS = 1000  /* a rough solution first                                 */
+    MOST_FORCED = 40, /* rounds that add no row                      */
+    FIRST_ROWS = 500, /* of a later phase, or more if more are tight */
+    MANY_ROWS = 1000  /* above this, start with a rough solution     */
 };
-static const double ROUGH_JOIN = 0.02;  /* slack of rows that join after a rough solution        */
-static const double CORE_JOIN = 0.05;   /* of the tolerance: a row below b by that much joins    */
+static const double ROUGH_JOIN = 0.02;  /* slack of rows that join after a rough solution         */
+static const double CORE_JOIN = 0.05;   /* of the tolerance: rows violated by more join the set   */
 static const double FINE_FLOOR = 1e-24; /* of |A||theta|: a row holds, in higher precision        */
 static const double ZERO_FLOOR = 1e-14; /* of |A||theta|: a row with b = 0 of an active set holds */
 
@@ -75,7 +75,7 @@ static void close_run(svm_run *run)
 
 /* ------------------------------------------------------------------------- steps */
 
-/* Whether this round of the phase only looks for rows that are missing. */
+/* Whether this round only searches for missing rows. */
 static bool is_rough(const svm_run *run)
 {
     const svm_phase *phase = run->phase;
@@ -83,8 +83,8 @@ static bool is_rough(const svm_run *run)
 }
 
 /*
- * One pass at theta.  Only a pass that may be the last is exact: it wants refined multipliers, and
- * rows near their b in double-double; the others have room for rounding.
+ * One pass at theta.  Only a pass that may be the last is exact: it needs refined multipliers, and
+ * rows near their b in double-double; the others allow for rounding.
  */
 static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
 {
@@ -100,7 +100,7 @@ static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
     settings->every_row = !active_set;
     settings->set = &run->set;
     settings->join_below = is_rough(run) ? ROUGH_JOIN : 0;
-    if (!active_set) { /* a row with b = 0 has no scale that would make a violation harmless */
+    if (!active_set) { /* scaling cannot repair a violated row with b = 0 */
         settings->tolerance = CORE_JOIN * fmin(phase->tol, 1e-9);
         settings->floor = 0x1p-53;
         settings->zero_floor = 0;
@@ -112,7 +112,7 @@ static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* The rows that the pass found join the set; *more: the set is to be solved again. */
+/* Adds the rows found by the pass; *more: the set must be solved again. */
 static attsvm_status add_violated(svm_run *run, bool *more, attsvm_error *err)
 {
     svm_phase *phase = run->phase;
@@ -122,7 +122,7 @@ static attsvm_status add_violated(svm_run *run, bool *more, attsvm_error *err)
     *more = run->find.found_count > 0;
     if (added > 0 || !*more)
         return ATTSVM_OK;
-    /* only rows that the solver takes for met: their violation shows in double-double alone */
+    /* only rows that the solver considers satisfied: only double-double shows the violation */
     phase->forced = forced;
     phase->forced_slack = slack;
     run->forced_rounds++;
@@ -132,8 +132,8 @@ static attsvm_status add_violated(svm_run *run, bool *more, attsvm_error *err)
 }
 
 /*
- * Drops inactive rows far from tight: they slow down every margin computation.  Their margins are
- * those of the solver's last look at the set.
+ * Drops inactive rows far from tight: they slow down every margin computation.  Uses the margins of
+ * the last solve.
  */
 static void drop_inactive(svm_run *run)
 {
@@ -153,7 +153,7 @@ static void drop_inactive(svm_run *run)
     svm_set_shrink(set, limit);
 }
 
-/* After a pass that found violated rows: of many terms, those close to their margin come first. */
+/* After a pass that found violated rows: in a large problem, search terms close to their margin. */
 static void narrow_search(svm_run *run, bool whole)
 {
     run->certify_next = !run->patient || run->pass.violated < run->rows->terms.count / 100;
@@ -172,7 +172,7 @@ static void widen_search(svm_run *run, bool whole)
         svm_sample_widen(&run->pass_settings, &run->find);
 }
 
-/* The certificate of the phase.  *done: it is the end of the solve, without a proof. */
+/* The certificate of the phase. *done: the solve ends without a proof. */
 static attsvm_status certify(svm_run *run, attsvm_solution *solution, bool *proved, bool *done,
                              attsvm_error *err)
 {
@@ -188,7 +188,7 @@ static attsvm_status certify(svm_run *run, attsvm_solution *solution, bool *prov
         return ATTSVM_OK;
     }
     if (phase->extended && phase->feasibility) {
-        *proved = true; /* no row is violated, which is all that the next phase needs */
+        *proved = true; /* no row is violated, which is sufficient for the next phase */
         return ATTSVM_OK;
     }
     *done = phase->extended;
@@ -196,7 +196,7 @@ static attsvm_status certify(svm_run *run, attsvm_solution *solution, bool *prov
     return *done ? svm_stop_finish(run, solution, err) : ATTSVM_OK;
 }
 
-/* A solve of the set that did not end well.  *done false: it is tried in higher precision. */
+/* After an unsuccessful solve of the set. *done false: try again in higher precision. */
 static attsvm_status end_solve(svm_run *run, svm_end end, attsvm_solution *solution, bool *done,
                                attsvm_error *err)
 {
@@ -216,7 +216,7 @@ static attsvm_status end_solve(svm_run *run, svm_end end, attsvm_solution *solut
     return ATTSVM_OK;
 }
 
-/* The loop of one phase.  *done: it is the end of the solve, not of the phase alone. */
+/* The loop of one phase. *done: the solve ends, not only the phase. */
 static attsvm_status generate(svm_run *run, attsvm_solution *solution, bool *done,
                               attsvm_error *err)
 {
@@ -276,7 +276,7 @@ static attsvm_status first_rows(svm_run *run, const attsvm_claim *warm, attsvm_e
     return ATTSVM_OK;
 }
 
-/* The rows that a later phase starts with: those closest to their b at its start. */
+/* The first rows of a later phase: those closest to their b at its start. */
 static attsvm_status nearest_rows(svm_run *run, int64_t tight, attsvm_error *err)
 {
     svm_set *set = &run->set;
@@ -300,7 +300,7 @@ static attsvm_status nearest_rows(svm_run *run, int64_t tight, attsvm_error *err
     return svm_find_add(find, set, &added, &forced, &slack, err);
 }
 
-/* What the phase before leaves: its theta is feasible, and the best so far. */
+/* Takes over the result of the previous phase: its theta is feasible and the best so far. */
 static attsvm_status take_over(svm_run *run, const attsvm_solution *solution, attsvm_error *err)
 {
     const size_t bytes = (size_t)run->set.size * sizeof(double);
@@ -311,7 +311,7 @@ static attsvm_status take_over(svm_run *run, const attsvm_solution *solution, at
     memcpy(run->start, solution->theta, bytes);
     memcpy(run->set.theta, solution->theta, bytes);
     memset(run->set.theta_lo, 0, bytes);
-    if (run->norm->local) /* there is no point yet that it would accept */
+    if (run->norm->local) /* it has no acceptable point yet */
         memset(run->set.theta, 0, bytes);
     run->best_pass = run->pass;
     if (!run->pass_is_at_stored_theta && before > 0) {
@@ -319,11 +319,11 @@ static attsvm_status take_over(svm_run *run, const attsvm_solution *solution, at
         run->best_pass.min_zero_margin *= now / before;
     }
     run->has_best = !run->norm->local && now > 0 && isfinite(run->best_pass.min_margin);
-    run->best_value = NAN; /* until it is asked for: a norm may be dear */
+    run->best_value = NAN; /* computed on demand, because a norm may be expensive */
     return ATTSVM_OK;
 }
 
-/* *done: there is nothing left to do. */
+/* *done: the phase has nothing to do. */
 static attsvm_status open_phase(svm_run *run, svm_phase *phase, const attsvm_solution *solution,
                                 bool *done, attsvm_error *err)
 {
@@ -385,7 +385,7 @@ attsvm_status svm_drive(const attsvm_problem *problem, svm_plan *plan, const att
     if (status == ATTSVM_OK)
         status = open_run(&run, err);
     if (status == ATTSVM_OK) {
-        run.best = (*out)->theta; /* until the end, when it is scaled */
+        run.best = (*out)->theta; /* scaled at the end */
         status = solve_phases(&run, warm, *out, err);
     }
     if (status == ATTSVM_OK)

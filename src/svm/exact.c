@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most rows and numbers that are eliminated; more would take seconds. */
+/* Limits of the elimination; beyond them it would take seconds. */
 enum { MOST_ROWS = 160, MOST_NUMBERS = 2000000 };
 
 typedef struct proof {
@@ -146,7 +146,7 @@ static void reduce(mpz_t a, const mpz_t pivot, const mpz_t left, const mpz_t abo
     mpz_divexact(a, a, previous);
 }
 
-/* y <- det M^-1 y; false where M is singular. */
+/* y <- det M^-1 y; false if M is singular. */
 static bool solve(proof *s)
 {
     int64_t n = s->rows - 1;
@@ -185,7 +185,7 @@ static bool solve(proof *s)
     return regular;
 }
 
-/* lambda (rows) from y / det and the fixed one; signs, and the sum in every entry. */
+/* lambda (rows) from y / det and the fixed one; verifies signs, and the sum in every entry. */
 static bool verify(const proof *s, mpq_t *lambda)
 {
     const svm_set *set = &s->run->set;
@@ -212,7 +212,7 @@ static bool verify(const proof *s, mpq_t *lambda)
     return good;
 }
 
-/* What is left of x after its nearest double: a low part. */
+/* Splits x into its nearest double and a low part. */
 static void split(const mpq_t x, double *hi, double *lo)
 {
     mpq_t rest;
@@ -226,7 +226,7 @@ static void split(const mpq_t x, double *hi, double *lo)
     mpq_clear(rest);
 }
 
-/* All of it; coef and low get the multipliers in units of the set. */
+/* Eliminates and verifies; writes the multipliers to coef and low, in units of the set. */
 static bool eliminate(proof *s, double *coef, double *low, double *scratch)
 {
     const svm_set *set = &s->run->set;
@@ -264,7 +264,7 @@ attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, b
         if (coef[k] == 0)
             continue;
         s.rows++;
-        /* the row whose multiplier is fixed: one with a value, the largest */
+        /* fix the multiplier of a row with nonzero value, the largest one */
         if (set->b[k] != 0 &&
             (last < 0 || fabs(coef[k]) * set->length[k] > fabs(coef[last]) * set->length[last]))
             last = k;

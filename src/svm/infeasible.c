@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No solution of a norm below this times m is as good as none (theory 4.1). */
+/* If every solution has at least this times m as its norm, the problem counts as infeasible
+   (theory 4.1). */
 static const double BEYOND = 1e18;
 
 static void no_theta(svm_run *run, attsvm_solution *solution)
@@ -15,7 +16,7 @@ static void no_theta(svm_run *run, attsvm_solution *solution)
     solution->info.outcome = ATTSVM_INFEASIBLE;
 }
 
-/* m of theory 4.1: the longest length that a row of the problem asks for, from above. */
+/* An upper bound of m of theory 4.1, over all rows of the problem. */
 static attsvm_status longest_request(const svm_run *run, double *out, attsvm_error *err)
 {
     const svm_rows *rows = run->rows;
@@ -43,8 +44,8 @@ static attsvm_status longest_request(const svm_run *run, double *out, attsvm_err
 }
 
 /*
- * Exact where elimination finds multipliers that cancel; otherwise B = (b'lambda + e'mu)/|G|_dual,
- * which must be beyond reach.
+ * Exact if elimination finds multipliers that cancel; otherwise B = (b'lambda + e'mu)/|G|_dual must
+ * be at least BEYOND m.
  */
 attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
                                      attsvm_error *err)
@@ -60,7 +61,7 @@ attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bo
     double bound = norm.hi > 0 ? value.hi / norm.hi * (1 - 1e-9) : INFINITY;
     if (!exact && value.hi > 0)
         TRY(longest_request(run, &m, err));
-    /* the right-hand sides of FINITE are known to some digits only */
+    /* the right-hand sides of FINITE are rounded logarithms */
     double sum = 0;
     for (int64_t s = 0; s < run->set.count; s++)
         sum += fabs(run->coef[s]) * fmax(run->set.sigma[s], fabs(run->set.b[s])) * 0x1p-50;

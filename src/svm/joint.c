@@ -7,9 +7,9 @@
 enum { TIGHT, SLACK, UNDECIDED };
 
 /*
- * Whether the v-SVM is tight at a sequence (theory 4.1).  In l2 every optimal v is within
- * rho = |v| sqrt(2 gap) of this one, and by complementarity lambda (m - 1) <= |G||v| - b'lambda at
- * every optimal v, m its margin; in other norms the head that was found counts.
+ * Whether the v-SVM is tight at a sequence (theory 4.1).  In l2 every optimal v is within rho = |v|
+ * sqrt(2 gap) of this one, and by complementarity lambda (m - 1) <= |G||v| - b'lambda at every
+ * optimal v, m its margin; in other norms the computed head decides.
  */
 static int decide(const attsvm_solution *head, bool l2, double margin, double length, double lambda)
 {
@@ -22,7 +22,7 @@ static int decide(const attsvm_solution *head, bool l2, double margin, double le
     return margin + rho <= limit || complementary ? TIGHT : UNDECIDED;
 }
 
-/* b_is_zero[i] = 1 where the v-SVM is not tight at sequence i; *undecided: one hangs on the gap. */
+/* b_is_zero[i] = 1 if the v-SVM is not tight at sequence i; *undecided: the gap leaves one open. */
 static attsvm_status mark_zeros(const attsvm_problem *problem, const attsvm_solution *head,
                                 uint8_t *b_is_zero, bool *undecided, attsvm_error *err)
 {
@@ -56,10 +56,10 @@ static attsvm_status mark_zeros(const attsvm_problem *problem, const attsvm_solu
     return ATTSVM_OK;
 }
 
-/* What the head has left of the limits, which hold for both solves together. */
+/* Subtracts what the head has used from the limits, which hold for both solves together. */
 static void take_off(attsvm_svm_settings *settings, double seconds, int64_t iterations)
 {
-    const double least = 1e-9; /* 0 would be no limit */
+    const double least = 1e-9; /* 0 would mean no limit */
     if (settings->time_limit > 0)
         settings->time_limit = fmax(settings->time_limit - seconds, least);
     settings->max_iter = settings->max_iter > iterations ? settings->max_iter - iterations : 1;
@@ -71,7 +71,8 @@ static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_so
                                   attsvm_svm_observer *observer, void *context,
                                   attsvm_solution **out, attsvm_error *err)
 {
-    attsvm_problem own = *problem; /* the caller's may be solved by others at the same time */
+    attsvm_problem own =
+        *problem; /* a copy, because other threads may solve the caller's problem */
     bool undecided;
     TRY(base_allocate(&own.rows.b_is_zero, (size_t)problem->data->n, 1, "b", err));
     take_off(&own.settings, seconds, head->info.iterations);
@@ -80,7 +81,7 @@ static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_so
         status = svm_problem_solve(&own, warm, observer, context, out, err);
     if (status == ATTSVM_OK) {
         (*out)->claim.settings = problem->settings;
-        if (undecided) { /* whether these are the rows of the problem is not known */
+        if (undecided) { /* it is not known whether these are the rows of the problem */
             (*out)->info.outcome = (*out)->claim.outcome = ATTSVM_STALLED;
             (*out)->info.undecided = true;
         }
@@ -90,8 +91,8 @@ static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_so
 }
 
 /*
- * The v-SVM, far enough that its gap decides which rows are tight: where doubles leave that open,
- * once more to a gap that only double-double reaches.
+ * Solves the v-SVM until its gap decides which rows are tight: if double precision does not decide,
+ * again with a gap that only double-double reaches.
  */
 static attsvm_status solve_head(const attsvm_problem *problem, const attsvm_problem *head_problem,
                                 attsvm_svm_observer *observer, void *context, attsvm_solution **out,
@@ -119,8 +120,7 @@ static attsvm_status solve_head(const attsvm_problem *problem, const attsvm_prob
     return ATTSVM_OK;
 }
 
-/* Without a head there is no joint problem; its outcome, and the figures of its proof, are shown.
- */
+/* Without a head there is no joint problem; reports the outcome and the proof of the head. */
 static attsvm_status take_over(const attsvm_problem *problem, const attsvm_solution *head,
                                attsvm_solution **out, attsvm_error *err)
 {

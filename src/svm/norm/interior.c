@@ -1,4 +1,4 @@
-/* What the interior point methods share: the Schur matrix of rank-one rows, steps in cones. */
+/* Shared by the interior point methods: the Schur matrix of rank-one rows, steps in cones. */
 #include "svm/norm/norm.h"
 
 #include <math.h>
@@ -100,8 +100,8 @@ static void grams(const svm_small *part, const double *F, double *FU, double *Fv
  *   tr(B_r F B_s G) = (v_a F v_b)(u_r G u_s) + (u_r F u_s)(v_a G v_b)
  *                   + (v_a F u_s)(v_b G u_r) + (v_b F u_r)(v_a G u_s):
  *
- * Hadamard products of small Gram matrices, O(rows^2 p) in all.  Terms share their v, so all but
- * the u-u products are of the size of the terms.
+ * Hadamard products of small Gram matrices, O(rows^2 p) in total.  Rows of a term share their v, so
+ * all products except u-u have the size of the terms.
  */
 void interior_schur_form(const interior_schur *work, const svm_small *part, const double *F,
                          const double *G, double *H, int64_t ldh)
@@ -134,7 +134,7 @@ void interior_schur_form(const interior_schur *work, const svm_small *part, cons
 void interior_orthonormal(int64_t rows, int64_t n, double *Q)
 {
     for (int64_t e = 0; e < rows; e++)
-        for (int64_t twice = 0; twice < 2; twice++) { /* once loses digits */
+        for (int64_t twice = 0; twice < 2; twice++) { /* once is not accurate enough */
             double *x = Q + e * n;
             for (int64_t f = 0; f < e; f++)
                 la_axpy(-la_dot(Q + f * n, x, n), Q + f * n, x, n);
@@ -150,7 +150,7 @@ void interior_project_vector(int64_t n, double *x, int64_t rows, const double *Q
         la_axpy(-la_dot(Q + e * n, x, n), Q + e * n, x, n);
 }
 
-/* With R = QK - (QK Q')Q/2, P K P = K - Q'R - R'Q; kappa Q'Q is taken along in R. */
+/* With R = QK - (QK Q')Q/2, P K P = K - Q'R - R'Q; R includes kappa Q'Q. */
 void interior_project_matrix(int64_t n, double *K, int64_t rows, const double *Q, double *QK,
                              double *scratch)
 {

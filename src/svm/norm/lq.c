@@ -10,14 +10,14 @@
  *   by theta:  S = f_q(theta),   E = 1/f'_q(theta)        smooth enough for q > 2
  *
  * (prime on q: the dual exponent; on f: its derivative), and eps shrinks with the barrier until it
- * changes the norm by less than rounding does.  The smooth way is taken first, the other where it
- * stalls.  With d = theta(S) - theta or d = E (S - S(theta)), rp = b - A theta + w,
+ * changes the norm by less than rounding.  The smooth form is tried first, the other if it stalls.
+ * With d = theta(S) - theta or d = E (S - S(theta)), rp = b - A theta + w,
  *
  *   (A E A' + diag(w/lambda)) dlambda = rp - A d + (sigma mu - dw dlambda)/lambda - w
  *   dtheta = d + E A'dlambda
  *
- * Far from 2 the problem is reached in stages of q.  The result is scaled and certified by the
- * caller, from theta and lambda alone.
+ * For q far from 2 the problem is solved in stages of q.  The caller scales and certifies the
+ * result from theta and lambda alone.
  */
 #include "svm/norm/norm.h"
 
@@ -26,30 +26,30 @@
 #include <string.h>
 
 enum { LQ_STEPS = 200, LQ_IDLE = 12 };
-static const double LQ_STAGE = 2.5;      /* of q - 1 from one stage to the next     */
-static const double LQ_STAGE_TOL = 1e-3; /* gap at which a stage is left            */
-static const double LQ_INSIDE = 0.3;     /* slack at the start, over the largest b  */
-static const double LQ_EPS_MOST = 2e-3;  /* in units of the largest entry          */
-static const double LQ_SMALL = 1e-3;     /* eps of the start where there is none    */
-static const double LQ_LEAST = 1e-12;    /* of E, over its largest entry            */
-static const double LQ_SETTLED = 1e-10;  /* residual of an equality that is mended later */
-static const double LQ_ENOUGH = 1e-10;   /* gap that needs no second way          */
-static const double LQ_BEHIND = 1e-3;    /* least mu over the residual, in a second try */
-static const double LQ_SHORT = 0.2;      /* step after which one only centres      */
-static const double LQ_BACK = 0.99;      /* of the step to the boundary            */
-static const double LQ_EPS = 1e-15;      /* relative change of the norm by eps     */
-static const double LQ_SHRINK = 0.2;     /* of eps after a full step               */
+static const double LQ_STAGE = 2.5;      /* of q - 1 from one stage to the next                */
+static const double LQ_STAGE_TOL = 1e-3; /* gap at which a stage ends                          */
+static const double LQ_INSIDE = 0.3;     /* slack at the start, over the largest b             */
+static const double LQ_EPS_MOST = 2e-3;  /* in units of the largest entry                      */
+static const double LQ_SMALL = 1e-3;     /* initial eps if there is none                       */
+static const double LQ_LEAST = 1e-12;    /* of E, over its largest entry                       */
+static const double LQ_SETTLED = 1e-10;  /* residual of an equality that is repaired later     */
+static const double LQ_ENOUGH = 1e-10;   /* gap that needs no second attempt                   */
+static const double LQ_BEHIND = 1e-3;    /* smallest mu over the residual, in a second attempt */
+static const double LQ_SHORT = 0.2;      /* after a shorter step, only centre                  */
+static const double LQ_BACK = 0.99;      /* of the step to the boundary                        */
+static const double LQ_EPS = 1e-15;      /* relative change of the norm by eps                 */
+static const double LQ_SHRINK = 0.2;     /* of eps after a full step                           */
 
 typedef struct lq_state {
     const svm_small *part;
-    int64_t rows, size; /* size = p q */
-    bool by_S;          /* which way is linearised */
-    bool short_step;    /* the last step was one, and none to centre */
+    int64_t rows, size; /* size = p q                                      */
+    bool by_S;          /* which form is linearised                        */
+    bool short_step;    /* the last step was short and not a centring step */
     double q, eps, eps_end, mu, scale;
-    double behind;          /* times the residual: mu does not fall below     */
-    double *scaled, *H;     /* vectors: rows x size; rows x rows              */
-    double *weighted, *mix; /* matrices: p x q, terms x p                     */
-    double *sums;           /* terms x p                                      */
+    double behind;                               /* lower bound of mu over the residual */
+    double *scaled, *H;                          /* vectors: rows x size; rows x rows   */
+    double *weighted, *mix;                      /* matrices: p x q, terms x p          */
+    double *sums;                                /* terms x p                           */
     double *b, *theta, *lambda, *w, *rp, *d, *E; /* problem scaled to max |theta| = 1 */
     double *dtheta, *dlambda, *dw, *dlambda_a, *dw_a, *rhs, *S, *trial;
     double *best_theta, *best_lambda;
@@ -87,7 +87,7 @@ static double curvature(double x, double eps, double q)
 {
     double square = x * x + eps * eps;
     if (square == 0)
-        return 0; /* eps is 0 for exponents above 2 alone */
+        return 0; /* eps is 0 only for exponents above 2 */
     return base_pow(square, 0.5 * q - 1) * (eps * eps + (q - 1) * x * x) / square;
 }
 
@@ -106,7 +106,7 @@ static void linearise(lq_state *s)
         }
         largest = fmax(largest, s->E[j]);
     }
-    /* a little everywhere, so that equalities keep a pivot where S vanishes */
+    /* a positive minimum, so that equalities have a pivot where S vanishes */
     for (int64_t j = 0; j < s->size; j++)
         s->E[j] = fmax(s->E[j], LQ_LEAST * largest);
 }
@@ -279,7 +279,7 @@ static void move(lq_state *s, double step)
     la_axpy(step, s->dw, s->w, s->rows);
 }
 
-/* One predictor-corrector step; the step length, or 0 when there is none. */
+/* One predictor-corrector step; returns the step length, or 0 if there is none. */
 static double step_once(lq_state *s, double residual)
 {
     if (!factor(s))
@@ -294,7 +294,7 @@ static double step_once(lq_state *s, double residual)
     double ratio = pairs > 0 && s->mu > 0 ? sum / pairs / s->mu : 0;
     double sigma = fmin(1, ratio * ratio * ratio), mu = s->mu;
     double target = fmax(sigma * mu, fmin(mu, s->behind * residual));
-    /* after a short step the pairs are uneven: bring them together first */
+    /* after a short step the pairs are uneven: centre first */
     direction(s, s->short_step ? mu : target, !s->short_step, s->dlambda, s->dw);
     step = LQ_BACK * boundary(s, s->dw, s->dlambda);
     if (pairs == 0)
@@ -302,7 +302,7 @@ static double step_once(lq_state *s, double residual)
     double length = step;
     s->short_step = !s->short_step && step < LQ_SHORT;
     move(s, length);
-    /* what ties theta to S is not linear: halve while it gets worse */
+    /* theta depends on S nonlinearly: halve while the residual grows */
     for (int64_t tries = 0; tries < 30; tries++) {
         double now = residuals(s);
         if (now <= residual * (1 - 0.01 * length) + 10 * mu || now <= 1e-13)
@@ -323,7 +323,7 @@ static attsvm_status prepare(lq_state *s, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Multipliers of the equalities, by least squares: what they can add to S towards S(theta). */
+/* Multipliers of the equalities, by least squares, to bring S towards S(theta). */
 static void fit_equalities(lq_state *s)
 {
     int64_t N = s->size, m = 0, *row = s->equal_row;
@@ -352,8 +352,8 @@ static void fit_equalities(lq_state *s)
 }
 
 /*
- * Starts from theta0 in units of its largest entry: slacks moved inside, multipliers of equal
- * products with them, of the size that theta wants.
+ * Starts from theta0 in units of its largest entry: slacks moved inside, multipliers with equal
+ * products, scaled to fit theta.
  */
 static void start(lq_state *s, double q, bool by_S, const double *theta0)
 {
@@ -396,7 +396,7 @@ static void start(lq_state *s, double q, bool by_S, const double *theta0)
 static void run_stage(lq_state *s, double tol, double *theta, int64_t *iterations)
 {
     int64_t idle = 0;
-    double residual = residuals(s), mark = INFINITY; /* the gap that was last halved */
+    double residual = residuals(s), mark = INFINITY; /* the gap at the last halving */
     for (int64_t k = 0; k < LQ_STEPS && idle < LQ_IDLE && !svm_small_stopped(s->part) &&
                         svm_small_step(s->part, iterations);
          k++) {
@@ -416,7 +416,7 @@ static void run_stage(lq_state *s, double tol, double *theta, int64_t *iteration
         theta[j] = s->scale * (isfinite(s->best) ? s->best_theta[j] : s->theta[j]);
 }
 
-/* All stages, one way; the gap reached. */
+/* All stages in one form; returns the gap. */
 static double run_stages(lq_state *s, double q, bool by_S, const double *theta0, double tol,
                          double *theta, int64_t *iterations)
 {
@@ -441,8 +441,8 @@ attsvm_status svm_lq_core(const svm_small *part, double q, const double *theta0,
         status = base_allocate(&other, (size_t)(s.size + s.rows), sizeof *other, "theta", err);
     if (status != ATTSVM_OK)
         goto done;
-    /* The smooth way; then with pairs that do not shrink ahead of the residuals, which leaves room
-       to reduce those; then the other way. */
+    /* The smooth form; then with pairs that shrink no faster than the residuals; then the other
+       form. */
     double gap = INFINITY;
     for (int try = 0; try < 3 && !(gap <= LQ_ENOUGH) && !svm_small_stopped(part); try++) {
         s.behind = try == 1 ? LQ_BEHIND : 0;

@@ -1,8 +1,8 @@
 /*
  * l_q norm: Newton on the rows that are equal at the optimum.
  *
- * A relative gap g fixes theta only to about g^(1/q) for q > 2 (g^(1/2) for q < 2), so that rows
- * which are tight at the optimum may be seen at 1e-5 above b.  With T the rows in play, theta in
+ * A relative gap g determines theta only to about g^(1/q) for q > 2 (g^(1/2) for q < 2), so that
+ * rows that are tight at the optimum may appear at 1e-5 above b.  With T the rows in play, theta in
  * units of its largest entry and f(x) = x |x|^(q-2), the equations of the optimum are
  *
  *   S = sum_T lambda A = f(theta),   <A_r, theta> = b_r (r in T),
@@ -14,7 +14,7 @@
  * theta
  *
  * J are the entries near 0 where E is large (q > 2: D = 1/E vanishes there); the others, o, are
- * eliminated.  Rows of T may depend on each other: the system is solved by singular values.
+ * eliminated.  Rows of T may be dependent, so the system is solved by SVD.
  */
 #include "svm/norm/norm.h"
 
@@ -23,18 +23,18 @@
 #include <string.h>
 
 enum { NEWTON_STEPS = 150, NEWTON_REPAIRS = 20, NEWTON_MOST = 400 }; /* unknowns */
-static const double NEWTON_CUT = 1e-14;   /* singular value over the largest taken for zero    */
-static const double NEWTON_DONE = 1e-13;  /* step over the largest entry of theta that ends it */
-static const double NEWTON_FLAT = 1e3;    /* E over its least entry of the entries in J        */
-static const double NEWTON_MET = 1e-12;   /* over |A| |theta|: a row outside T is not violated */
-static const double NEWTON_WORSE = 1e-12; /* a gap that is good enough to take the point       */
-static const double NEWTON_LOOSE = 1e-6;  /* part of theta in a direction that nothing fixes   */
-static const double CLEARLY_TIGHT = 1e-8; /* excess of a row over b that nobody doubts         */
+static const double NEWTON_CUT = 1e-14;  /* singular value over the largest taken for zero       */
+static const double NEWTON_DONE = 1e-13; /* step over the largest entry of theta at which it ends */
+static const double NEWTON_FLAT = 1e3;   /* E over its least entry of the entries in J           */
+static const double NEWTON_MET = 1e-12;  /* over |A| |theta|: a row outside T is not violated    */
+static const double NEWTON_WORSE = 1e-12; /* a gap small enough to accept the point               */
+static const double NEWTON_LOOSE = 1e-6;  /* part of theta in an undetermined direction           */
+static const double CLEARLY_TIGHT = 1e-8; /* excess over b of a row that is certainly tight       */
 
 typedef struct newton {
     const svm_small *part;
-    double q, scale; /* scale: unit of theta                       */
-    bool loose;      /* the equations leave an entry of J open     */
+    double q, scale; /* scale: unit of theta                         */
+    bool loose;      /* the equations do not determine an entry of J */
     int64_t rows, size, flat, tight, order;
     int64_t *T, *J;            /* rows in play; entries near 0               */
     uint8_t *in, *near;        /* (rows) in T; (size) in J                   */
@@ -50,7 +50,7 @@ typedef struct newton {
     double *sums;              /* 2 terms x p                                */
 } newton;
 
-/* What it takes to look at a point. */
+/* Memory to evaluate a point. */
 static void layout(newton *s, arena *a)
 {
     size_t m = (size_t)s->rows, N = (size_t)s->size;
@@ -63,7 +63,7 @@ static void layout(newton *s, arena *a)
     s->sums = take(a, 2 * (size_t)(s->part->terms * s->part->p));
 }
 
-/* What steps need beyond that. */
+/* Memory for steps. */
 static void layout_steps(newton *s, arena *a)
 {
     size_t m = (size_t)s->rows, N = (size_t)s->size;
@@ -153,7 +153,7 @@ static void form(newton *s)
     }
 }
 
-/* x, the shortest solution of M x = rhs; `loose` where that leaves theta undetermined. */
+/* x, the shortest solution of M x = rhs; `loose` if that leaves theta undetermined. */
 static attsvm_status solve(newton *s, attsvm_error *err)
 {
     int64_t n = s->order;
@@ -177,7 +177,7 @@ static void evaluate(newton *s)
     svm_small_apply_exact(s->part, s->theta, s->margin, s->sums);
 }
 
-/* One step; its size over the largest entry of theta, or INFINITY where there is none. */
+/* One step; *moved: its size over the largest entry of theta, or INFINITY if there is none. */
 static attsvm_status step_once(newton *s, double *moved, attsvm_error *err)
 {
     double largest = 0;
@@ -258,7 +258,7 @@ static bool repair(newton *s)
     return changed;
 }
 
-/* Newton until the steps are nothing; *converged: they are, and the point is optimal. */
+/* Newton steps until they are negligible; *converged: they are, and the point is optimal. */
 static attsvm_status iterate(newton *s, bool *converged, attsvm_error *err)
 {
     *converged = false;
@@ -297,9 +297,9 @@ static double gap_of(newton *s)
 }
 
 /*
- * Whether a row may be tight at the optimum and is not seen as such.  By Clarkson's inequality for
- * q >= 2, |theta - optimum|_q <= 2 |theta| (q g)^(1/q); for q < 2 by 2-uniform convexity
- * |theta - optimum|_q <= |theta| (8 g / (q - 1))^(1/2).
+ * Whether a row that does not look tight may be tight at the optimum.  By Clarkson's inequality for
+ * q >= 2, |theta - optimum|_q <= 2 |theta| (q g)^(1/q); for q < 2 by 2-uniform convexity |theta -
+ * optimum|_q <= |theta| (8 g / (q - 1))^(1/2).
  */
 static bool is_doubtful(const newton *s, double gap)
 {
@@ -336,7 +336,8 @@ static void open_point(newton *s, const double *theta, const double *lambda)
     svm_small_apply(part, s->theta, part->q, s->margin, s->sums);
 }
 
-/* Newton's method from the point, which is doubtful; *better: it found one that is not. */
+/* Newton's method from a point that leaves tight rows in doubt; *better: it found one that does
+ * not. */
 static attsvm_status improve(newton *s, double before, bool *better, attsvm_error *err)
 {
     arena a = { 0 };

@@ -1,4 +1,4 @@
-/* Loads Clp and keeps its exceptions (clp.h). */
+/* Loads Clp and catches its exceptions (clp.h). */
 #include "svm/norm/clp/clp.h"
 
 #include <dlfcn.h>

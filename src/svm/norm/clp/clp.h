@@ -1,10 +1,9 @@
 /*
- * Clp, the simplex of COIN-OR, for linear_program.c alone.
+ * Clp, the simplex solver of COIN-OR, used only by linear_program.c.
  *
- * It is loaded with the first linear program, not with the library: it brings the system's LAPACK
- * with it, often an OpenBLAS that starts a thread for every core when it is loaded, and those wait
- * for memory for ever where it is short.  A program that has no linear program to solve never meets
- * them.
+ * It is loaded with the first linear program, not with the library: it loads the LAPACK of the
+ * system, often an OpenBLAS that starts a thread for every core, which hangs if memory is short.  A
+ * program that solves no linear program is not affected.
  */
 #ifndef ATTSVM_CLP_H
 #define ATTSVM_CLP_H
@@ -37,12 +36,12 @@ typedef struct clp_calls {
 #undef CALL
 } clp_calls;
 
-/* Loads it once for the process; ATTSVM_E_OPEN where it is not installed. */
+/* Loads it once per process; ATTSVM_E_OPEN if it is not installed. */
 attsvm_status clp_load(const clp_calls **out, attsvm_error *err);
 
 /*
- * body(context), which may call Clp: an exception of C++ that it throws ends here, as
- * ATTSVM_E_MEMORY or ATTSVM_E_NUMERIC.
+ * Calls body(context), which may call Clp, and converts a C++ exception to ATTSVM_E_MEMORY or
+ * ATTSVM_E_NUMERIC.
  */
 attsvm_status clp_run(void (*body)(void *context), void *context, attsvm_error *err);
 

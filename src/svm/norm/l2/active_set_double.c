@@ -1,4 +1,4 @@
-/* The dual active set in double precision: fast, and checked afterwards. */
+/* The dual active set in double precision: fast, verified afterwards. */
 #include "svm/norm/l2/l2.h"
 
 #include <math.h>
@@ -21,13 +21,13 @@ typedef double num;
 #define LEAVE      l2_leave
 
 /*
- * A pivot is the difference of numbers of size |A|^2, so its error is some units of 2^-53, and more
- * where the rows of S are nearly dependent themselves.
+ * A pivot is a difference of numbers of size |A|^2, so its error is some units of 2^-53, and more
+ * if the rows of S are nearly dependent.
  */
 static const double DEPENDENT = 1e-15, DOUBTFUL = 1e-10, VIOLATED = 1e-13, MET = 1e-12,
                     NEGLIGIBLE = 1e-13, ROUNDING = 1e-15;
 
-enum { FEW = 32 }; /* rows for which the call of a kernel is what costs */
+enum { FEW = 32 }; /* rows for which the call of a kernel dominates the cost */
 
 static void forward(l2_active_set *e, const num *g, num *y)
 {
@@ -37,7 +37,7 @@ static void forward(l2_active_set *e, const num *g, num *y)
         la_trsv(false, e->count, L, e->capacity, y);
         return;
     }
-    if (e->count <= FEW) { /* by columns, whose steps do not wait for each other */
+    if (e->count <= FEW) { /* by columns, whose operations are independent */
         for (int64_t j = 0; j < e->count; j++) {
             y[j] /= L[j * e->capacity + j];
             for (int64_t i = j + 1; i < e->count; i++)
@@ -105,7 +105,7 @@ static void advance(l2_active_set *e, int64_t p, const num *r, num t)
     la_axpy(1, e->step, e->theta, e->set->size);
 }
 
-/* Errors are left to refinement, or to the extended engine. */
+/* No correction: refinement or the double-double method handles errors. */
 static num correct(l2_active_set *e, int64_t p, num *y, num *r, num pivot)
 {
     (void)e;

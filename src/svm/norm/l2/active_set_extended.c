@@ -1,4 +1,4 @@
-/* The dual active set in double-double: for problems whose answer hangs on the last digits. */
+/* The dual active set in double-double, for ill-conditioned problems. */
 #include "svm/norm/l2/l2.h"
 
 #include <math.h>
@@ -22,9 +22,8 @@ typedef dd num;
 #define LEAVE      leave
 
 /*
- * Rows of doubles that are rounded at 2^-53 cannot be told apart from dependent ones when the
- * distance to their span is of that order; 1e-27 is the square of 3e-14, and a
- * proof of infeasibility may leave 1e-12.
+ * Rows rounded at 2^-53 cannot be distinguished from dependent ones if their distance to the span
+ * is of that order; 1e-27 is the square of 3e-14, and a proof of infeasibility tolerates 1e-12.
  */
 static const double DEPENDENT = 1e-27, DOUBTFUL = 0, VIOLATED = 1e-26, MET = 1e-13,
                     NEGLIGIBLE = 1e-25, ROUNDING = 1e-30;
@@ -99,10 +98,10 @@ static void subtract_rows(l2_active_set *e, const num *c)
 }
 
 /*
- * The Gram matrix squares the condition of the rows: where they are nearly parallel to a part in
- * 1e12, as with token norms spread over 1e+-6, even double-double is not enough.  So the vector
- * w = A_p - sum r_j A_j is formed, y and r are corrected by what is left of w in the span of S, and
- * the pivot is |w|^2 (Bjoerck's corrected seminormal equations).
+ * The Gram matrix squares the condition number of the rows: if they are parallel up to 1e-12, as
+ * with token norms spread over 1e+-6, even double-double is not enough.  Therefore w = A_p - sum
+ * r_j A_j is formed, y and r are corrected by the part of w in the span of S, and the pivot is
+ * |w|^2 (Bjoerck's corrected seminormal equations).
  */
 static num correct(l2_active_set *e, int64_t p, num *y, num *r, num pivot)
 {
@@ -133,10 +132,10 @@ static num correct(l2_active_set *e, int64_t p, num *y, num *r, num pivot)
 #include "svm/norm/l2/active_set.inc"
 
 /*
- * Which equalities enter, of those that depend on each other, decides how large their multipliers
- * are: next is always the one that is farthest from the span of those before, relative to its
- * length (Cholesky with pivots).  Rows of tokens whose norms differ by 1e12 may be parallel to as
- * much, and the multipliers of two such rows take each other away.
+ * Among dependent equalities, those that enter determine the size of the multipliers: the next one
+ * is always the farthest from the span of the previous ones, relative to its length (pivoted
+ * Cholesky).  Rows of tokens whose norms differ by 1e12 may be parallel up to 1e-12, and the
+ * multipliers of two such rows cancel.
  */
 static void pivot_equalities(const svm_set *set, int32_t *slots, int64_t count, int64_t steps,
                              num *rest, num *Y)
@@ -155,7 +154,7 @@ static void pivot_equalities(const svm_set *set, int32_t *slots, int64_t count, 
         slots[best] = slots[i];
         slots[i] = slot;
         rest[best] = rest[i];
-        for (int64_t j = 0; j < i; j++) { /* columns of the two change places */
+        for (int64_t j = 0; j < i; j++) { /* swap the columns of the two */
             num swap = Y[j * count + best];
             Y[j * count + best] = Y[j * count + i];
             Y[j * count + i] = swap;
@@ -173,7 +172,7 @@ static void pivot_equalities(const svm_set *set, int32_t *slots, int64_t count, 
 
 attsvm_status l2_order_equalities(l2_active_set *e, attsvm_error *err)
 {
-    enum { MOST = 1 << 20 }; /* entries of Y; where there are more, as they come */
+    enum { MOST = 1 << 20 }; /* entries of Y; above this, no pivoting */
     const svm_set *set = e->set;
     int64_t count = 0;
     for (int64_t s = 0; s < set->count; s++)

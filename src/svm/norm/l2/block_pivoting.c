@@ -1,9 +1,9 @@
 /*
- * Block pivoting: many rows enter at a time, many leave at a time.  From an active set S with
- * multipliers G^-1 b >= 0 (dual value 1/2 b'l), the worst violated rows V join, G over S and V is
- * factored by blocks, and rows whose multiplier is negative leave, until none is.  The result is
- * again such a set, and is kept when its dual value is larger; otherwise V is halved.  What is
- * left, a few rows, is for the engine: here is no guarantee, there is one.
+ * Block pivoting: many rows enter and leave at a time.  To an active set S with multipliers G^-1 b
+ * >= 0 (dual value 1/2 b'l) the most violated rows V are added, G over S and V is factored by
+ * blocks, and rows with negative multipliers leave until there are none.  The result is again such
+ * a set; it is accepted if its dual value is larger, otherwise V is halved.  Block pivoting may
+ * fail to finish; the active-set method then finishes, and always terminates.
  */
 #include "svm/norm/l2/l2.h"
 
@@ -16,11 +16,11 @@ enum {
     MOST_DROPS = 60,
     FEW = 2,
     SMALL = 64,
-    PIECE = 128,     /* rows or columns of a product that one thread computes */
-    SHARED = 1 << 24 /* multiplications from which threads share the products */
+    PIECE = 128,     /* rows or columns of a product that one thread computes  */
+    SHARED = 1 << 24 /* multiplications above which threads share the products */
 };
 
-/* Pivots below this, relative to |A|^2, are left to the engine. */
+/* Rows with a smaller pivot, relative to |A|^2, are left to the active-set method. */
 static const double CLEAR = 1e-8;
 
 typedef struct block {
@@ -87,7 +87,7 @@ static void gram_block(const svm_set *set, const double *D, const double *Z, int
             out[r * stride + j] *= other[r * stride + j];
 }
 
-/* New rows of L, for the m rows of V: in pieces, which are the same for any number of threads. */
+/* New rows of L for the m rows of V, in pieces that do not depend on the number of threads. */
 typedef struct factoring {
     const l2_active_set *e;
     const block *b;
@@ -149,8 +149,8 @@ static void rest_piece(void *context, int64_t piece, int worker)
 }
 
 /*
- * New rows of L for V: Y (m x k) with Y L' = Gram of V against S, into L, and C (m x m), what is
- * left of the Gram of V.
+ * New rows of L for V: Y (m x k) with Y L' = Gram of V against S, into L, and C (m x m), the Schur
+ * complement of the Gram of V.
  */
 static void factor_block(l2_active_set *e, const block *b, int64_t m)
 {
@@ -175,7 +175,7 @@ static void factor_block(l2_active_set *e, const block *b, int64_t m)
     }
 }
 
-/* C becomes the factor of what is left for V; false where a pivot is too small. */
+/* Factors C in place; false if a pivot is too small. */
 static bool finish_factor(l2_active_set *e, const block *b, const int32_t *slots, int64_t m)
 {
     bool clear = la_cholesky(m, b->C, m) == 0;
@@ -184,14 +184,14 @@ static bool finish_factor(l2_active_set *e, const block *b, const int32_t *slots
     return clear;
 }
 
-/* One after the other, leaving out what depends on S. */
+/* One by one, omitting rows that depend on S. */
 static void append_singly(l2_active_set *e, const int32_t *slots, int64_t count)
 {
     for (int64_t k = 0; k < count && e->count < e->capacity; k++)
         l2_append(e, slots[k], CLEAR);
 }
 
-/* Rows join S; those that nearly depend on it do not. */
+/* Adds rows to S, except those that nearly depend on it. */
 static attsvm_status append(l2_active_set *e, const int32_t *slots, int64_t m, attsvm_error *err)
 {
     svm_set *set = e->set;
@@ -220,7 +220,7 @@ static attsvm_status append(l2_active_set *e, const int32_t *slots, int64_t m, a
     return ATTSVM_OK;
 }
 
-/* Violated rows to bring in: the worst of each query, or the worst of all; returns their number. */
+/* Violated rows to add: the worst of each query, or the worst of all; returns their number. */
 static int64_t choose(l2_active_set *e, int32_t *entering, int32_t *best, int64_t most)
 {
     svm_set *set = e->set;
@@ -247,7 +247,7 @@ static int64_t choose(l2_active_set *e, int32_t *entering, int32_t *best, int64_
         for (int64_t q = 0; q < set->queries; q++)
             if (best[q] >= 0)
                 entering[count++] = best[q];
-    /* selection of the `most` worst: their number is small beside the work that follows */
+    /* select the `most` worst: cheap compared with the work that follows */
     for (int64_t k = 0; k < count && k < most && count > most; k++) {
         int64_t worst = k;
         for (int64_t j = k + 1; j < count; j++)
@@ -271,13 +271,13 @@ static void set_places(l2_active_set *e)
 }
 
 /*
- * How many of the rows at these positions (ascending) to rotate out of L one by one, at some
- * 4 (k - position)^2 steps each; the others leave at once, by factoring all that is behind the
- * first of them again, which is more work but done by matrix products.
+ * How many of the rows at these positions (ascending) to rotate out of L one by one, at about 4 (k
+ * - position)^2 operations each; the others leave together, by refactoring everything after the
+ * first of them, which is more work but uses matrix products.
  */
 static int64_t rotations_first(const l2_active_set *e, const int32_t *negative, int64_t count)
 {
-    static const double rotation = 4e-9, product = 1e-10; /* seconds a step, about */
+    static const double rotation = 4e-9, product = 1e-10; /* approximate seconds per operation */
     double k = (double)e->count, d = (double)e->set->d, spent = 0, least = INFINITY;
     int64_t few = 0;
     for (int64_t j = 0; j <= count; j++) {
@@ -304,7 +304,7 @@ static int by_multiplier(const void *a, const void *b)
 }
 
 /*
- * Rows at the given positions leave S.  What is factored again is put in the order of its
+ * Removes the rows at the given positions from S.  The refactored rows are ordered by their
  * multipliers, so that the next rows to leave are likely to be late ones.
  */
 static attsvm_status drop_rows(l2_active_set *e, const double *x, const int32_t *negative,
@@ -326,7 +326,7 @@ static attsvm_status drop_rows(l2_active_set *e, const double *x, const int32_t 
         slots[k] = rest[k].slot;
     e->count = first;
     for (int64_t j = few - 1; j >= 0; j--) {
-        /* its multiplier stays: all this may yet be taken back */
+        /* keep its multiplier: this step may still be undone */
         int64_t s = e->active[negative[j]];
         double lambda = e->set->lambda[s], low = e->set->lambda_lo[s];
         l2_leave(e, negative[j]);
@@ -414,7 +414,7 @@ static attsvm_status pivot(l2_active_set *e, double *x, int32_t *old, int32_t *e
         }
         most = count / 2;
         TRY(go_back(e, old, before, err));
-        if (e->count != before) { /* cannot happen but by rounding: let the engine start afresh */
+        if (e->count != before) { /* only rounding can cause this: restart the active-set method */
             keep(e, x);
             return l2_restart(e, err);
         }

@@ -4,12 +4,12 @@
  *   min f(l) = 1/2 |sum l A|^2 - b'l,   l >= 0,
  *
  * without its Gram matrix.  One product G x is the sum of the rows and the margins of that sum,
- * O(queries d^2 + rows d).  Free multipliers move by conjugate gradients; where a step meets a
- * bound it ends there and is followed by one of projected gradients; multipliers at zero come
- * back when their part of the gradient outweighs the rest (Dostal 1997, proportioning).  The last
- * digits come from the same iteration on the final active set, with residuals in double-double.
- * Nothing here is of size active x active.  Equalities, soft margins and pools that do not settle
- * are left to the engine.
+ * O(queries d^2 + rows d).  Free multipliers move by conjugate gradients; a step that reaches a
+ * bound ends there, and a projected-gradient step follows; multipliers at zero are released when
+ * their part of the gradient dominates (Dostal 1997, proportioning).  The same iteration on the
+ * final active set, with residuals in double-double, gives the last digits.  No array has size
+ * active x active.  Equalities, soft margins and sets without convergence are left to the
+ * active-set method.
  */
 #include "svm/norm/l2/l2.h"
 
@@ -19,7 +19,7 @@
 
 enum { MOST_PRODUCTS = 3000, LEAST_ROWS = 5000, REFINEMENTS = 8, POWER_STEPS = 12 };
 
-/* Residuals relative to |b| at which the iteration, and its refinement, may end. */
+/* Residuals relative to |b| at which the iteration, and its refinement, end. */
 static const double SETTLED = 1e-11, REFINED = 1e-16;
 
 typedef struct work {
@@ -48,11 +48,11 @@ static void product(work *w, const double *x, double *out)
     w->products++;
 }
 
-/* A step that never overshoots: 1 over the largest eigenvalue of G, from below by power steps. */
+/* A safe step length: 1 over the largest eigenvalue of G, estimated by power iteration. */
 static double safe_step(work *w)
 {
     double size = 1;
-    for (int64_t k = 0; k < w->count; k++) /* entries that no symmetry of the rows shares */
+    for (int64_t k = 0; k < w->count; k++) /* entries without any symmetry of the rows */
         w->p[k] = 1 + 0.618033988749895 * (double)(k % 13) / 13;
     for (int round = 0; round < POWER_STEPS; round++) {
         size = la_norm(w->p, w->count);
@@ -64,7 +64,7 @@ static double safe_step(work *w)
     return 1 / (1.1 * la_norm(w->p, w->count));
 }
 
-/* r: the gradient of free multipliers, and what pulls those at zero up; *free2, *bound2 squares. */
+/* r: the gradient of free multipliers, and its positive pull at zero; *free2, *bound2: squares. */
 static void split(work *w, double *free2, double *bound2)
 {
     *free2 = *bound2 = 0;
@@ -80,7 +80,7 @@ static void restart_direction(work *w)
         w->p[k] = w->l[k] > 0 ? w->g[k] : 0;
 }
 
-/* l - t p, to the nearest bound first where that is nearer; true: a bound was met. */
+/* l - t p, at most to the nearest bound; true: a bound was reached. */
 static bool step_free(work *w, double step)
 {
     product(w, w->p, w->Gp);
@@ -121,7 +121,7 @@ static bool is_spent(const work *w)
     return w->e->iterations + w->products >= w->e->max_iterations;
 }
 
-/* Until the gradient is nothing beside b; false: it does not come to that. */
+/* Iterates until the gradient is negligible compared with b; false: no convergence. */
 static bool descend(work *w)
 {
     double step = safe_step(w), size = la_norm(w->set->b, w->count), free2, bound2;
@@ -146,7 +146,7 @@ static bool descend(work *w)
     return false;
 }
 
-/* G x = rhs over the rows with l > 0, to about ten digits; x in p's place is returned in r. */
+/* Solves G x = rhs over the rows with l > 0, to about ten digits. */
 static void solve_face(work *w, const double *rhs, double *x)
 {
     double *residual = w->g, rr = 0, first;
@@ -183,7 +183,7 @@ static void theta_of(work *w)
                           e->theta_lo);
 }
 
-/* Multipliers of the active rows to double-double; false where they do not come out positive. */
+/* Multipliers of the active rows to double-double; false if one is not positive. */
 static bool refine(work *w)
 {
     svm_set *set = w->set;

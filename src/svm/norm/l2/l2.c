@@ -1,4 +1,4 @@
-/* Memory of the engine, the change to double-double, and refinement of a solved active set. */
+/* Memory, the change to double-double, and refinement of a solved active set. */
 #include "svm/norm/l2/l2.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ void l2_free(l2_active_set *e)
         free(pieces[k]);
 }
 
-/* At most `size` rows are independent, and none that is not in the set is active. */
+/* At most `size` rows are independent, and only rows of the set are active. */
 static attsvm_status reserve_margins(l2_active_set *e, attsvm_error *err)
 {
     svm_set *set = e->set;
@@ -93,8 +93,8 @@ static attsvm_status reserve(l2_active_set *e, attsvm_error *err)
     return grow_factor(e, capacity < 8 ? 8 : (capacity + 7) / 8 * 8, err);
 }
 
-/* Many rows: conjugate gradients, with no factor.  Where they fail, the engine takes over for good.
- */
+/* Many rows: conjugate gradients, without a factor.  After a failure the active-set method is used
+   from then on. */
 static attsvm_status run_gradients(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err)
 {
     bool solved;
@@ -131,7 +131,7 @@ attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *e
         TRY(run_gradients(e, exact, end, err));
         if (*end != SVM_NEEDS_EXTENDED)
             return ATTSVM_OK;
-    } else if (e->cg_active > 0) { /* the set has shrunk below what they are for */
+    } else if (e->cg_active > 0) { /* the set is now too small for conjugate gradients */
         e->cg_active = -1;
         TRY(reserve(e, err));
         TRY(l2_restart(e, err));
@@ -200,7 +200,7 @@ static void sum_theta(l2_active_set *e)
     }
 }
 
-/* Largest |residual| of S relative to what its rounding is measured by. */
+/* Largest |residual| of S relative to the size of its rounding error. */
 static double largest_residual(const l2_active_set *e, const double *residual)
 {
     const svm_set *set = e->set;
@@ -214,7 +214,7 @@ static double largest_residual(const l2_active_set *e, const double *residual)
     return largest;
 }
 
-/* Rows of S whose multiplier is not inside its bounds leave it. */
+/* Removes rows from S whose multiplier is outside its bounds. */
 static bool drop_outside(l2_active_set *e)
 {
     svm_set *set = e->set;
@@ -229,7 +229,7 @@ static bool drop_outside(l2_active_set *e)
     return dropped;
 }
 
-/* Adds `change` to the multipliers of S, and to theta what comes of it, in double. */
+/* Adds `change` to the multipliers of S, and updates theta, in double. */
 static void correct_multipliers(l2_active_set *e, const double *change)
 {
     svm_set *set = e->set;
@@ -253,7 +253,7 @@ attsvm_status l2_reserve(l2_active_set *e, attsvm_error *err)
     return reserve(e, err);
 }
 
-/* Steps of the double-double method add up roundings in theta: its rows are met once more. */
+/* Steps of the double-double method accumulate rounding in theta: restore its rows. */
 static void refine_extended(l2_active_set *e)
 {
     enum { ROUNDS = 4 };
@@ -293,7 +293,7 @@ svm_end l2_refine(l2_active_set *e, bool *again)
             correct_multipliers(e, change);
         }
         last = size;
-        if (size < small) { /* the error of so small a correction is nothing */
+        if (size < small) { /* the error of such a small correction is negligible */
             *again = drop_outside(e);
             if (*again)
                 sum_theta(e);
@@ -335,7 +335,7 @@ static void refine_combination(l2_active_set *e)
 attsvm_status l2_prove(l2_active_set *e, attsvm_error *err)
 {
     enum { REFINEMENTS = 3 };
-    static const double small = 5e-13; /* of sum |coef A|: the sum is nothing */
+    static const double small = 5e-13; /* of sum |coef A|: the sum counts as 0 */
     svm_set *set = e->set;
     size_t bytes = (size_t)set->size * sizeof(double);
     free(e->phase->proof);
@@ -365,7 +365,7 @@ attsvm_status l2_prove(l2_active_set *e, attsvm_error *err)
 
 /* ------------------------------------------------------------------------ the norm */
 
-enum { SOFT_ROWS = 320 }; /* beyond which a soft problem starts by an interior point */
+enum { SOFT_ROWS = 320 }; /* above which a soft problem starts with an interior point method */
 
 static attsvm_status open(svm_phase *phase, attsvm_error *err)
 {
@@ -378,7 +378,7 @@ static attsvm_status open(svm_phase *phase, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Other norms have no places in an active set. */
+/* Other norms do not use positions in an active set. */
 static void close(svm_phase *phase)
 {
     for (int64_t s = 0; s < phase->set->count; s++)
@@ -389,7 +389,7 @@ static void close(svm_phase *phase)
     phase->state = NULL;
 }
 
-/* Starts anew in double-double; the multipliers so far are kept for a bound. */
+/* Restarts in double-double; keeps the multipliers so far for a bound. */
 static attsvm_status extend(l2_active_set *e, attsvm_error *err)
 {
     svm_phase *phase = e->phase;
@@ -404,7 +404,7 @@ static attsvm_status extend(l2_active_set *e, attsvm_error *err)
     return l2_extend(e, err);
 }
 
-/* Rows of the set may have moved up: `place` went with them. */
+/* Rows of the set may have moved: `place` has the new positions. */
 static void follow_rows(l2_active_set *e)
 {
     for (int64_t s = 0; s < e->set->count && e->count > 0; s++)
@@ -412,7 +412,7 @@ static void follow_rows(l2_active_set *e)
             e->active[e->set->place[s]] = (int32_t)s;
 }
 
-/* A row that double-double sees violated and double does not. */
+/* Adds a row whose violation shows only in double-double. */
 static attsvm_status enter_forced(l2_active_set *e, attsvm_error *err)
 {
     svm_phase *phase = e->phase;
@@ -426,7 +426,7 @@ static attsvm_status enter_forced(l2_active_set *e, attsvm_error *err)
     return end == SVM_SOLVED || end == SVM_STOP ? ATTSVM_OK : extend(e, err);
 }
 
-/* The set; in double first, in double-double where that is not enough. */
+/* Solves the set in double, then in double-double if that is not enough. */
 static attsvm_status solve_set(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err)
 {
     enum { MOST_TRIES = 20 };

@@ -12,9 +12,8 @@
  *
  *   min 1/2 |theta|^2,  <A_r, theta> >= b_r,   dual: max b'l - 1/2 |sum l A|^2, 0 <= l <= upper
  *
- * over the rows of the set.  theta = sum l A always; rows of the active set S are met with
- * equality; L L' is the Gram matrix of S.  Numbers of L, g, y, r are double, or double-double
- * once `extended`.
+ * over the rows of the set.  theta = sum l A always; rows of the active set S hold with equality; L
+ * L' is the Gram matrix of S.  L, g, y, r are double, or double-double if `extended`.
  */
 typedef struct l2_active_set {
     svm_set *set;
@@ -30,50 +29,51 @@ typedef struct l2_active_set {
     double *theta, *theta_lo; /* those of the set                                       */
     double *step, *step_lo;   /* (size)                                                 */
     int64_t iterations, max_iterations;
-    int64_t cycle_limit; /* iteration count after which we assume the method cycles */
-    void *memory;        /* of L and what goes with it                              */
-    void *work;          /* scratch of block pivoting, */
-    size_t work_size;    /* in bytes */
-    svm_phase *phase;    /* whose stop is asked; NULL: nobody to ask                */
-    int64_t cg_active;   /* active rows found by conjugate gradients; -1: they failed    */
-    int32_t *order;   /* slots of equalities in the order in which they enter; NULL: as they come */
-    int64_t ordered;  /* how many these are                                  */
-    int64_t entering; /* slot whose row cannot be met                        */
-    double entering_sign; /* -1: an equality that had to come down               */
+    int64_t cycle_limit; /* iteration count after which we assume the method cycles   */
+    void *memory;        /* of L and its companions                                   */
+    void *work;          /* scratch of block pivoting,                                */
+    size_t work_size;    /* in bytes                                                  */
+    svm_phase *phase;    /* with the stop to ask; may be NULL                         */
+    int64_t cg_active;   /* active rows found by conjugate gradients; -1: they failed */
+    int32_t
+        *order; /* slots of equalities in the order in which they enter; NULL: their own order */
+    int64_t ordered;  /* their number                                                             */
+    int64_t entering; /* slot whose row cannot be satisfied                                       */
+    double entering_sign; /* -1: an equality that was above its value */
 } l2_active_set;
 
 attsvm_status l2_create(l2_active_set *engine, svm_set *set, attsvm_error *err);
 void l2_free(l2_active_set *engine);
-/* Until the set is solved; makes room first.  `exact`: multipliers must be refined, too. */
+/* Runs until the set is solved; allocates first.  `exact`: also refines the multipliers. */
 attsvm_status l2_run(l2_active_set *engine, bool exact, svm_end *end, attsvm_error *err);
-/* Whether the set is one for conjugate gradients; solves it with them, `exact` to the last digit.
- *solved false: it did not settle. */
+/* Whether conjugate gradients apply to the set; solves it with them, `exact`: to the last digit.
+ *solved false: no convergence. */
 bool l2_cg_applies(const l2_active_set *engine);
 attsvm_status l2_cg_solve(l2_active_set *engine, bool exact, bool *solved, attsvm_error *err);
 /* Block pivoting towards the solution of the set, before a run. */
 attsvm_status l2_block_pivoting(l2_active_set *engine, attsvm_error *err);
-/* Room for all rows of the set to be active, as far as they can be. */
+/* Reserves memory for all rows of the set that can be active. */
 attsvm_status l2_reserve(l2_active_set *engine, attsvm_error *err);
-/* Whether `rows` rows of a hard or soft problem may be stored for l2_soft_start; an active set near
-   the solution, where the set holds all rows. */
+/* Whether `rows` rows of a problem may be stored for l2_soft_start; l2_soft_start: an active set
+   near the solution, if the set holds all rows. */
 bool l2_soft_applies(const svm_set *set, int64_t rows);
 attsvm_status l2_soft_start(l2_active_set *engine, attsvm_error *err);
-/* Starts again from theta = 0; the second in double-double. */
+/* Restarts from theta = 0; the second in double-double. */
 attsvm_status l2_restart(l2_active_set *engine, attsvm_error *err);
 attsvm_status l2_extend(l2_active_set *engine, attsvm_error *err);
-/* Multipliers and theta of S to double-double accuracy.  *again: a multiplier turned out negative
-   and its row left S, so the engine has to run again. */
+/* Multipliers and theta of S to double-double accuracy. *again: a multiplier was negative and its
+   row left S, so the method must run again. */
 svm_end l2_refine(l2_active_set *engine, bool *again);
-/* The rows that cannot be met together, as phase->proof, refined as far as double goes. */
+/* The contradicting rows as phase->proof, refined to the accuracy of double. */
 attsvm_status l2_prove(l2_active_set *engine, attsvm_error *err);
-/* Asks whether to stop; most calls find that it is too early. */
+/* Whether to stop; cheap for most calls. */
 bool l2_stopped(l2_active_set *engine);
 
 /* Margins of the set in double; returns |theta|. */
 double l2_margins(l2_active_set *engine);
 svm_end l2_run_double(l2_active_set *engine);
 svm_end l2_run_extended(l2_active_set *engine);
-/* Chooses `order` for the double-double engine. */
+/* Chooses `order` for the double-double method. */
 attsvm_status l2_order_equalities(l2_active_set *engine, attsvm_error *err);
 svm_end l2_enter_equalities(l2_active_set *engine);
 svm_end l2_enter(l2_active_set *e, int64_t p, double violation, double sign);
@@ -81,6 +81,6 @@ svm_end l2_enter(l2_active_set *e, int64_t p, double violation, double sign);
 void l2_append(l2_active_set *engine, int64_t p, double clear);
 void l2_leave(l2_active_set *engine, int64_t k);
 void l2_solve_factored(l2_active_set *engine, const double *rhs, double *x);
-void l2_solve_extended(l2_active_set *engine, const double *rhs, double *x); /* once extended */
+void l2_solve_extended(l2_active_set *engine, const double *rhs, double *x); /* only if extended */
 
 #endif

@@ -4,9 +4,9 @@
  *
  *   min 1/2 |theta|^2 + sum U_r xi_r,   <A_r, theta> - b_r + xi_r = s_r,   s, xi >= 0
  *
- * (multipliers 0 <= l <= U) tells which rows are at zero, at their bound, or between; the engine
- * goes on from there and is exact.  One iteration reads the rows some times and factors
- * I + A' D^-1 A in R^d.
+ * (multipliers 0 <= l <= U) determines which multipliers are at zero, at their bound, or between;
+ * the exact active-set method continues from there.  One iteration reads the rows a few times and
+ * factors I + A' D^-1 A in R^d.
  */
 #include "svm/norm/l2/l2.h"
 
@@ -16,7 +16,7 @@
 
 enum { MOST_STEPS = 60, MOST_SIZE = 512, BLOCK = 256, MOST_DROPS = 60 };
 
-/* Complementarity relative to the start at which the partition is read off. */
+/* Complementarity relative to the start at which the partition is determined. */
 static const double ENOUGH = 1e-13, CLEAR = 1e-8, CENTRE = 0.1, SHORTEN = 0.99;
 
 typedef struct interior {
@@ -151,8 +151,8 @@ static void descend(interior *w, l2_active_set *e)
 }
 
 /*
- * Multipliers of S given those at their bounds; rows outside their bounds leave, until none does.
- * False: there is no end to it.
+ * Multipliers of S given those at their bounds; rows out of bounds leave until there are none.
+ * False: no convergence.
  */
 static bool settle(l2_active_set *e)
 {
