@@ -1,4 +1,4 @@
-/* Problems: creating them, the phases of a solve, and solving one or many. */
+/* Problems: creation, the phases of a solve, and batches. */
 #include "dist/stop.h"
 #include "svm/svm.h"
 
@@ -42,8 +42,8 @@ void attsvm_problem_free(attsvm_problem *problem)
 
 /* ----------------------------------------------------------------------- solving */
 
-static const double CORE_TOL = 0.05; /* of the tolerance: the gap that a core is asked for */
-static const double WORTH = 1e-12;   /* ... or less, where it costs little                 */
+static const double CORE_TOL = 0.05; /* of the tolerance: the gap requested from a core */
+static const double WORTH = 1e-12;   /* ... or less, if it is cheap                     */
 
 static double tolerance(const attsvm_svm_settings *settings, const svm_norm *norm)
 {
@@ -51,9 +51,9 @@ static double tolerance(const attsvm_svm_settings *settings, const svm_norm *nor
 }
 
 /*
- * Feasibility is the same question in every norm, so l2 answers it first, with its proof; its
- * solution is the feasible point where the problem's own norm starts.  A rank limit comes last: the
- * multipliers of the convex solution are its lower bound.
+ * Feasibility does not depend on the norm, so l2 decides it first, with its proof; its solution is
+ * the feasible starting point for the norm of the problem.  A rank limit comes last: the
+ * multipliers of the convex solution give its lower bound.
  */
 static svm_plan make_plan(const attsvm_problem *problem)
 {
@@ -98,7 +98,7 @@ attsvm_status svm_problem_solve(const attsvm_problem *problem, const attsvm_clai
     }
     if (problem->settings.rank > 0 && info->outcome == ATTSVM_STALLED &&
         info->rank > problem->settings.rank)
-        info->gap = NAN; /* stopped before there was a point of that rank */
+        info->gap = NAN; /* stopped before a point of that rank was found */
     return ATTSVM_OK;
 }
 
@@ -147,7 +147,8 @@ static void solve_block(void *context, int64_t block, int worker)
     for (int64_t k = lo; k < hi && b->errors[block].status == ATTSVM_OK; k++) {
         if (dist_stop_inside(&b->stop, worker))
             return;
-        attsvm_problem own = *b->problems[k]; /* it may be in the list twice */
+        attsvm_problem own =
+            *b->problems[k]; /* a copy, because a problem may be in the list twice */
         own.settings.threads = 1;
         attsvm_problem_solve(&own, NULL, b->watch.observer ? batch_goes_on : NULL, &solve,
                              &b->out[k], &b->errors[block]);

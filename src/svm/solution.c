@@ -1,4 +1,4 @@
-/* Solutions: what a solve leaves behind, with its own copy of the selection. */
+/* Solutions: the result of a solve, with a copy of the selection. */
 #include "svm/svm.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static const attsvm_svm_info nothing_computed = {
     .pair_selected = -1,
 };
 
-/* Strictly convex balls have one nearest point; the others may have a face of them. */
+/* A strictly convex norm has a unique minimiser; others may have a face of minimisers. */
 static bool is_unique(const attsvm_svm_settings *settings)
 {
     bool vector = settings->problem == ATTSVM_PROBLEM_P || settings->problem == ATTSVM_PROBLEM_V ||
@@ -98,7 +98,7 @@ static void borrow_arrays(attsvm_solution *s)
     claim->mu_lo = s->mu_lo;
 }
 
-/* What the solution shows: all of it borrowed from itself. */
+/* The public claim, which borrows from the solution. */
 static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
 {
     attsvm_claim *claim = &s->claim;
@@ -114,8 +114,8 @@ static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
 }
 
 /*
- * Merged tokens are counted when a term is first read.  An infeasible problem may end before: a
- * small one is counted here, of a large one that was not read to its end nothing is known (-1).
+ * Merged tokens are counted when a term is first read.  An infeasible problem may end earlier: a
+ * small one is counted here; for a large one that was not fully read the number is unknown (-1).
  */
 static int64_t count_merged(const svm_run *run)
 {
@@ -193,7 +193,7 @@ static attsvm_status copy(void *out, const void *from, int64_t count, size_t siz
     return ATTSVM_OK;
 }
 
-/* A low part that is not there stays away. */
+/* A missing low part stays NULL. */
 static attsvm_status copy_low(double **out, const double *from, int64_t count, attsvm_error *err)
 {
     return from ? copy(out, from, count, sizeof **out, err) : ATTSVM_OK;

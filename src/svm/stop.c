@@ -1,4 +1,4 @@
-/* The end of a solve that is stopped: what the observer hears, and the best that there was. */
+/* Stopping a solve: reports to the observer, and the best result so far. */
 #include "svm/svm.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 enum {
     MOST_ROUNDS = 10000,
-    MOST_CORE_ROUNDS = 200 /* of a norm that is no active set */
+    MOST_CORE_ROUNDS = 200 /* for a norm without an active-set method */
 };
 
 bool svm_stop_tell(void *context)
@@ -62,8 +62,8 @@ attsvm_status svm_stop_keep_best(svm_run *run, attsvm_error *err)
 }
 
 /*
- * After a stop inside a pass, what is known of theta without reading the tokens again: the report
- * of the pass that found it the best, with room for rounding; or nothing.
+ * After a stop inside a pass: uses the report of the pass that found the best theta, with an
+ * allowance for rounding, without reading the tokens again.
  */
 static attsvm_status finish_cut(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
@@ -107,7 +107,7 @@ attsvm_status svm_stop_finish(svm_run *run, attsvm_solution *solution, attsvm_er
     settings.soft = set->soft > 0 ? set : NULL;
     TRY(svm_find_pass(&run->find, set->theta, set->theta_lo, &settings, &run->pass, err));
     TRY(svm_certify(run, solution, &proved, err));
-    if (run->norm->local && !run->phase->norm->local) /* of another rank */
+    if (run->norm->local && !run->phase->norm->local) /* its rank is not limited */
         solution->info.outcome = ATTSVM_STALLED;
     return ATTSVM_OK;
 }

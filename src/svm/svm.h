@@ -1,10 +1,10 @@
 /*
- * svm: max-margin problems over token selections, solved to a proof (theory, section 4).
+ * svm: max-margin problems over token selections, solved to a proof (theory 4).
  *
- *   rows      what the constraints are, from the data
- *   set       the working set: rows that are stored; which rows does theta violate?
- *   norm      the small problem over the working set, in every norm; l2 has a room of its own
- *   svm       the driver: constraint generation around them, and the certificate at its end
+ *   rows      the constraints, computed from the data
+ *   set       the working set: stored rows, and the search for violated ones
+ *   norm      the small problem over the working set, in every norm; l2 has its own folder
+ *   svm       the driver: constraint generation, and the certificate at its end
  */
 #ifndef ATTSVM_SVM_H
 #define ATTSVM_SVM_H
@@ -46,13 +46,14 @@ typedef struct svm_run {
     const attsvm_problem *problem;
     const svm_rows *rows;
     svm_plan *plan;
-    svm_phase *phase; /* the present one                                             */
+    svm_phase *phase; /* the current one */
     svm_set set;
     svm_find find;
     svm_pass pass; /* the last one                                                   */
     svm_pass_settings pass_settings;
 
-    const svm_norm *norm; /* of the certificate: that of the phase, after a stop of the problem */
+    const svm_norm
+        *norm; /* of the certificate: the norm of the phase; after a stop that of the problem */
     double q, tol;
     double *best;      /* (size) best feasible direction so far                      */
     double best_value; /* its smallest margin / norm (soft: -objective); NAN: not computed yet */
@@ -69,19 +70,19 @@ typedef struct svm_run {
     attsvm_svm_observer *observer;
     void *context;
     int64_t rounds, forced_rounds;
-    bool sampling;     /* the problem is large enough to look at parts of it first     */
-    bool patient;      /* passes are exact only towards the end: they cost much        */
-    bool certify_next; /* the next full pass may be the last, so it is exact           */
+    bool sampling;     /* the problem is large enough to start with samples                    */
+    bool patient;      /* passes are exact only near the end, because exact ones are expensive */
+    bool certify_next; /* the next full pass may be the last, so it is exact                   */
     bool stopped, pass_is_at_stored_theta; /* `pass` is at the theta of the solution   */
-    bool interrupted; /* stopped inside a pass: there is no time for another one       */
+    bool interrupted;                      /* stopped inside a pass: do not start another one */
 } svm_run;
 
-/* Solves by the phases of the plan.  As attsvm_problem_solve, except that of a joint problem the
-   right-hand sides must be known. */
+/* Solves the phases of the plan, as attsvm_problem_solve; the right-hand sides of a joint problem
+   must be known. */
 attsvm_status svm_drive(const attsvm_problem *problem, svm_plan *plan, const attsvm_claim *warm,
                         attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                         attsvm_error *err);
-/* The same with the phases that the problem's settings ask for. */
+/* The same with the phases of the problem's settings. */
 attsvm_status svm_problem_solve(const attsvm_problem *problem, const attsvm_claim *warm,
                                 attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                                 attsvm_error *err);
@@ -90,25 +91,25 @@ attsvm_status svm_joint_solve(const attsvm_problem *problem, const attsvm_claim 
                               attsvm_svm_observer *observer, void *context, attsvm_solution **out,
                               attsvm_error *err);
 
-/* A solution with a copy of the selection, and what it gets from the run at the end. */
+/* Creates a solution with a copy of the selection, and fills it from the run at the end. */
 attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *problem,
                                 attsvm_error *err);
 void svm_solution_close(attsvm_solution *solution, const svm_run *run);
 /* A solution that holds a copy of a claim, with the outcome that it claims. */
 attsvm_status svm_solution_of_claim(attsvm_solution **out, const attsvm_data *data,
                                     const attsvm_claim *claim, attsvm_error *err);
-/* A solution that holds an outcome and no proof of its own. */
+/* A solution with an outcome and without a proof. */
 attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome outcome,
                                    attsvm_solution **out, attsvm_error *err);
 
 /* ------------------------------------------------------------------------ stopping */
 
-/* Tells the observer; false: stop.  The context is the run. */
+/* Reports to the observer; false: stop.  The context is the run. */
 bool svm_stop_tell(void *run);
 /* Between rounds. */
 bool svm_stop_now(svm_run *run);
-/* Keeps theta when it is the best yet: the smallest margin relative to its norm, or the smallest
-   soft objective, over all rows. */
+/* Stores theta if it is the best so far: by smallest margin over norm, or by soft objective, over
+   all rows. */
 attsvm_status svm_stop_keep_best(svm_run *run, attsvm_error *err);
 /*
  * After a stop: the best theta that a pass has seen and the multipliers with the best bound,
@@ -118,7 +119,7 @@ attsvm_status svm_stop_finish(svm_run *run, attsvm_solution *solution, attsvm_er
 
 /* -------------------------------------------------------------------- certificates */
 
-/* The norm, and the gap, in which certificates are made from now on; |theta| in it. */
+/* Sets norm and tolerance of the following certificates; |theta| in that norm. */
 void svm_certify_in(svm_run *run, const svm_phase *phase);
 attsvm_status svm_certify_size(const svm_run *run, const double *theta, double *out,
                                attsvm_error *err);
@@ -129,22 +130,22 @@ attsvm_status svm_certify_size(const svm_run *run, const double *theta, double *
  *   run->set     stored rows, their multipliers (lambda + lambda_lo, in units of sigma), and
  *                theta + theta_lo; stored rows are all that a multiplier can belong to
  *   run->norm    the norm and its dual, with run->q
- *   run->pass    what the last exact pass over all rows found at theta + theta_lo
+ *   run->pass    result of the last exact pass over all rows at theta + theta_lo
  *   run->find    for passes at other points, run->tol, run->stopped
  *
  * and writes theta, multipliers, claim, outcome and numbers of the solution.  *proved false: the
  * gap is too large, and the driver tries once more in higher precision.
  */
 attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved, attsvm_error *err);
-/* The certificate of infeasibility from phase->proof; false where its residual is too large. */
+/* The certificate of infeasibility from phase->proof; false if its residual is too large. */
 attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
                                      attsvm_error *err);
 /* The row pass->conflict_term, _token is 0, and b is not. */
 attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, attsvm_error *err);
-/* The multipliers at hand or phase->earlier, into the set: those with the better lower bound. */
+/* Chooses the current multipliers or phase->earlier, by the better lower bound, for the set. */
 attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err);
 
-/* What both kinds share.  Scratch by slot for the present set; */
+/* Shared by both kinds.  Reserves scratch by slot for the current set; */
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err);
 /* value = b'coef and norm = |sum coef A|_dual, coef + low (or NULL) by slot in units of the set; */
 attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, const double *low, dd *value,
@@ -154,8 +155,8 @@ attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, const doubl
 attsvm_status svm_certify_store(svm_run *run, attsvm_solution *solution, const double *coef,
                                 const double *low, double factor, attsvm_error *err);
 /*
- * Multipliers near coef (by slot) of rows that cancel exactly, into coef + low; *exact false: there
- * are none, or the rows are too many for elimination.
+ * Multipliers near coef (by slot) with which the rows cancel exactly, into coef + low; *exact
+ * false: there are none, or too many rows for elimination.
  */
 attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, bool *exact,
                                       attsvm_error *err);

@@ -1,11 +1,11 @@
-/* The table of norms, and what several of them share. */
+/* The table of norms, and functions that several of them share. */
 #include "svm/norm/norm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* By attsvm_norm.  A new norm: one file that defines its entry, and its line here. */
+/* By attsvm_norm.  To add a norm: one file that defines its entry, and a line here. */
 static const svm_norm *const norms[] = {
     [ATTSVM_NORM_L2] = &svm_norm_l2,       [ATTSVM_NORM_FRO] = &svm_norm_fro,
     [ATTSVM_NORM_NUC] = &svm_norm_nuclear, [ATTSVM_NORM_SPECTRAL] = &svm_norm_spectral,

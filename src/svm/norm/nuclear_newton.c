@@ -13,10 +13,10 @@
  *   [ H  C ] [ dlambda ]   [ b - <A, W>       ]    H_rs = 2 tr(B_r Q K Q' B_s G)
  *   [ C' 0 ] [ dK      ] = [ I - diag(sigma)  ]    C_r = Q' B_r Q
  *
- * of size rows + r(r+1)/2.  The right side is evaluated in double-double near the end: where the
+ * of size rows + r(r+1)/2.  The right side is evaluated in double-double near the end: if the
  * problem is nearly infeasible, lambda and W are large and both sums cancel.  It converges
- * quadratically where the optimum is not degenerate; where rows depend on each other (one-hot
- * tokens), a pivoted Cholesky factor keeps an independent part.
+ * quadratically if the optimum is not degenerate; if rows are dependent (one-hot tokens), a pivoted
+ * Cholesky factorisation selects independent ones.
  */
 #include "svm/norm/norm.h"
 
@@ -25,23 +25,23 @@
 #include <string.h>
 
 enum { POLISH_STEPS = 12, POLISH_REPAIRS = 30 };
-static const double POLISH_PIVOT = 1e-13; /* relative pivot below which rows are dependent */
-static const double POLISH_BLUR = 1e-4;   /* the largest one, where the start hides it      */
-static const double POLISH_CLOSE = 1e-5;  /* relative gap from which such pivots are tried */
-static const double POLISH_APART = 1e-12; /* least 1 - sigma of a value that is not 1       */
-static const double POLISH_DONE = 2e-15;  /* relative gap that double hardly improves      */
-static const double POLISH_EXACT = 1e-8;  /* gap from which sums are formed exactly         */
-static const double POLISH_NEAR = 1e-12;  /* from here on, stop once steps bring little    */
+static const double POLISH_PIVOT = 1e-13; /* relative pivot below which rows are dependent        */
+static const double POLISH_BLUR = 1e-4;   /* the largest one tried, if the start hides dependence */
+static const double POLISH_CLOSE = 1e-5;  /* relative gap from which such pivots are tried        */
+static const double POLISH_APART = 1e-12; /* smallest 1 - sigma of a value that is not 1          */
+static const double POLISH_DONE = 2e-15;  /* relative gap that double hardly improves             */
+static const double POLISH_EXACT = 1e-8;  /* gap from which sums are formed exactly               */
+static const double POLISH_NEAR = 1e-12;  /* below this, stop when steps gain little              */
 
 typedef struct polish {
     const svm_small *part;
-    svm_small tight;                    /* rows in play, gathered                          */
-    int64_t rank, pairs, small;         /* r, r(r+1)/2, min(p,q)                           */
-    int64_t *rows, *order, *pair_order; /* the gathered rows; pivots                   */
-    uint8_t *in;                        /* (part rows) row is in play                      */
-    double pivot;                       /* relative: rows below it depend on others        */
-    double last;                        /* gap of the step before                          */
-    double *lambda, *step, *y;          /* (part rows), (rows in play) twice               */
+    svm_small tight;                    /* rows in play, gathered                   */
+    int64_t rank, pairs, small;         /* r, r(r+1)/2, min(p,q)                    */
+    int64_t *rows, *order, *pair_order; /* the gathered rows; pivots                */
+    uint8_t *in;                        /* (part rows) row is in play               */
+    double pivot;                       /* relative: rows below it depend on others */
+    double last;                        /* gap of the previous step                 */
+    double *lambda, *step, *y;          /* (part rows), (rows in play) twice        */
     double *S, *svd, *U, *Vt, *sigma, *W, *T, *margin, *sums, *K;
     double *F, *G, *H, *C, *B, *M, *k, *k2, *norms;
     interior_schur schur;
@@ -183,9 +183,9 @@ static void borders(polish *s)
 }
 
 /*
- * Cholesky factor of A (n x n, lower), in place.  Where a pivot falls to rounding, A is restored
- * (upper triangle, and the diagonal kept aside in d) and a pivoted factor keeps *rank independent
- * rows, in the order given.
+ * Cholesky factor of A (n x n, lower), in place.  If a pivot drops to rounding level, A is restored
+ * (from its upper triangle and the diagonal in d), and a pivoted factorisation selects *rank
+ * independent rows.
  */
 static attsvm_status independent(double *A, int64_t n, double pivot, double *d, int64_t *order,
                                  int64_t *rank, attsvm_error *err)
@@ -200,7 +200,7 @@ static attsvm_status independent(double *A, int64_t n, double pivot, double *d, 
         for (int64_t j = 0; j < i; j++)
             A[j * n + i] = A[i * n + j];
     }
-    *rank = finite ? n : 0; /* a step that overflowed is no step */
+    *rank = finite ? n : 0; /* reject a step that overflowed */
     if (!finite)
         return ATTSVM_OK;
     int64_t info = la_cholesky(n, A, n);
@@ -298,7 +298,8 @@ static void project(polish *s)
             s->K[i * r + j] = s->K[j * r + i] = 0.5 * (s->K[i * r + j] + s->K[j * r + i]);
 }
 
-/* New U and V from lambda.  Vectors of equal singular values turn freely: K turns with them. */
+/* New U and V from lambda.  Vectors of equal singular values are not unique: K rotates with them.
+ */
 static attsvm_status renew(polish *s, attsvm_error *err)
 {
     form(s);
@@ -309,8 +310,8 @@ static attsvm_status renew(polish *s, attsvm_error *err)
 
 /*
  * The relative gap that lambda and W = U K V' prove over all rows of the part, W scaled by its
- * least margin; INFINITY where they prove nothing.  Equalities that W misses
- * would lower its norm, so they are counted at their price.
+ * smallest margin; INFINITY if they prove nothing.  Violated equalities would lower the norm of W,
+ * so their price is added.
  */
 static attsvm_status prove(polish *s, double *gap, attsvm_error *err)
 {
@@ -352,7 +353,7 @@ static void choose_rows(polish *s, const double *lambda, const double *w, double
     }
 }
 
-/* Takes rows with a negative multiplier out; false when there are none and the step is taken. */
+/* Removes rows with a negative multiplier; false if there are none and the step is taken. */
 static bool drop_rows(polish *s)
 {
     bool dropped = false;
@@ -373,7 +374,7 @@ static bool drop_rows(polish *s)
     return dropped;
 }
 
-/* Brings rows into play that W violates. */
+/* Adds rows that W violates. */
 static bool add_rows(polish *s)
 {
     bool added = false;
@@ -425,7 +426,7 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
     return ATTSVM_OK;
 }
 
-/* r = number of k with sigma_k(W)/|W|_* > 1 - sigma_k(S): which of the pair vanishes. */
+/* r = number of k with sigma_k(W)/|W|_* > 1 - sigma_k(S): decides which of the pair vanishes. */
 static attsvm_status choose_rank(const svm_small *part, const double *lambda, const double *W,
                                  int64_t *rank, attsvm_error *err)
 {
@@ -476,8 +477,8 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
                            .u = s.tight.u,
                            .b = s.tight.b,
                            .term = s.tight.term };
-    /* Rows that depend on each other at the optimum are independent by the error of the start:
-       where Newton fails, they are looked for with larger pivots. */
+    /* Rows that are dependent at the optimum appear independent through the error of the start: if
+       Newton fails, try larger pivots. */
     attsvm_status status = ATTSVM_OK;
     double dual = 0;
     for (int64_t r = 0; r < part->rows; r++)

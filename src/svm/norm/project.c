@@ -1,9 +1,9 @@
 /*
- * Theta moved onto the rows in play, in exact evaluation.
+ * Moves theta onto the active rows, with exact evaluation.
  *
- * The cores work in double, in coordinates that are rounded too, so that <A, theta> is wrong by
- * some units of 2^-53 |A| |theta|.  Near infeasibility, where |theta| is large, scaling theta by
- * its least margin would turn that into the gap.
+ * The cores work in double and in rounded coordinates, so that <A, theta> has an error of some
+ * units of 2^-53 |A| |theta|.  Near infeasibility, where |theta| is large, scaling theta by its
+ * smallest margin would turn this error into the gap.
  */
 #include "svm/norm/norm.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 
 enum { TIMES = 2 };
-static const double NEAR = 0x1p-47;     /* of |A| |theta|: a row that misses b by rounding      */
-static const double MEND_NEAR = 1e-9;   /* ... or by what a core leaves                        */
+static const double NEAR = 0x1p-47;     /* of |A| |theta|: a row that misses b by rounding only */
+static const double MEND_NEAR = 1e-9;   /* ... or by the residual of a core                     */
 static const double MOVE_FROM = 1e-14;  /* rounding of a row, |A| |theta| 2^-53, that matters   */
-static const double ROOM_FROM = 1e-11;  /* ... that scaling had better not pay for             */
-static const double SAME_PIVOT = 1e-13; /* relative pivot below which rows are dependent       */
+static const double ROOM_FROM = 1e-11;  /* ... that scaling should not absorb                   */
+static const double SAME_PIVOT = 1e-13; /* relative pivot below which rows are dependent        */
 
 typedef struct projection {
     svm_set *set;
@@ -52,7 +52,8 @@ static void evaluate(projection *p)
     svm_set_margins_exact(p->set, p->slots, p->count, set->theta, set->theta_lo, p->margin);
 }
 
-/* The rows with a multiplier that theta meets up to `within`, and those with b = 0 if `zero`. */
+/* The rows with a multiplier that theta satisfies up to `within`, and those with b = 0 if `zero`.
+ */
 static void choose(projection *p, double within, bool zero)
 {
     const svm_set *set = p->set;
@@ -90,9 +91,9 @@ static attsvm_status factor(projection *p, int64_t *rank, attsvm_error *err)
 }
 
 /*
- * What theta aims at beyond b, times sigma: rounding theta to doubles moves the row by up to
- * 2^-53 |A| |theta|.  Where that is much, theta is moved off the row instead of being scaled: rows
- * of tokens that are 1e18 times longer than others cost a factor of hundreds then, and 1e-16 here.
+ * The allowance beyond b, times sigma: rounding theta to double changes the row by up to 2^-53 |A|
+ * |theta|.  If that is large, theta is moved off the row instead of being scaled: for tokens 1e18
+ * times longer than others scaling would cost a factor of hundreds, moving costs 1e-16.
  */
 static double room(const svm_set *set, int64_t s, double size)
 {
@@ -117,7 +118,7 @@ static void correct(projection *p, int64_t rank)
     memset(p->rest, 0, (size_t)p->count * sizeof *p->rest);
     for (int64_t i = 0; i < rank; i++)
         p->rest[p->order[i]] = p->x[i] / set->length[p->slots[p->order[i]]];
-    /* the sum of small corrections first, so that theta is rounded once */
+    /* sum small corrections first, so that theta is rounded once */
     svm_set_combine(set, p->slots, p->rest, p->count, p->sum);
     la_axpy(1, p->sum, set->theta, set->size);
 }

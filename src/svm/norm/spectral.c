@@ -11,9 +11,9 @@
  *   [ tr(Z^-1 X)  2 sym(Z^-1 X)_12' ] [ dt ]   [ sigma mu tr Z^-1 - tr E - 1                ]
  *   [     .             K_WW        ] [ dW ] = [ 2 (sigma mu Z^-1 - E)_12 + A'(sigma mu - c)/w ]
  *
- * of order p q + 1.  Steps stay on the equalities: with P the projector onto the null space of
- * A_e, and Q'Q = I - P, the matrix is P K P + kappa Q'Q.  Multipliers mu are fitted to the last
- * equation of the dual where a bound is computed.
+ * of order p q + 1.  Steps stay on the equalities: with P the projector onto the null space of A_e,
+ * and Q'Q = I - P, the matrix is P K P + kappa Q'Q.  Multipliers mu are fitted to the last equation
+ * of the dual when a bound is computed.
  */
 #include "svm/norm/norm.h"
 
@@ -22,12 +22,12 @@
 #include <string.h>
 
 enum { SPECTRAL_STEPS = 150, SPECTRAL_IDLE = 8, SPECTRAL_REFINE = 4 };
-static const double SPECTRAL_BACK = 0.75;   /* of the step to the boundary       */
-static const double SPECTRAL_PUSH = 1.1;    /* scale of the point that starts    */
-static const double SPECTRAL_ABOVE = 1.3;   /* t over its norm                   */
-static const double SPECTRAL_LEAST = 1e-4;  /* slack at the start, scaled rows  */
-static const double SPECTRAL_INSIDE = 0.05; /* ... at most that much of the largest b */
-static const double SPECTRAL_CLOSE = 1e-8;  /* mu below which idle steps count  */
+static const double SPECTRAL_BACK = 0.75;   /* of the step to the boundary                 */
+static const double SPECTRAL_PUSH = 1.1;    /* scale of the point that starts              */
+static const double SPECTRAL_ABOVE = 1.3;   /* t over the norm of W at the start           */
+static const double SPECTRAL_LEAST = 1e-4;  /* slack at the start, scaled rows             */
+static const double SPECTRAL_INSIDE = 0.05; /* ... and at most this share of the largest b */
+static const double SPECTRAL_CLOSE = 1e-8;  /* mu below which idle steps count             */
 
 typedef struct spectral {
     const svm_small *part;
@@ -199,8 +199,7 @@ static attsvm_status prepare(spectral *s, const double *W0, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Cholesky factor of Z in Lz.  Settling W may leave t too small by rounding: any larger t will do.
- */
+/* Cholesky factor of Z in Lz.  If rounding leaves t too small, t is increased. */
 static bool factor_lift(spectral *s)
 {
     int64_t N = s->N;
@@ -271,7 +270,7 @@ static void solve_refined(spectral *s)
         memcpy(s->rest, s->rhs, bytes);
         take_residual(s, s->dy);
         double size = la_norm(s->rest, order);
-        if (!(size < last)) { /* the correction made it worse: K is not what was factored */
+        if (!(size < last)) { /* the correction made it worse: the factor is inaccurate */
             la_axpy(-1, s->fix, s->dy, order);
             break;
         }
@@ -413,7 +412,7 @@ static attsvm_status certify(spectral *s, double *gap, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Newton steps at every rank that the singular values of W suggest, while the gap falls. */
+/* Newton steps at every rank that the singular values of W suggest, while the gap decreases. */
 static attsvm_status refine(spectral *s, attsvm_error *err)
 {
     int64_t n = s->p < s->q ? s->p : s->q, last = 0;
@@ -445,7 +444,7 @@ static attsvm_status refine(spectral *s, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* From a feasible W0, to relative gap phase->goal or as far as rounding allows. */
+/* Solves from a feasible W0, to relative gap phase->goal or as far as rounding allows. */
 static attsvm_status core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
                           double *lambda, attsvm_error *err)
 {

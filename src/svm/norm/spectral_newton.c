@@ -1,11 +1,11 @@
 /*
- * Spectral norm: Newton steps on what is equal at the optimum.
+ * Spectral norm: Newton steps on the equations of the optimum.
  *
- * There W has the largest singular value t with multiplicity r, singular vectors U1, V1, and
- * S = sum lambda A = U1 K V1' with K symmetric, tr K = 1.  Interior point steps end where rounding
- * of K_WW ends them; the part of S outside U1 x V1 that is left then costs its nuclear norm in the
- * bound b'lambda / |S|_*.  In the coordinates D = U' dW V of all singular vectors of W, singular
- * values s, the leading spaces turn by U2 P and V2 Q,
+ * There W has the largest singular value t with multiplicity r, singular vectors U1, V1, and S =
+ * sum lambda A = U1 K V1' with K symmetric, tr K = 1.  Interior point steps end where rounding of
+ * K_WW ends them; the remaining part of S outside U1 x V1 then costs its nuclear norm in the bound
+ * b'lambda / |S|_*.  In the coordinates D = U' dW V of all singular vectors of W, singular values
+ * s, the leading spaces rotate by U2 P and V2 Q,
  *
  *   P_ij = (t D_ij + s_i D_ji) / (t^2 - s_i^2),   Q_ij = (t D_ji + s_i D_ij) / (t^2 - s_i^2)
  *
@@ -14,8 +14,8 @@
  *   <A_k, W + dW> = b_k on rows in play      sym(D_11) + diag(s_1) = t I
  *   B_21 = P K,  B_12 = K Q',  B_22 = 0      B_11 = B_11',  tr B_11 = 1
  *
- * W is padded with zeros to n x n: as many equations as unknowns (D, t, lambda), solved by singular
- * values, since D_22 may be left undetermined.
+ * W is padded with zeros to n x n: as many equations as unknowns (D, t, lambda), solved by SVD,
+ * because D_22 may be undetermined.
  */
 #include "svm/norm/norm.h"
 
@@ -23,8 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWTON_REFINE = 3, NEWTON_MOST = 700 }; /* unknowns: beyond, a step costs too much      */
-static const double NEWTON_CUT = 1e-14;        /* singular value over the largest taken for zero */
+enum {
+    NEWTON_REFINE = 3,
+    NEWTON_MOST = 700
+};                                      /* maximum unknowns: above this, a step is too expensive */
+static const double NEWTON_CUT = 1e-14; /* singular value over the largest taken for zero  */
 
 typedef struct newton {
     const svm_small *part;
@@ -90,8 +93,8 @@ static attsvm_status rotate(newton *s, const double *A, const double *W, const d
 }
 
 /*
- * The equation of entry (i, j) of B: B_ij (lambda) less what the turn of the spaces makes of it,
- * for i > r >= j (P K)_ij, for j > r >= i (K Q')_ij.
+ * The equation of entry (i, j) of B: B_ij (lambda) minus the effect of the rotation, (P K)_ij for i
+ * > r >= j, (K Q')_ij for j > r >= i.
  */
 static void entry_equation(newton *s, int64_t i, int64_t j, double *line)
 {
@@ -153,7 +156,8 @@ static attsvm_status solve(newton *s, attsvm_error *err)
     memcpy(s->copy, s->M, (size_t)(order * order) * sizeof *s->M);
     TRY(la_svd(order, order, s->copy, order, s->values, s->left, order, s->right, order, err));
     memset(s->x, 0, (size_t)order * sizeof *s->x);
-    double *rest = s->copy, *along = s->copy + order; /* lost to its singular vectors */
+    double *rest = s->copy,
+           *along = s->copy + order; /* free memory: M was overwritten by its SVD */
     for (int round = 0; round < NEWTON_REFINE; round++) {
         for (int64_t k = 0; k < order; k++) {
             dd sum = base_dd_dot(s->M + k * order, s->x, order);

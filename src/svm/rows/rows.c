@@ -1,6 +1,6 @@
 /*
- * Constraint rows from the data: which there are, their right-hand sides, single rows gathered,
- * and the direction u whose logits X_i u give all margins of a term in one pass.
+ * Constraint rows from the data: which exist, their right-hand sides, single rows, and the
+ * direction u whose logits X_i u give all margins of a term in one pass.
  */
 #include "svm/rows/rows.h"
 
@@ -48,7 +48,7 @@ static attsvm_status copy_alpha(svm_rows *rows, const attsvm_selection *selectio
     return ATTSVM_OK;
 }
 
-/* The set of one term: its base token, after a look at all entries that the query sees. */
+/* The set of one term: finds its base token and checks all entries that the query sees. */
 static attsvm_status check_set(svm_rows *rows, int64_t term, int64_t i, int64_t q, bool finite,
                                attsvm_error *err)
 {
@@ -101,7 +101,7 @@ static attsvm_status copy_sets(svm_rows *rows, const attsvm_selection *selection
     return ATTSVM_OK;
 }
 
-/* A row of the v-SVM is a sequence, so labels of single queries or tokens do not tell its side. */
+/* A row of the v-SVM is a sequence, so it needs one label per sequence. */
 static attsvm_status need_labels(const svm_rows *rows, attsvm_error *err)
 {
     const attsvm_data *data = rows->data;
@@ -134,7 +134,7 @@ attsvm_status svm_rows_create(svm_rows *rows, const attsvm_data *data,
         TRY(need_labels(rows, err));
     if (prompt && attsvm_data_array(data, "W"))
         TRY(data_doubles(data, "W", (int64_t[]){ data->d, data->d }, 2, &rows->keymap, err));
-    /* the head of a joint problem is trained, so tokens are the same only if they are equal */
+    /* the head of a joint problem is trained, so only equal tokens have equal scores */
     if (settings->problem == ATTSVM_PROBLEM_P && rows->keymap &&
         data_head_exists(data, settings->head)) {
         TRY(data_head_create(&rows->head, data, settings->head, settings->kappa, err));
@@ -217,7 +217,7 @@ svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_
     return kind;
 }
 
-/* log(a/b), accurate also where a and b are nearly equal. */
+/* log(a/b), accurate also if a and b are nearly equal. */
 static double log_ratio(double a, double b)
 {
     double ratio = a / b;
@@ -246,7 +246,7 @@ static void apply_keymap(const svm_rows *rows, const double *hi, const double *l
     }
 }
 
-/* x - y in double-double; no array is part of another. */
+/* x - y in double-double; arrays do not overlap. */
 static void subtract(const double *restrict x, const double *restrict y, int64_t d,
                      double *restrict hi, double *restrict lo)
 {

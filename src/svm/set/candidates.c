@@ -1,6 +1,6 @@
 /*
- * Rows that may join a working set.  Each worker keeps the first that it finds, so that memory does
- * not grow with the data, and the first of all of them are the same however many workers there are.
+ * Rows that may join a working set.  Each worker stores only its best ones, so that memory does not
+ * grow with the data, and the best of all do not depend on the number of workers.
  */
 #include "svm/set/sample.h"
 
@@ -78,7 +78,7 @@ attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_
     return status;
 }
 
-/* The first `most` stay. */
+/* Keeps the first `most`. */
 static void drop_others(svm_candidates *list, int64_t most)
 {
     svm_candidates_select(list->rows, list->count, most);

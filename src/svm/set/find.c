@@ -1,11 +1,11 @@
 /*
- * The search: one pass over the tokens tells which rows theta violates, for every norm.  Margins of
- * a term are differences of its logits X_i u, so a token is read once; rows close to their
+ * The search: one pass over the tokens finds the rows that theta violates, for every norm.  Margins
+ * of a term are differences of its logits X_i u, so a token is read once; rows close to their
  * right-hand side are evaluated again in double-double, which makes the last pass the certificate
  * of feasibility.
  *
- * Terms are cut into blocks by their number alone and blocks report in order: the same bytes for
- * any number of threads.
+ * Blocks depend on the number of terms alone and report in order: the same bytes for any number of
+ * threads.
  */
 #include "svm/set/find.h"
 #include "svm/set/sample.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row is tight up to 1e-7 (theory 4); what is evaluated exactly, and never skipped, is more. */
+/* A row is tight up to 1e-7 (theory 4); rows within SVM_NEAR are never skipped. */
 static const double TIGHT = 1e-7;
 static const double UNIT = 0x1p-53;
 
@@ -23,7 +23,7 @@ typedef struct svm_block {
     double tokens;
 } svm_block;
 
-/* What one call works on. */
+/* Input of one pass. */
 typedef struct job {
     svm_find *find;
     const svm_pass_settings *settings;
@@ -96,8 +96,8 @@ typedef struct view {
     svm_term term;
     la_rows tokens; /* from number `from` on                                    */
     int64_t from;
-    bool first, ready; /* never read before; directions in double-double are there */
-    dd base;           /* logit of the base token                                  */
+    bool first, ready; /* never read before; directions in double-double are computed */
+    dd base;           /* logit of the base token                                     */
     double b, bound, noise;
     double query_norm; /* negative: not computed yet */
 } view;
@@ -112,7 +112,7 @@ static double bound_rows(const job *j, const view *v, scratch s)
         largest = s.squares[k] > largest ? s.squares[k] : largest;
     largest = sqrt(largest);
     double base = sqrt(s.squares[v->term.base - v->from]);
-    if (!(largest > 0x1p-450 && largest < 0x1p450)) { /* squares out of range: norm by norm */
+    if (!(largest > 0x1p-450 && largest < 0x1p450)) { /* squares over- or underflow: use la_norm */
         largest = 0;
         for (int64_t k = 0; k < v->tokens.count; k++) {
             la_row(&v->tokens, k, s.x);
@@ -145,7 +145,7 @@ static double exact_margin(const job *j, view *v, int64_t t, scratch s)
     return base_dd_value(base_dd_sub(v->base, exact->dot(s.x, u_hi, u_lo, rows->d)));
 }
 
-/* |A| of one row; u_hi and u_lo of the scratch stay as they are. */
+/* |A| of one row; does not change u_hi and u_lo of the scratch. */
 static double row_norm(const job *j, view *v, int64_t t, scratch s)
 {
     const svm_rows *rows = j->find->rows;
@@ -178,8 +178,8 @@ static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int
 }
 
 /*
- * Merged tokens are no rows, and tokens with the key of the base token cannot be separated.  An
- * empty row is tight whatever theta is.
+ * Merged tokens are not rows; tokens with the key of the base token cannot be separated from it.
+ * An empty row is tight for every theta.
  */
 static svm_row_kind resolve(const job *j, const view *v, int64_t t, scratch s, svm_pass *pass)
 {
@@ -194,15 +194,15 @@ static svm_row_kind resolve(const job *j, const view *v, int64_t t, scratch s, s
     return impossible ? SVM_NO_ROW : kind;
 }
 
-/* <A, theta> - b of a row that is not clearly met, 0 where rounding alone is to blame for less; an
-   empty row has 0, and what is no row is infinitely far.  *kind says which it is. */
+/* <A, theta> - b of a row that is not clearly satisfied; 0 if only rounding makes it negative, and
+   for an empty row; INFINITY if there is no row. *kind is its kind. */
 static double judge(const job *j, view *v, int64_t t, double margin, scratch s, svm_pass *pass,
                     svm_row_kind *kind)
 {
     const svm_pass_settings *settings = j->settings;
     const svm_rows *rows = j->find->rows;
     double b = v->b, size = v->bound;
-    bool copy = rows->sets && margin < b; /* it may be one of a member of the set */
+    bool copy = rows->sets && margin < b; /* it may be a copy of a member of the set */
     if (copy || fabs(margin) <= 2 * v->noise + 1e-9 * v->bound * j->norm) {
         *kind = resolve(j, v, t, s, pass);
         if (*kind == SVM_NO_ROW || *kind == SVM_EMPTY)
@@ -219,14 +219,14 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
     if (miss >= 0)
         return miss;
     pass->slacks -= miss;
-    /* rows with b = 0 have no unit but |A||theta| */
+    /* rows with b = 0 have no other scale than |A||theta| */
     double allowed = b == 0 ? settings->zero_floor * size * j->norm
                             : settings->tolerance + settings->floor * size * j->norm;
     pass->violated_zero_rows += b == 0 && miss < -allowed;
     return is_paid(settings, &v->term, t) || miss >= -allowed ? 0 : miss;
 }
 
-/* y[k] = <A, theta> of token from + k, as near as doubles get. */
+/* y[k] = <A, theta> of token from + k, in double. */
 static void read_margins(const job *j, const view *v, scratch s)
 {
     const svm_rows *rows = j->find->rows;
@@ -245,7 +245,7 @@ static void read_margins(const job *j, const view *v, scratch s)
         s.y[k] = base - s.y[k];
 }
 
-/* Whether the set lacks a row that is wanted. */
+/* Whether the row should join and is not in the set. */
 static bool is_wanted(const svm_pass_settings *settings, int64_t term, int64_t t, double miss)
 {
     return miss < settings->join_below &&
@@ -258,7 +258,7 @@ static void note(const job *j, int worker, int64_t term, int64_t t, double miss)
                         (svm_candidate){ miss, term, (int32_t)t, 0 });
 }
 
-/* Judges the rows of a term; returns the smallest <A, theta> - b. */
+/* Examines the rows of a term; returns the smallest <A, theta> - b. */
 static double visit_rows(const job *j, view *v, scratch s, svm_pass *pass, int worker)
 {
     const svm_pass_settings *settings = j->settings;
@@ -269,7 +269,7 @@ static double visit_rows(const job *j, view *v, scratch s, svm_pass *pass, int w
     for (int64_t k = 0; k < v->tokens.count; k++) {
         const int64_t t = v->from + k;
         double margin = s.y[k], miss = margin - v->b;
-        /* most tokens: clearly met, and not the closest of the term */
+        /* most tokens: clearly satisfied and not the closest of the term */
         if (margin > clear && miss >= slack && miss >= near)
             continue;
         svm_row_kind kind = svm_rows_kind(j->find->rows, &v->term, t);
@@ -312,7 +312,7 @@ static void visit(const job *j, int64_t g, scratch s, svm_block *block, int work
     block->tokens += (double)v.tokens.count;
 }
 
-/* One thread asks whether to go on, now and then; all see the answer. */
+/* One thread asks at intervals whether to stop; all see the answer. */
 static bool is_stopped(const svm_find *find, int64_t g, int worker)
 {
     enum { BETWEEN = 16 };
@@ -361,7 +361,7 @@ static void add_block(svm_pass *sum, const svm_pass *part)
     }
 }
 
-/* The reports of all ranks as one. */
+/* Combines the reports of all ranks. */
 static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
 {
     double largest[] = {
@@ -396,7 +396,7 @@ static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
     *tokens = sums[5];
 }
 
-/* Terms that are skipped rely on the length of theta's path: it is rounded up. */
+/* Skipping relies on the length of theta's path, which is rounded up. */
 static void move_to(svm_find *find, const double *theta)
 {
     double moved = 0;
@@ -445,7 +445,7 @@ attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
 
 /* ------------------------------------------------------------------- what was found */
 
-/* Asks for the tokens of the next candidates at once, from k on, where they come from a disk. */
+/* Prefetches the tokens of the next candidates, from k on, if they are on disk. */
 static void ask_ahead(const svm_find *find, int64_t k)
 {
     enum { AT_ONCE = 64 };

@@ -1,6 +1,6 @@
 /*
- * find: one pass over the data tells which rows theta violates; terms that cannot have become
- * violated or tight since they were last read are skipped.
+ * find: one pass over the data finds the rows that theta violates; terms whose rows cannot have
+ * become violated or tight since the last read are skipped.
  */
 #ifndef ATTSVM_SVM_FIND_H
 #define ATTSVM_SVM_FIND_H
@@ -9,25 +9,25 @@
 #include "svm/rows/rows.h"
 #include "svm/set/set.h"
 
-#define SVM_NEAR 1e-6 /* a row that is so near to its b, or below it, is never skipped */
+#define SVM_NEAR 1e-6 /* a row this close to its b, or below it, is never skipped */
 
 /* What one pass over the data found. */
 typedef struct svm_pass {
-    double visited;         /* share of the tokens that was read                            */
+    double visited;         /* share of the tokens read                                      */
     double min_margin;      /* smallest <A, theta> over rows with b = 1 (infinite: none)     */
     double min_zero_margin; /* smallest <A, theta> over rows with b = 0                      */
-    double scale;           /* theta times this, rounded, meets all rows with b = 1 that are near */
+    double scale;           /* theta times this, rounded, satisfies all near rows with b = 1 */
     double largest;         /* largest |A| among rows near their b                           */
     double slacks;          /* sum of max(0, b - <A, theta>), of a soft problem              */
     int64_t violated;       /* terms with a violated row                                     */
     int64_t tight, merged;
     int64_t violated_zero_rows; /* rows with b = 0 that do not hold                          */
-    double noise;     /* largest error that rounding makes in <A, theta>, where not exact     */
-    bool interrupted; /* it was stopped before its end                                       */
+    double noise;               /* largest rounding error of <A, theta>, if not exact */
+    bool interrupted;           /* the pass was stopped early                         */
     int64_t conflict_term, conflict_token; /* A = 0 and b = 1; -1: none                      */
 } svm_pass;
 
-/* A row that may join the working set; the first are those of the smallest slack. */
+/* A row that may join the working set, ordered by slack. */
 typedef struct svm_candidate {
     double slack; /* <A, theta> - b */
     int64_t term;
@@ -42,7 +42,7 @@ typedef struct svm_find {
     const svm_rows *rows;
     int threads;
     int64_t terms, blocks;
-    int64_t lo, hi;       /* terms of this rank; the arrays below hold those alone */
+    int64_t lo, hi;       /* terms of this rank; the arrays below hold only those */
     double *slack;        /* smallest <A, theta> - b when last read               */
     double *path_at_read; /* length of theta's path at that time; negative: never */
     double *bound;        /* |A| <= bound for all rows of the term                */
@@ -56,8 +56,8 @@ typedef struct svm_find {
     struct svm_candidates *lists; /* (threads) rows that the workers found         */
     svm_candidate *found;         /* the rows of the last pass, the worst first    */
     int64_t found_count;
-    dist_stop *stop;        /* asked while a pass reads; NULL: it reads to its end */
-    double passes, seconds; /* so far                                             */
+    dist_stop *stop;        /* asked during a pass; may be NULL */
+    double passes, seconds; /* so far                           */
     void *memory;
 } svm_find;
 
@@ -66,7 +66,7 @@ void svm_find_free(svm_find *find);
 
 typedef struct svm_pass_settings {
     uint64_t seed, share; /* terms whose hash is at most `share` are read; UINT64_MAX: all */
-    int run_bits;         /* 2^run_bits terms side by side have the same hash              */
+    int run_bits;         /* 2^run_bits consecutive terms have the same hash               */
     bool exact;           /* evaluate rows near their b in double-double                   */
     bool read_everything; /* do not skip                                                   */
     bool unread_only;     /* only terms that were never read                               */
@@ -74,23 +74,23 @@ typedef struct svm_pass_settings {
     double tolerance;     /* a row is violated when <A, theta> < b - tolerance - floor     */
     double floor;         /* ... floor |A| |theta|; of a row with b = 0: zero_floor alone  */
     double zero_floor;
-    const svm_set *soft; /* of a soft problem: rows at their bound may be violated         */
-    int64_t most;        /* rows that are wanted, of which `found` keeps the worst         */
-    bool every_row;      /* all rows of a term that `set` lacks; else its worst one        */
-    double join_below;   /* they are wanted where <A, theta> - b is below; 0: violated     */
+    const svm_set *soft; /* of a soft problem: rows at their bound may be violated       */
+    int64_t most;        /* maximum number of rows; `found` has the worst                */
+    bool every_row;      /* all rows of a term that are not in `set`; else its worst one */
+    double join_below;   /* rows with a smaller <A, theta> - b join; 0: violated rows    */
     const svm_set *set;
 } svm_pass_settings;
 
 /* Reads the terms that may be violated at theta = hi + lo. */
 attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
                             const svm_pass_settings *settings, svm_pass *pass, attsvm_error *err);
-/* The found rows join the set; *forced: the first that it had already, or -1, and its slack. */
+/* Adds the found rows to the set; *forced: the first that it already had, or -1, and its slack. */
 attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, int64_t *forced,
                            double *forced_slack, attsvm_error *err);
 
 /* Whether a pass reads the term. */
 bool svm_skip_needs_read(const svm_find *find, const svm_pass_settings *settings, int64_t term);
-/* Blocks that walk side by side, on the threads of `find`; the context of the reader is `walk`. */
+/* Blocks that are read concurrently on the threads of `find`; the reader's context is `walk`. */
 typedef struct svm_skip {
     const svm_find *find;
     const svm_pass_settings *settings;
@@ -98,7 +98,7 @@ typedef struct svm_skip {
 data_reader svm_skip_reader(const svm_skip *walk, int64_t lo, int64_t end);
 void svm_skip_walk(svm_find *find, const svm_pass_settings *settings, int64_t blocks,
                    base_block_body *body, void *context);
-/* The `share`-quantile of what the slacks of the terms that were read may have become since. */
+/* The `share`-quantile of the estimated slacks of the terms read so far. */
 double svm_skip_quantile(const svm_find *find, double share);
 
 #endif

@@ -1,18 +1,17 @@
-/* Which rows the set starts with: all, those of a previous solution, or some from a sample. */
+/* The first rows of the set: all, those of a previous solution, or some from a sample. */
 #include "svm/set/sample.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Problems with at most this many rows are gathered whole. */
+/* Problems with at most this many rows are stored completely. */
 enum { SMALL_ROWS = 320 };
 
-/* Length of the first guess: so short that every row is violated, and the worst are worst by angle.
- */
+/* Length of the first guess: so short that every row is violated, and angles decide the worst. */
 static const double SHORT = 1e-6;
 
-/* Adds one row unless it is there, merged, empty, or impossible (then *conflict). */
+/* Adds one row unless it is present, merged, empty, or impossible (then *conflict). */
 static attsvm_status add_row(svm_set *set, const svm_term *term, int64_t t, bool *conflict,
                              attsvm_error *err)
 {
@@ -114,8 +113,8 @@ static void guess_block(void *context, int64_t b, int worker)
 
 /*
  * A first guess of theta from the sample: the sum of A over its rows, so that most rows have a
- * positive margin already and those that do not are worth having.  A matrix is summed in one block,
- * as there is no room for many of them.
+ * positive margin and the others are useful first rows.  A matrix is summed in one block to save
+ * memory.
  */
 static attsvm_status guess(const svm_first *first, attsvm_error *err)
 {
@@ -176,7 +175,7 @@ bool svm_first_is_small(const svm_rows *rows)
 
 int64_t svm_first_most(const svm_rows *rows)
 {
-    /* some times d, but no more than 8 MB of rows beside a theta of d x d */
+    /* a few times d, but at most 8 MB of rows in addition to a theta of d x d */
     int64_t d = rows->d, wanted = rows->matrix ? 4096 : 3 * d + 64, fits = d / 2 + (1 << 19) / d;
     return wanted < fits ? wanted : fits;
 }

@@ -1,12 +1,11 @@
-/* Samples of the terms of a large problem, which grow until all terms were read. */
+/* Samples of the terms of a large problem, which grow until all terms have been read. */
 #include "svm/set/sample.h"
 
 #include <math.h>
 
 /*
- * Reads `share` of the terms.  Those side by side are sampled together, in about RUNS runs however
- * large the sample is: a disk reads long runs as fast as a file from its start to its end, and that
- * many leave no large part of the data out.
+ * Samples `share` of the terms, in about RUNS runs of consecutive terms for any sample size: a disk
+ * reads long runs at full speed, and many runs cover all parts of the data.
  */
 static void set_share(svm_pass_settings *settings, const svm_rows *rows, double share)
 {
@@ -47,7 +46,8 @@ void svm_sample_near(svm_pass_settings *settings, const svm_find *find)
     settings->slack_below = svm_skip_quantile(find, 0.1);
 }
 
-/* A soft problem has too many rows at their bound for new terms alone: it solves every sample. */
+/* A soft problem has too many rows at their bound to search only new terms: it solves every sample.
+ */
 void svm_sample_grow(svm_pass_settings *settings, const svm_find *find)
 {
     if (settings->unread_only && settings->share == UINT64_MAX) {

@@ -1,6 +1,6 @@
 /*
- * sample: where a solve begins.  The first rows of the set, and the samples of a large problem, in
- * which violated rows are looked for before all terms are read; lists of rows that may join.
+ * sample: the start of a solve.  The first rows of the set; the samples of a large problem, which
+ * are searched for violated rows before all terms are read; lists of rows that may join.
  */
 #ifndef ATTSVM_SVM_SAMPLE_H
 #define ATTSVM_SVM_SAMPLE_H
@@ -15,18 +15,18 @@
 bool svm_sample_start(svm_pass_settings *settings, const svm_rows *rows);
 /* Whether a pass reads all terms that it cannot skip. */
 bool svm_sample_is_whole(const svm_pass_settings *settings);
-/* From now on, all of them. */
+/* From now on, passes read all terms. */
 void svm_sample_all(svm_pass_settings *settings);
-/* From now on, passes look at terms close to their margin: about a tenth of them. */
+/* From now on, passes read terms close to their margin: about a tenth. */
 void svm_sample_near(svm_pass_settings *settings, const svm_find *find);
 void svm_sample_grow(svm_pass_settings *settings, const svm_find *find);
 /* After a pass that found nothing; the sample is not whole. */
 void svm_sample_widen(svm_pass_settings *settings, const svm_find *find);
 
 /*
- * Rows to start with: all of a small problem, or where `all` says so; otherwise those of a previous
+ * The first rows: all of a small problem, or if `all` is set; otherwise those of a previous
  * solution, or some from the sample, found at a guess of theta (theta, zero: size; zero is 0).
- * *conflict: pass->conflict_term names a row that nothing can meet.
+ * *conflict: pass->conflict_term names a row that cannot be satisfied.
  */
 typedef struct svm_first {
     svm_find *find;
@@ -40,7 +40,7 @@ attsvm_status svm_first_rows(const svm_first *first, svm_set *set, svm_pass *pas
                              attsvm_error *err);
 /* Whether all rows of the problem are stored at the start. */
 bool svm_first_is_small(const svm_rows *rows);
-/* How many rows join at a time. */
+/* Maximum number of rows that join at a time. */
 int64_t svm_first_most(const svm_rows *rows);
 
 bool svm_candidates_before(const svm_candidate *a, const svm_candidate *b);
@@ -48,17 +48,17 @@ bool svm_candidates_before(const svm_candidate *a, const svm_candidate *b);
 void svm_candidates_select(svm_candidate *c, int64_t count, int64_t most);
 /* ... in order. */
 void svm_candidates_sort(svm_candidate *c, int64_t count, int64_t most);
-/* The `keep` first entries of every rank, on all of them; the list is replaced. */
+/* Gives all ranks the `keep` first entries of every rank; replaces the list. */
 attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_t *count,
                                    int64_t keep, attsvm_error *err);
 
-/* The first `most` of the rows that one worker notes, however many come by. */
+/* The first `most` of the rows that one worker adds. */
 typedef struct svm_candidates {
     svm_candidate *rows;
     int64_t count, capacity;
-    svm_candidate last; /* what comes after it is not among the first `most` */
+    svm_candidate last; /* rows after it are not among the first `most` */
     bool full;
-    attsvm_status status; /* where memory ended */
+    attsvm_status status; /* of a failed allocation */
     attsvm_error err;
 } svm_candidates;
 void svm_candidates_note(svm_candidates *list, int64_t most, svm_candidate row);

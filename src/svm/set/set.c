@@ -1,7 +1,6 @@
 /*
- * The set: rows gathered from the data, few enough to be stored as vectors, and the sums over
- * them that the engine needs.  A rank-one row is kept as delta (d) and the number of its query, so
- * that nothing here is of size d x d per row.
+ * The working set: rows stored as vectors.  A rank-one row is stored as delta (d) and the number of
+ * its query, so that no row takes d x d.
  */
 #include "svm/set/set.h"
 #include "svm/rows/rows.h"
@@ -208,11 +207,10 @@ attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err)
     return make_table(set, err);
 }
 
-/* Number of the term's query among those of the set; terms come mostly in order. */
+/* Number of the term's query among those of the set; terms mostly come in order. */
 static attsvm_status find_query(svm_set *set, const svm_term *term, int32_t *out, attsvm_error *err)
 {
-    /* a query belongs to one term: sorted insertion would move rows, so look through a hash of
-       the rows instead: any row of the same term knows it */
+    /* a query belongs to one term; sorted insertion would move rows, so use a hash of the terms */
     if (set->queries > 0 && set->query_term[set->queries - 1] == term->term) {
         *out = (int32_t)(set->queries - 1);
         return ATTSVM_OK;
@@ -251,8 +249,8 @@ static attsvm_status find_query(svm_set *set, const svm_term *term, int32_t *out
 
 /* ------------------------------------------------------------------------ adding */
 
-/* Of a row delta z' (or delta, z = 1) that is not zero: products of longer and shorter ones leave
-   the range of doubles. */
+/* Checks the length of a nonzero row delta z' (or delta, z = 1): products of longer or shorter ones
+   would over- or underflow. */
 static attsvm_status check_length(const svm_term *term, int64_t token, double delta, double z,
                                   attsvm_error *err)
 {

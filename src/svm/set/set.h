@@ -1,6 +1,6 @@
 /*
- * set: the working set, that is the few rows that are stored, and sums over them.  A norm sees rows
- * as they are stored here, never the data set that they come from.
+ * set: the working set, the few rows that are stored, and sums over them.  A norm uses these stored
+ * rows, never the data set.
  */
 #ifndef ATTSVM_SVM_SET_H
 #define ATTSVM_SVM_SET_H
@@ -20,11 +20,12 @@ enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
  */
 typedef struct svm_set {
     const struct svm_rows *rows;
-    bool matrix;     /* rows are delta z'                                  */
-    bool has_sets;   /* there may be equalities                            */
-    bool whole;      /* all rows of the problem are here                   */
-    int threads;     /* that share the products of many rows               */
-    int64_t changes; /* rows that came or went: a solver sees whether the set is still the same */
+    bool matrix;   /* rows are delta z'                                                         */
+    bool has_sets; /* there may be equalities                                                   */
+    bool whole;    /* all rows of the problem are here                                          */
+    int threads;   /* for products of many rows                                                 */
+    int64_t
+        changes; /* count of added and removed rows: tells a solver whether the set has changed */
     int64_t count, capacity, d, size;
     int64_t *term;
     int32_t *token;
@@ -35,13 +36,13 @@ typedef struct svm_set {
     double *b;      /* sigma b                                          */
     double *upper;  /* largest multiplier: C / sigma, infinite when hard */
     uint8_t *equality;
-    uint8_t *implied; /* 1: an equality that others imply               */
-    uint8_t *exact;   /* lo is 0, and was not written */
-    int32_t *query;   /* which z                                   */
+    uint8_t *implied; /* 1: an equality that others imply          */
+    uint8_t *exact;   /* lo is 0, and was not written              */
+    int32_t *query;   /* index of z                                */
     int32_t *place;   /* position in the active set, or SVM_AT_... */
     double *lambda, *lambda_lo;
-    double *theta, *theta_lo; /* (size) the point that the last solve found  */
-    double *margin;           /* scratch: sigma <A, theta>                 */
+    double *theta, *theta_lo; /* (size) the result of the last solve */
+    double *margin;           /* scratch: sigma <A, theta>           */
     int64_t queries, query_capacity;
     int64_t *query_term;
     double *z, *u, *u_lo; /* (query_capacity,d): queries, and scratch     */
@@ -70,11 +71,10 @@ void svm_set_free(svm_set *set);
 int64_t svm_set_find(const svm_set *set, int64_t term, int64_t token);
 /* Reserves room for `more` rows. */
 attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err);
-/* Adds a row that svm_rows_resolve found to be one, and is not in the set; *slot may be NULL. */
+/* Adds a row (svm_rows_resolve) that is not in the set; `slot` may be NULL. */
 attsvm_status svm_set_add(svm_set *set, const struct svm_term *term, int64_t token, int64_t *slot,
                           attsvm_error *err);
-/* Removes inactive rows with <A, theta> - b above most_slack, as `margin` has it.  Others move up.
- */
+/* Removes inactive rows with <A, theta> - b above most_slack, by `margin`.  Others move up. */
 void svm_set_shrink(svm_set *set, double most_slack);
 /* out (size) = sum of coef[k] sigma A over the slots. */
 void svm_set_combine(svm_set *set, const int32_t *slots, const double *coef, int64_t count,

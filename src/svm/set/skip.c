@@ -1,4 +1,4 @@
-/* Which terms a pass reads: those of its sample that may be violated, or close to it. */
+/* Which terms a pass reads: those of its sample that may be violated or close to it. */
 #include "svm/set/find.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@ static bool is_sampled(const svm_pass_settings *settings, int64_t term)
 }
 
 /*
- * What the slack of a term may have become: a step of theta moves a row by its length times that of
- * the step at most (rate 1), and by that over sqrt(size) as a rule (`likely_rate`).
+ * A bound or estimate of the current slack of a term: a step of theta changes a row by at most its
+ * length times that of the step (rate 1), and typically by that over sqrt(size) (`likely_rate`).
  */
 static double slack_now(const svm_find *find, int64_t g, double rate)
 {
@@ -26,7 +26,7 @@ static double slack_now(const svm_find *find, int64_t g, double rate)
 
 double svm_skip_quantile(const svm_find *find, double share)
 {
-    /* counted by halves of powers of two: slack below 2^-12, 2^-11.5, ... */
+    /* histogram over half powers of two: slack below 2^-12, 2^-11.5, ... */
     enum { BINS = 48, LOWEST = -24 };
     double counts[BINS] = { 0 }, all = 0, sum = 0;
     for (int64_t g = find->lo; g < find->hi; g++) {
@@ -58,14 +58,14 @@ bool svm_skip_needs_read(const svm_find *find, const svm_pass_settings *settings
         (isfinite(settings->slack_below) &&
          slack_now(find, g, find->likely_rate) > settings->slack_below))
         return false;
-    /* certainly neither violated nor tight at the present theta: nothing to see */
+    /* certainly neither violated nor tight at the current theta: skip */
     return settings->read_everything || fresh || slack_now(find, g, 1) <= 2 * SVM_NEAR;
 }
 
-/* Whether a term of a v problem is one token among many that nobody reads. */
+/* Whether a term of a v problem needs only one of many tokens. */
 static bool is_token(const svm_rows *rows, const svm_term *term)
 {
-    const int64_t few = 1 << 14; /* bytes that are read as fast as one row of them */
+    const int64_t few = 1 << 14; /* bytes that take no longer to read than one row */
     return rows->problem == ATTSVM_PROBLEM_V && term->visible * data_row_bytes(rows->data) > few;
 }
 

@@ -34,8 +34,7 @@ void svm_set_combine(svm_set *set, const int32_t *slots, const double *coef, int
     la_gemm(true, false, d, d, set->queries, 1, set->u, d, set->z, d, 0, out, d);
 }
 
-/* The low parts of rows are below 2^-53 of the high ones: what they add needs no error of its own.
- */
+/* The low parts of rows are below 2^-53 of the high ones: their products need no error term. */
 void svm_set_combine_exact(svm_set *set, const int32_t *slots, const double *coef,
                            const double *coef_lo, int64_t count, double *hi, double *lo)
 {
@@ -83,7 +82,7 @@ void svm_set_margins(svm_set *set, const double *theta)
         set->margin[s] = la_dot(set->hi + s * d, set->u + set->query[s] * d, d);
 }
 
-/* theta z of the row's query, once for each query; the vector itself where rows are vectors. */
+/* theta z of the row's query, computed once per query; theta itself if rows are vectors. */
 static const double *exact_direction(svm_set *set, int64_t s, const double *hi, const double *lo,
                                      const double **u_lo)
 {

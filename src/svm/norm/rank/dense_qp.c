@@ -1,15 +1,15 @@
 /*
- * The least vector over dense rows,
+ * The shortest vector over dense rows,
  *
  *   min |x|^2 / 2   s.t.   a_r'x >= b_r,
  *
- * by the dual active set method of Goldfarb and Idnani (1983), for rows that outnumber the entries
- * of x: a step costs O(rows size), and rows that contradict each other are found after a few.
+ * by the dual active set method of Goldfarb and Idnani (1983), for more rows than entries of x: a
+ * step costs O(rows size), and a few steps find contradicting rows.
  *
- * The active rows are A_S = L Q, L lower and Q of orthonormal rows.  They hold with equality at
- * x = Q'c, L c = b_S, which is A_S'lambda with L'lambda = c; all lambda are at least 0.  The row p
- * that is violated most enters along z = (I - Q'Q) a_p, while lambda changes by -r, L'r = Q a_p,
- * until it is met or a multiplier vanishes, whose row leaves.
+ * The active rows are A_S = L Q, L lower and Q of orthonormal rows.  They hold with equality at x =
+ * Q'c, L c = b_S, which is A_S'lambda with L'lambda = c; all lambda are at least 0.  The row p that
+ * is violated most enters along z = (I - Q'Q) a_p, while lambda changes by -r, L'r = Q a_p, until
+ * it is satisfied or a multiplier vanishes, whose row leaves.
  */
 #include "svm/norm/rank/rank.h"
 
@@ -17,9 +17,9 @@
 #include <string.h>
 
 enum {
-    LEAST_POLL = 16, /* steps between two questions whether to stop         */
+    LEAST_POLL = 16, /* steps between two checks whether to stop */
     LEAST_TURNS = 100
-}; /* steps for each entry of x after which rounding is to blame */
+}; /* steps per entry of x after which rounding is assumed to cause cycling */
 static const double LEAST_MET = 1e-12; /* violation that counts as none, over |b| + |a| |x|   */
 static const double LEAST_NEW = 1e-10; /* |z| / |a| of a row that is independent of the others */
 
@@ -40,7 +40,7 @@ void dense_qp_layout(dense_qp *s, arena *a, int64_t rows, int64_t size)
     s->held = base_take(a, m, 1);
 }
 
-/* w = Q a_p and z = a_p - Q'w, twice for the sake of rounding; |z|. */
+/* w = Q a_p and z = a_p - Q'w, orthogonalised twice; returns |z|. */
 static double split(dense_qp *s, const double *row)
 {
     memcpy(s->z, row, (size_t)s->size * sizeof *s->z);
@@ -106,7 +106,7 @@ static void place(dense_qp *s, const double *b, double *x)
     la_trsv(true, s->count, s->L, s->most, s->lambda);
 }
 
-/* The active rows of the last problem, those with negative multipliers taken away. */
+/* Starts with the active rows of the last problem, without those with negative multipliers. */
 static void begin(dense_qp *s, const svm_small *part, double *x)
 {
     int64_t before = s->count;
@@ -115,7 +115,7 @@ static void begin(dense_qp *s, const svm_small *part, double *x)
     for (int64_t r = 0; r < part->rows; r++)
         s->norm[r] = la_norm(part->u + r * s->size, s->size);
     for (int64_t k = 0; k < before; k++) {
-        int64_t p = s->active[k]; /* the list is read ahead of where it is written */
+        int64_t p = s->active[k]; /* the list is compacted in place */
         double length = split(s, part->u + p * s->size);
         if (length > LEAST_NEW * s->norm[p])
             join(s, p, length);
@@ -149,7 +149,7 @@ static int64_t worst(dense_qp *s, const svm_small *part, const double *x)
     return at;
 }
 
-/* Row p enters S; false where it contradicts the rows there. */
+/* Row p enters S; false if it contradicts the rows of S. */
 static bool enter(dense_qp *s, const svm_small *part, int64_t p, double *x)
 {
     const double *row = part->u + p * s->size;

@@ -1,17 +1,16 @@
 /*
  * Rank limit, W = L R with R (rho x q): a local solver, in the Frobenius and the nuclear norm.
  *
- * The convex solution gives the lower bound.  Where its rank is within the limit it is the answer;
- * otherwise a sequence of least-norm problems is solved from its truncation:
+ * The convex solution gives the lower bound.  If its rank is within the limit, it is the solution;
+ * otherwise a sequence of least-norm problems starts from its truncation:
  *
  *   Frobenius   min |W'|_F over the tangent space {P M + L R} of the matrices of rank rho at
  *               W = P S R, <A_r, W'> >= b_r
  *   nuclear     min (|K|^2 + |Q|^2)/2, which is |K Q'|_* for balanced factors, with the rows
  *               linearised at K = P S^1/2, Q' = S^1/2 R
  *
- * W is stationary when its tangent problem has no better solution than W itself.  Steps are
- * measured by |W| / least margin, which scaling does not change; a step back to rank rho is a
- * truncated SVD.
+ * W is stationary if its tangent problem has no better solution than W itself.  The merit of a step
+ * is |W| / smallest margin, which does not depend on the scale; a truncated SVD restores rank rho.
  */
 #include "svm/norm/rank/rank.h"
 
@@ -60,7 +59,7 @@ static void layout(limited *s, arena *a)
     dense_qp_layout(&s->least, a, part->rows, (int64_t)size);
 }
 
-/* |W| over the least margin; INFINITY where a margin is not positive. */
+/* |W| over the smallest margin; INFINITY if a margin is not positive. */
 static attsvm_status measure(limited *s, const double *W, double *out, attsvm_error *err)
 {
     const svm_small *part = s->part;
@@ -76,7 +75,7 @@ static attsvm_status measure(limited *s, const double *W, double *out, attsvm_er
     return ATTSVM_OK;
 }
 
-/* W <- its best approximation of rank rho, with least margin 1 where that is positive. */
+/* W <- its best approximation of rank rho, scaled to smallest margin 1 if that is positive. */
 static attsvm_status truncate_rank(limited *s, double *W, attsvm_error *err)
 {
     int64_t p = s->part->p, q = s->part->q;
@@ -180,7 +179,8 @@ static void move(limited *s, double step)
     la_gemm(false, false, p, q, rho, step, left, rho, s->right, q, 1, s->trial, q);
 }
 
-/* From W on; *value is |W| / least margin in the end, *stationary whether the end is one. */
+/* Descends from W; *value: |W| / smallest margin at the end, *stationary: whether it is stationary.
+ */
 static attsvm_status descend(limited *s, double *value, bool *stationary, int64_t *iterations,
                              attsvm_error *err)
 {
@@ -192,7 +192,7 @@ static attsvm_status descend(limited *s, double *value, bool *stationary, int64_
     for (int64_t k = 0; k < RANK_STEPS && !*stationary; k++) {
         TRY(tangent_rows(s, err));
         if (!dense_qp_solve(&s->least, &s->tangent, s->x, iterations))
-            return ATTSVM_OK; /* stopped, or its rows contradict each other */
+            return ATTSVM_OK; /* stopped, or the rows contradict each other */
         double before = la_norm(s->start, size), after = la_norm(s->x, size), now = INFINITY;
         /* half the squared length is |W|_* for the nuclear factors, |W|_F^2 / 2 otherwise */
         double gain = (before * before - after * after) / (before * before);
@@ -209,7 +209,7 @@ static attsvm_status descend(limited *s, double *value, bool *stationary, int64_
                 break;
         }
         if (isfinite(*value) && !(now < *value))
-            return ATTSVM_OK; /* no step helps, and the tangent problem says one should */
+            return ATTSVM_OK; /* no step helps although the tangent problem predicts a gain */
         memcpy(s->W, s->trial, (size_t)(s->part->p * s->part->q) * sizeof *s->W);
         *value = now;
     }
@@ -217,9 +217,8 @@ static attsvm_status descend(limited *s, double *value, bool *stationary, int64_
 }
 
 /*
- * From a point of rank rho that was stationary over fewer rows, where there is one and it leads to
- * another; otherwise the best of several starts: the truncated convex solution, then that with
- * noise.
+ * Starts from a point of rank rho that was stationary over fewer rows, if that succeeds; otherwise
+ * the best of several starts: the truncated convex solution, then the same with noise.
  */
 static attsvm_status search(limited *s, const double *W0, const double *from, uint64_t seed,
                             bool *stationary, int64_t *iterations, attsvm_error *err)
@@ -248,8 +247,8 @@ static attsvm_status search(limited *s, const double *W0, const double *from, ui
 }
 
 /*
- * A local minimum over the part from W0, the convex solution, or from one over fewer rows.  Where
- * no start led to positive margins there is none, and more rows do not help.
+ * A local minimum over the part from W0, the convex solution, or from one over fewer rows.  If no
+ * start led to positive margins there is none; adding rows cannot create one.
  */
 static attsvm_status solve(svm_phase *phase, const svm_small *part, bool nuclear, const double *W0,
                            double *W, attsvm_error *err)
@@ -290,7 +289,7 @@ static attsvm_status core_nuclear(svm_phase *phase, const svm_small *part, const
     return solve(phase, part, true, W0, W, err);
 }
 
-/* The convex solution may have so small a rank. */
+/* The rank of the convex solution may be within the limit. */
 static attsvm_status is_solved(const svm_phase *phase, bool *solved, attsvm_error *err)
 {
     int64_t rank;

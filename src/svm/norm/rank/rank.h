@@ -17,9 +17,8 @@ typedef struct dense_qp {
 } dense_qp;
 void dense_qp_layout(dense_qp *s, arena *a, int64_t rows, int64_t size);
 /*
- * x (p) of least length over the rows of the part (q = 1, v = 1, no equalities); false where there
- * is none, or the core was stopped.  The active rows of the last solution are where the next one
- * begins, unless count = 0.
+ * The shortest x (p) over the rows of the part (q = 1, v = 1, no equalities); false if there is
+ * none or the core was stopped.  Starts from the active rows of the last solution unless count = 0.
  */
 bool dense_qp_solve(dense_qp *work, const svm_small *part, double *x, int64_t *iterations);
 
