@@ -11,7 +11,7 @@
 
 /* ----------------------------------------------------------------------------- theta */
 
-/* x with its low parts: every part is what rounding left of those before. */
+/* Checks that every low part of x is within the rounding error of the parts before it. */
 static bool parts_fit(check_trial *r, const double *hi, const double *lo, const double *lo2,
                       int64_t count, const char *name)
 {
@@ -68,8 +68,7 @@ bool check_theta_norm(check_trial *r)
 
 /* ------------------------------------------------------------------- the upper bound */
 
-/* What rounding may cost; the gap of a head must decide which rows are tight, so it counts there.
- */
+/* Allowed rounding error; it must be smaller for a head, whose gap decides which rows are tight. */
 static double accuracy(const check_trial *r)
 {
     return r->margin ? 1e-12 * r->tol : r->tol;
@@ -100,8 +99,8 @@ static bool contains(const check_list *list, const check_list *other)
 }
 
 /*
- * Equalities, and rows with b = 0 that theta violates, are met exactly by a point within Delta of
- * theta; rows with b = 0 that this point might violate join them, until no more do.
+ * A point within Delta of theta satisfies exactly the equalities and the rows with b = 0 that theta
+ * violates; rows with b = 0 that this point might violate are added until there are no more.
  */
 static bool meet_equalities(check_trial *r)
 {
@@ -222,7 +221,7 @@ bool check_combine(check_trial *r, bool exact)
         if (!check_worked(r, check_size_of(&G, norm, q, p->dual.G, r->rows, r->columns,
                                            r->problem.threads, r->err)))
             return false;
-        /* what rounding did must be small beside G, or G is computed exactly */
+        /* if rounding errors are not small compared with G, compute G exactly */
         if (exact || p->dual.error <= accuracy(r) / 1024 * G.value.hi)
             break;
     }
@@ -234,7 +233,7 @@ bool check_combine(check_trial *r, bool exact)
     return true;
 }
 
-/* D = (b'lambda + e'mu) / |G|; 0 is always one. */
+/* D = (b'lambda + e'mu) / |G|; 0 is always a lower bound. */
 void check_lower_bound(check_trial *r)
 {
     check_proof *p = &r->proof;
@@ -245,7 +244,7 @@ void check_lower_bound(check_trial *r)
     r->report->dual = base_dd_value(p->D);
 }
 
-/* Whether P < 1e18 m: the multipliers' rows mostly show it, otherwise all rows are asked. */
+/* Whether P < 1e18 m: usually shown by the rows with multipliers, otherwise by all rows. */
 bool check_within_reach(check_trial *r)
 {
     const check_proof *p = &r->proof;

@@ -1,9 +1,8 @@
 /*
  * The verdict on a claim (theory 4.1).  Optimal: a point near theta satisfies every row exactly,
- * and the multipliers give a lower bound of all norms that its own reaches to within the gap.
- * Infeasible: the multipliers combine the rows into a contradiction, or into a bound that is out of
- * reach.  Stationary: a point at the rank allowed, first-order conditions, a lower bound.  Nothing
- * else can be proved, and nothing else is accepted.
+ * and its norm is within the gap of the lower bound that the multipliers prove.  Infeasible: the
+ * multipliers combine the rows to a contradiction, or to a bound of at least 1e18 m.  Stationary: a
+ * point of the allowed rank, first-order conditions, a lower bound.  Nothing else is accepted.
  */
 #include "check/check.h"
 
@@ -89,7 +88,7 @@ static bool soft_gap(check_trial *r)
     return gap_is_small(r, "soft-margin objective");
 }
 
-/* Rank limit: singular values beyond it, and what is left of the first-order conditions. */
+/* Rank limit: singular values beyond it, and the residual of the first-order conditions. */
 static bool rank_fits(check_trial *r, double *residual)
 {
     double beyond;
@@ -149,8 +148,8 @@ static bool prove_stationary(check_trial *r)
 /* ---------------------------------------------------------------------------- stalled */
 
 /*
- * A claim of no proof.  What it holds is verified all the same: is theta feasible, and are the
- * multipliers a lower bound?  Never valid, but consistent where the second is so.
+ * A claim without a proof.  Its content is verified nevertheless: is theta feasible, and do the
+ * multipliers prove a lower bound?  Never valid, but consistent if they do.
  */
 static bool describe(check_trial *r)
 {
@@ -248,7 +247,7 @@ static bool prove_exactly(check_trial *r)
     return good;
 }
 
-/* Is the v-SVM that the claim brings one, for the same selection and norm? */
+/* Whether the claim's head is a v-SVM with the same selection and norm. */
 static bool head_fits(check_trial *r)
 {
     const attsvm_claim *head = r->claim->head;
@@ -272,7 +271,7 @@ static bool head_fits(check_trial *r)
 /*
  * Where is the v-SVM tight?  In l2 every optimal v is within rho = P sqrt(2 gap) of v/kappa, and by
  * complementarity lambda_i (m_i - 1) <= |G|P - b'lambda at every optimal v, m_i its margin; in
- * other norms the returned head counts.  -1: undecided.
+ * other norms the claimed head decides. -1: undecided.
  */
 static int is_tight(const check_trial *head, int64_t i, double lambda, double length)
 {

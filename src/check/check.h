@@ -1,8 +1,8 @@
 /*
- * check: certificates recomputed from raw data (theory 4.1).  Nothing here is shared with the
- * solvers: tokens are widened, keys compared and the rows of a problem rebuilt by code of its own.
- * Every figure that decides is evaluated in double-double with a bound on what that arithmetic may
- * have lost; where the bound leaves a decision open, it is made in exact arithmetic.
+ * check: certificates recomputed from raw data (theory 4.1).  No code is shared with the solvers:
+ * this folder widens tokens, compares keys and rebuilds the rows of a problem itself.  Every
+ * decisive number is evaluated in double-double with a bound on its rounding error; if the bound
+ * leaves a decision open, exact arithmetic decides.
  */
 #ifndef ATTSVM_CHECK_H
 #define ATTSVM_CHECK_H
@@ -13,37 +13,38 @@
 #include "dist/stop.h"
 
 /* Constants of theory 4 and 4.1. */
-#define CHECK_TIGHT   1e-7     /* a row is tight when <A,theta> <= b + this * max(1,|b|)         */
-#define CHECK_SHIFT   1e-7     /* Delta |A_r| is at most this * kappa: theta itself is no junk   */
-#define CHECK_BEYOND  1e18     /* lengths from this * m on count as out of reach                 */
-#define CHECK_RANK    1e-12    /* singular values beyond the rank limit, relative to the largest */
-#define CHECK_FIRST   1e-6     /* first-order conditions of a stationary point, relative         */
-#define CHECK_LOG     0x1p-51  /* right-hand sides of FINITE are known to this * max(1,|e|)      */
-#define CHECK_UNIT    0x1p-53  /* rounding unit of double                                        */
+#define CHECK_TIGHT 1e-7   /* a row is tight when <A,theta> <= b + this * max(1,|b|)          */
+#define CHECK_SHIFT 1e-7   /* Delta |A_r| is at most this * kappa: theta itself is nearly feasible \
+                            */
+#define CHECK_BEYOND  1e18 /* norms of at least this * m count as infeasible                  */
+#define CHECK_RANK    1e-12    /* singular values beyond the rank limit, relative to the largest  */
+#define CHECK_FIRST   1e-6     /* first-order conditions of a stationary point, relative          */
+#define CHECK_LOG     0x1p-51  /* right-hand sides of FINITE are known to this * max(1,|e|)       */
+#define CHECK_UNIT    0x1p-53  /* rounding unit of double                                         */
 #define CHECK_DD_UNIT 0x1p-103 /* relative error of one double-double step: at most 7 u^2 */
-#define CHECK_LARGE   0x1p450  /* larger factors are left to exact arithmetic                    */
-#define CHECK_SMALL   0x1p-500 /* bounds all that underflow can do to sums of smaller factors    */
+#define CHECK_LARGE   0x1p450  /* larger factors are left to exact arithmetic                     */
+#define CHECK_SMALL   0x1p-500 /* bounds the effect of underflow on sums of smaller factors       */
 
-/* What a problem's rows are made of; `claim` and `data` are borrowed. */
+/* A problem and the data of its rows; `claim` and `data` are borrowed. */
 typedef struct check_problem {
     const attsvm_data *data;
     const attsvm_claim *claim;
     int64_t d;
-    int64_t queries;      /* a sequence has; 0: as many as tokens                    */
+    int64_t queries;      /* per sequence; 0: as many as tokens                      */
     bool matrix;          /* theta is W (d,d), rows are rank-one                     */
     bool sets;            /* rows come from sets (MULTI, FINITE), not from alpha     */
     bool causal;          /* query m sees tokens 0..m                                */
     bool has_head;        /* there are scores                                        */
-    la_rows Z;            /* given queries, where count > 0                          */
-    int64_t *row;         /* n: where the sets of a sequence begin, T_i entries a query */
+    la_rows Z;            /* given queries, if count > 0                             */
+    int64_t *row;         /* n: first set entry of a sequence, T_i entries per query */
     double *key_map;      /* W (d,d) of P and JOINT, NULL: identity                  */
-    data_head head;       /* read only where a key map makes scores matter           */
-    const uint8_t *tight; /* JOINT: is the v-SVM tight at sequence i                */
+    data_head head;       /* read only if a key map makes scores matter              */
+    const uint8_t *tight; /* JOINT: is the v-SVM tight at sequence i                 */
     int threads;
     dist_stop *stop; /* asked by the passes over the data; NULL: none */
 } check_problem;
 
-/* A sequence with one of its queries: the unit that rows come in. */
+/* A sequence with one of its queries. */
 typedef struct check_term {
     int64_t sequence, query;
     int64_t base;    /* the selected token, beta of a set; -1: the term has no rows */
@@ -66,7 +67,7 @@ typedef struct check_real {
     double error;
 } check_real;
 
-/* Double-double numbers that are surely not below (not above) what a few steps gave. */
+/* Upper and lower bounds of the result of a few double-double operations. */
 static inline dd check_up(dd a)
 {
     return base_dd_add(a, base_dd(fabs(a.hi) * 0x1p-98 + 0x1p-1000));
@@ -87,7 +88,7 @@ static inline dd check_lower(check_real a)
     return check_down(base_dd_sub(a.value, base_dd(a.error)));
 }
 
-/* max that keeps a NaN, which no comparison then survives. */
+/* max that propagates NaN, so that later comparisons fail. */
 static inline double check_max(double a, double b)
 {
     return a > b || isnan(a) ? a : b;
@@ -96,7 +97,7 @@ static inline double check_max(double a, double b)
 /*
  * s + c, where s is a plain sum and c gathers all that its roundings lost (Ogita, Rump, Oishi
  * 2005).  After n terms |s + c - exact| <= 2 n^2 u^2 sum |terms|, u = 2^-53, as good as
- * double-double for our n; but c hangs on no chain of dependent operations.
+ * double-double for our n, but without its chain of dependent operations.
  */
 typedef struct check_sum {
     double s, c;
@@ -150,7 +151,7 @@ check_term check_term_of(const check_problem *problem, int64_t i, int64_t m);
 /* z of a term into z (d), for matrix problems. */
 void check_query(const check_problem *problem, const check_term *term, double *z);
 
-/* What token t is to a term, copies apart, and its right-hand side. */
+/* The kind of row of token t, ignoring copies, and its right-hand side. */
 check_kind check_row(const check_problem *problem, const check_term *term, int64_t t,
                      double *right);
 /* Whether the inequality of token t, x (d), is none because the token is a copy of the base token
@@ -166,7 +167,7 @@ void check_row_name(const check_problem *problem, attsvm_row row, char *out, siz
 void check_difference(const check_problem *problem, const check_term *term, const double *base,
                       const double *x, dd *delta);
 
-/* A row by itself: its difference, its query (ones where theta is a vector), right-hand side. */
+/* A single row: its difference, its query (ones if theta is a vector), right-hand side. */
 typedef struct check_single {
     attsvm_row row;
     dd *delta; /* d */
@@ -180,8 +181,8 @@ void check_read_row(const check_problem *problem, attsvm_row row, double *base, 
                     check_single *out);
 
 /*
- * low <= |A_r| <= high in a norm.  A row that is not zero has high > 0; low is 0 where it is zero
- * or nothing better is known (beyond the range of doubles).  scratch: 2 d.
+ * low <= |A_r| <= high in a norm.  A nonzero row has high > 0; low is 0 if the row is zero or
+ * beyond the range of doubles.  scratch: 2 d.
  */
 typedef struct check_range {
     double low, high;
@@ -259,18 +260,18 @@ attsvm_status check_longest_request(check_range *out, const check_problem *probl
 /* ------------------------------------------------------------------------- dual */
 
 typedef struct check_dual {
-    dd *G;            /* sum lambda A + sum mu A, d or d*d entries; free() it           */
-    check_real value; /* b'lambda + e'mu                                                */
-    double error;     /* bound on the dual norm of what rounding did to G               */
-    bool zero;        /* G is 0, exactly                                                */
-    bool positive;    /* the value is above 0, exactly                                  */
-    double shortest;  /* of the named rows with b > 0: |A_r|_dual / b_r, from above     */
+    dd *G;            /* sum lambda A + sum mu A, d or d*d entries; free() it          */
+    check_real value; /* b'lambda + e'mu                                               */
+    double error;     /* bound on the dual norm of the rounding error of G             */
+    bool zero;        /* G is 0, exactly                                               */
+    bool positive;    /* the value is above 0, exactly                                 */
+    double shortest;  /* over the listed rows with b > 0: |A_r|_dual / b_r, from above */
     int64_t active;
 } check_dual;
 
 /*
- * False where the multipliers are not what theory 4.1 asks for, or *status is not ATTSVM_OK.
- * `exact`: in exact arithmetic, rounded at the end.
+ * False if the multipliers violate theory 4.1, or *status is not ATTSVM_OK. `exact`: in exact
+ * arithmetic, rounded at the end.
  */
 bool check_dual_of(check_dual *out, const check_problem *problem, bool exact, attsvm_report *report,
                    attsvm_status *status, attsvm_error *err);
@@ -278,7 +279,7 @@ bool check_dual_of(check_dual *out, const check_problem *problem, bool exact, at
 /* Rows as exact numbers (rows x columns), columns the entries of theta. */
 typedef struct check_table {
     int64_t rows, columns;
-    bool fits; /* within the limit of what is eliminated; otherwise nothing was allocated */
+    bool fits; /* within the limits of elimination; otherwise nothing is allocated */
     check_exact *entries;
     double *right;   /* b or e                                           */
     uint8_t *chosen; /* 1: in the submatrix of full rank                 */
@@ -304,12 +305,12 @@ bool check_solve(check_exact *const *M, check_exact *const *r, int64_t n, int64_
 bool check_dependent(const check_table *table, int64_t rank, const check_exact *rest,
                      const check_exact *raw, const double *slack);
 
-/* Most named rows that elimination takes. */
+/* Maximum number of listed rows for elimination. */
 enum { CHECK_MOST_ROWS = 160 };
 
 /*
- * Whether the named rows have multipliers of the right signs with sum 0 and a positive value,
- * near the stored ones: rational elimination.
+ * Whether the listed rows have multipliers of the right signs with sum 0 and a positive value, near
+ * the stored ones: rational elimination.
  */
 bool check_contradiction(const check_problem *problem, attsvm_status *status, attsvm_error *err);
 
@@ -322,17 +323,17 @@ bool check_distance(const check_problem *problem, const check_list *list, double
 
 /* ------------------------------------------------------------------------- bounds */
 
-/* What is known of a claim, once it was looked at. */
+/* Bounds and numbers found for a claim. */
 typedef struct check_proof {
     check_margins margins;
     check_dual dual;
-    dd norm;            /* |theta|, from above                                        */
-    dd G;               /* |G|_dual, from above                                       */
-    dd P, D;            /* upper and lower bound                                      */
-    double delta;       /* Delta: how far the point that satisfies the equalities may be */
-    dd kappa, kappa_up; /* smallest margin of rows with b = 1                         */
-    bool has_ones;      /* there are such rows                                        */
-    double needed;      /* the smallest tolerance that kappa asks for                 */
+    dd norm;            /* |theta|, from above                                           */
+    dd G;               /* |G|_dual, from above                                          */
+    dd P, D;            /* upper and lower bound                                         */
+    double delta;       /* Delta: distance within which a point satisfies the equalities */
+    dd kappa, kappa_up; /* smallest margin of rows with b = 1                            */
+    bool has_ones;      /* there are such rows                                           */
+    double needed;      /* the smallest tolerance that kappa asks for                    */
 } check_proof;
 
 /* One check in progress: its functions return false once the verdict (or an error) is known. */
@@ -344,8 +345,8 @@ typedef struct check_trial {
     attsvm_status status;
     attsvm_error *err;
     double tol;
-    check_real *margin;    /* n, of a head: its margins; NULL: not asked */
-    int64_t rows, columns; /* of theta                                   */
+    check_real *margin;    /* n, of a head: its margins; may be NULL */
+    int64_t rows, columns; /* of theta                               */
     check_proof proof;
 } check_trial;
 
@@ -380,15 +381,15 @@ double check_norm_ratio(const check_trial *r);
 
 /*
  * First-order conditions of a problem with a rank limit, over the tight rows `close`: *residual is
- * what is left of them, relative (INFINITY: the norm has none here), *beyond the largest singular
- * value of theta beyond the limit, relative to the largest.
+ * their relative residual (INFINITY: undefined for the norm), *beyond the largest singular value of
+ * theta beyond the limit, relative to the largest.
  */
 attsvm_status check_first_order(const check_problem *problem, const check_list *close,
                                 double *residual, double *beyond, attsvm_error *err);
 
 /*
- * A claim that was accepted, once more in rational numbers.  report->gap (of an infeasible claim
- * report->bound) becomes that of this proof; false with a reason where it fails.
+ * Proves an accepted claim again in rational numbers.  Sets report->gap (for an infeasible claim
+ * report->bound) to that of this proof; false with a reason if it fails.
  */
 bool check_exactly(const check_problem *problem, double tol, attsvm_report *report,
                    attsvm_status *status, attsvm_error *err);

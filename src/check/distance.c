@@ -7,8 +7,8 @@
  *
  *   r'S^-1 r <= |r'y| + eps/(1 - eps) |r|_1 |y|_inf
  *
- * Where no such R is found in double, the system is solved exactly.  Rows that depend on the others
- * must do so exactly, right-hand sides included.
+ * If no such R is found in double, the system is solved exactly.  Dependent rows must be exactly
+ * dependent, including their right-hand sides.
  */
 #include "check/check.h"
 
@@ -23,13 +23,13 @@ typedef struct distance {
     const check_problem *p;
     int64_t count; /* rows, without those that are zero               */
     attsvm_row *rows;
-    double *slack;     /* what the right-hand side may be off (FINITE)    */
-    check_exact *raw;  /* e - <A, theta>                                  */
+    double *slack;     /* allowed error of the right-hand side (FINITE)    */
+    check_exact *raw;  /* e - <A, theta>                                   */
     check_exact *rest; /* the same for the nearest e that the slack allows */
-    double *scale;     /* a power of two: scale |A_r| is about 1          */
-    double *r;         /* scale * rest, rounded                           */
-    dd *delta;         /* count x d                                       */
-    double *z;         /* count x d                                       */
+    double *scale;     /* a power of two: scale |A_r| is about 1           */
+    double *r;         /* scale * rest, rounded                            */
+    dd *delta;         /* count x d                                        */
+    double *z;         /* count x d                                        */
     char *why;
     void *memory;
 } distance;
@@ -50,7 +50,7 @@ static void layout(distance *s, arena *a, size_t count, size_t d)
     s->z = take(a, count * d);
 }
 
-/* rest -> what is left of it when the right-hand side moves towards <A,theta> as far as it may. */
+/* Reduces `rest` by moving the right-hand side towards <A,theta> within the slack. */
 static void use_slack(check_exact *rest, double slack)
 {
     check_exact room;
@@ -97,7 +97,7 @@ static bool read_row(distance *s, attsvm_row row, double *base, double *x, doubl
            unknown(s, "a residual leaves the range of doubles");
 }
 
-/* A row that stands in the list already, equal entry by entry and asked to be 0 as well. */
+/* Whether an equal row with right-hand side 0 is already in the list. */
 static bool is_repeated(const distance *s, const uint64_t *digest)
 {
     int64_t at = s->count - 1, d = s->p->d;
@@ -174,7 +174,7 @@ static dd product(const distance *s, int64_t i, int64_t k, const dd *keys, doubl
     return base_dd_mul(value, base_dd(scale));
 }
 
-/* W delta of all rows; false where cancellation leaves too little of it. */
+/* W delta of all rows; false if cancellation makes it inaccurate. */
 static bool map_all(const distance *s, dd *keys)
 {
     int64_t d = s->p->d;
@@ -373,7 +373,7 @@ static bool exactly(distance *s, double *square, attsvm_status *status, attsvm_e
                    ? check_dependent(&table, rank, s->rest, s->raw, s->slack) ||
                          unknown(s, "equalities are almost, but not exactly, dependent")
                    : unknown(s, "too many dependent equalities for exact elimination");
-    if (good && dependent) { /* the rounded way may do for the rest */
+    if (good && dependent) { /* the rounded inverse may suffice for the others */
         distance part = *s;
         keep_chosen(&part, &table);
         good = rounded(&part, square, status, err);

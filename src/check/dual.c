@@ -1,9 +1,9 @@
 /*
- * The dual side of a certificate: which rows the multipliers belong to, b'lambda + e'mu, and
- * G = sum lambda A + sum mu A in double-double or, where that leaves too little of it, exactly.
+ * The dual side of a certificate: which rows the multipliers belong to, b'lambda + e'mu, and G =
+ * sum lambda A + sum mu A in double-double or, if cancellation makes that inaccurate, exactly.
  *
- * A matrix row is delta z', so the rows of one term add up to (sum lambda delta) z': one vector a
- * term, one rank-one update of G for each.
+ * A matrix row is delta z', so the rows of one term sum to (sum lambda delta) z': one vector and
+ * one rank-one update of G per term.
  */
 #include "check/check.h"
 
@@ -21,7 +21,7 @@ typedef struct entry {
 
 typedef struct combination {
     const check_problem *p;
-    entry *entries; /* sorted by row; entries[lo..hi) of one term stand together          */
+    entry *entries; /* sorted by row, so that those of a term are contiguous */
     int64_t count;
     dd *G;
     dd *sums;  /* BATCH x d: sum lambda delta of a term                                  */
@@ -29,11 +29,11 @@ typedef struct combination {
     int64_t held;
     double *base, *x, *spare; /* spare: 2 d                                             */
     dd *delta;
-    double *raw;    /* d: sum |lambda delta|, entry by entry                             */
-    double weight;  /* sum (lambda + |mu|) |A|_dual, rounded up                          */
-    double scale;   /* sum |b lambda| + |e mu|                                           */
-    double unknown; /* FINITE: what the right-hand sides may be off, weighted            */
-    bool large;     /* factors beyond what double-double is trusted with                 */
+    double *raw;              /* d: sum |lambda delta|, entry by entry          */
+    double weight;            /* sum (lambda + |mu|) |A|_dual, rounded up       */
+    double scale;             /* sum |b lambda| + |e mu|                        */
+    double unknown;           /* FINITE: weighted error of the right-hand sides */
+    bool large;               /* some factor is too large for double-double     */
     check_exact *sum, *exact; /* d, entries of G: where the combination is exact, or NULL */
 } combination;
 
@@ -183,7 +183,7 @@ static double largest_of(const double *x, int64_t count)
     return largest;
 }
 
-/* What one open row adds to value, weight and scale. */
+/* Adds the contribution of the open row to value, weight and scale. */
 static bool weigh(combination *c, const entry *e, double right, const double *z, check_dual *out,
                   attsvm_report *report)
 {
@@ -316,9 +316,9 @@ static void layout(combination *c, arena *a)
 }
 
 /*
- * What rounding did to G.  Entry by entry it is at most (steps) 2^-103 sum |lambda| |A|, whose norm
- * is at most the sum of the rows' norms (times d for the nuclear norm).  Where there is a key map
- * rows may cancel in W delta, and |W| sum |lambda delta| takes the place of that sum.
+ * Bound on the rounding error of G.  Each entry has at most (steps) 2^-103 sum |lambda| |A|, whose
+ * norm is at most the sum of the rows' norms (times d for the nuclear norm).  With a key map W
+ * delta may cancel, and |W| sum |lambda delta| replaces that sum.
  */
 static double rounding(const combination *c)
 {

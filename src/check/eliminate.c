@@ -1,5 +1,5 @@
 /*
- * Rational elimination: rows that depend on each other do so exactly, or not at all.
+ * Rational elimination: decides linear dependence of rows exactly.
  *
  * Which rows of a list are independent, and in which columns, is found modulo a prime.  That is a
  * guess; what follows from it is then computed over the integers and verified.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most numbers of a list of rows. */
+/* Maximum number of entries of a list of rows. */
 enum { MOST_NUMBERS = 4000000 };
 
 attsvm_status check_table_open(check_table *table, const check_problem *p, int64_t rows,
@@ -165,7 +165,7 @@ static void multiply_out(const named *list, const check_table *table, const mpz_
     check_exact_close(&low);
 }
 
-/* Signs, sum 0 in every column, positive value: all of it exactly. */
+/* Verifies exactly: signs, sum 0 in every column, positive value. */
 static bool verify(const check_problem *p, const named *list, const check_table *table,
                    const check_exact *lambda)
 {

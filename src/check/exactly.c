@@ -1,9 +1,9 @@
 /*
- * A certificate in rational numbers alone (theory 4.1): no rounding anywhere, so nothing to bound.
+ * A certificate in rational numbers (theory 4.1), without any rounding.
  *
  * theta' = theta + E'(E E')^-1 (e - E theta) satisfies the equalities, and rows with b = 0 that
- * theta violates; it is kept as numerators over one denominator.  Every margin is an exact number,
- * kappa the smallest.  In l2
+ * theta violates; it is stored as numerators over one denominator.  Every margin is an exact
+ * number, kappa the smallest.  In l2
  *
  *   q = (b'lambda)^2 / (P^2 |G|^2),  P^2 = |theta'|^2 / kappa^2,  gap = 1 - sqrt(q) <= (1-q)/(1+q)
  *
@@ -233,7 +233,7 @@ static bool move_theta(exact_run *s, const check_table *table, int64_t rank)
     return good;
 }
 
-/* theta moves onto all equalities and the rows of `list`, which has them in order. */
+/* Moves theta onto all equalities and the rows of `list`, which is in order. */
 static bool meet(exact_run *s, const check_list *list)
 {
     check_table table;

@@ -6,9 +6,9 @@
  *
  *   |computed - exact| <= 4 (d+10) u |delta| H,     H >= |h|, u = 2^-53,
  *
- * on all that rounding, and leaving out low parts of theta, can do in any order of summation.  Only
- * a row that this leaves in doubt (not surely above its right-hand side and not tight) is evaluated
- * again in double-double (check_sum), and what that leaves open in exact arithmetic.  So a check
+ * on the error of rounding, in any order of summation, and of omitting low parts of theta.  Only a
+ * row that this leaves in doubt (not certainly above its right-hand side and not tight) is
+ * evaluated again in double-double (check_sum), and if necessary in exact arithmetic.  So a check
  * reads at the speed of memory.
  *
  * The point that satisfies the equalities is within `shift` of theta, so that every margin of it is
@@ -78,7 +78,7 @@ void check_list_add(check_list *list, attsvm_row row)
 
 /* ---------------------------------------------------------------------- evaluation */
 
-/* delta'h and |delta|^2 in double; four sums side by side. */
+/* delta'h and |delta|^2 in double, with four partial sums. */
 static void values(const double *base, const double *x, const double *h, int64_t d, double *margin,
                    double *square)
 {
@@ -99,7 +99,7 @@ static void values(const double *base, const double *x, const double *h, int64_t
     *square = (q[0] + q[1]) + (q[2] + q[3]);
 }
 
-/* |delta|, rounded up; taken again with care where the squares leave the range of doubles. */
+/* |delta|, rounded up; computed with scaling if the squares over- or underflow. */
 static double length(scratch *w, double square, int64_t d)
 {
     if (square > 0x1p-900 && square < 0x1p900)
@@ -125,13 +125,13 @@ static void apply(const double *theta, const double *z, int64_t d, double *y)
     }
 }
 
-/* A term with what its rows share. */
+/* A term with the values shared by its rows. */
 typedef struct setting {
     const pass *s;
     scratch *w;
     check_term term;
     const double *h;
-    const dd *fine; /* NULL until some row of a matrix problem asks for it */
+    const dd *fine; /* NULL until a row of a matrix problem needs it */
     double H, H_fine;
 } setting;
 
@@ -204,7 +204,7 @@ static check_real exact_margin(const setting *now)
 
 /* ------------------------------------------------------------------------ verdicts */
 
-/* One row as it is judged. */
+/* One row during evaluation. */
 typedef struct judged {
     attsvm_row row;
     double right, size; /* b or e; |delta|, rounded up */
@@ -250,7 +250,7 @@ static void judge_above(const setting *now, const judged *j, check_margins *out)
     }
 }
 
-/* Evaluates a row that the first look left in doubt, and judges it. */
+/* Evaluates a row that double left in doubt, and decides. */
 static void look_closely(setting *now, check_kind kind, judged *j, check_margins *out)
 {
     const pass *s = now->s;
@@ -416,7 +416,7 @@ static void shared_vector(pass *s)
 static attsvm_status open_pass(pass *s, arena *memory, attsvm_error *err)
 {
     const attsvm_data *data = s->p->data;
-    int64_t each = s->p->d * (s->p->matrix ? 8 : 1); /* work a token, roughly */
+    int64_t each = s->p->d * (s->p->matrix ? 8 : 1); /* approximate work per token */
     s->blocks = base_blocks(data->tokens, 65536 / each + 1);
     layout(s, memory);
     TRY(base_arena_allocate(memory, "margins", err));

@@ -2,8 +2,8 @@
  * Norms of double-double matrices, from above: the exact norm is at most value + error.  The
  * entries are first divided by a power of two, so that no square overflows or vanishes.
  *
- * l2, l1 and linf cost a few double-double roundings an entry.  l_q takes powers in double, whose
- * relative error (2^-50 with room) is far below the gaps that such problems are solved to.
+ * l2, l1 and linf cost a few double-double roundings per entry.  l_q uses powers in double, whose
+ * relative error (at most 2^-50) is far below the gaps of such problems.
  */
 #include "check/check.h"
 
@@ -156,13 +156,13 @@ double check_vector_norm(attsvm_norm norm, double q, const double *x, int64_t co
 
 /*
  * Nuclear and spectral norms from above.  One-sided Jacobi rotations in double give a V whose
- * columns nearly diagonalise A'A; nothing is then believed of it.  With B = A V, in double-double,
- * and eta = |V'V - I|, so that |V^-1| <= 1/sqrt(1 - eta):
+ * columns nearly diagonalise A'A; the bounds do not rely on its accuracy.  With B = A V, in
+ * double-double, and eta = |V'V - I|, so that |V^-1| <= 1/sqrt(1 - eta):
  *
  *   |A|_nuclear  <= |B|_nuclear |V^-1|  <= (sum_j |b_j|) / sqrt(1 - eta)
  *   |A|_spectral <= |B|_spectral |V^-1| <= sqrt(max_i sum_j |b_i'b_j|) / sqrt(1 - eta)
  *
- * whatever V is.  A good V makes both bounds sharp to some 1e-15.
+ * for any V.  A good V makes both bounds sharp to about 1e-15.
  */
 
 enum { MOST_SWEEPS = 40 };

@@ -1,6 +1,6 @@
 /*
- * One row by itself (theory 4): its entries and its value at theta in exact numbers, and bounds of
- * its norms.
+ * A single row (theory 4): its entries and its value at theta in exact numbers, and bounds of its
+ * norms.
  */
 #include "check/check.h"
 
@@ -109,8 +109,7 @@ static bool is_zero(const dd *delta, int64_t d)
 }
 
 /*
- * W delta in double into key; false where what rounding may have done to it is more than a
- * millionth of it.
+ * W delta in double into key; false if its rounding error may exceed a millionth of it.
  */
 static bool mapped(const check_problem *p, const dd *delta, double *key, double *sizes)
 {

@@ -85,8 +85,8 @@ static attsvm_status open_queries(check_problem *p, attsvm_error *err)
 }
 
 /*
- * Key map and, where it may give different tokens the same key, the head: only then do scores
- * decide whether two tokens are one selection.
+ * Key map and, if it may give different tokens the same key, the head: only then do scores decide
+ * whether two tokens are copies.
  */
 static attsvm_status open_maps(check_problem *p, attsvm_error *err)
 {
@@ -97,7 +97,7 @@ static attsvm_status open_maps(check_problem *p, attsvm_error *err)
     if (!attsvm_data_array(data, "W"))
         return ATTSVM_OK;
     TRY(data_doubles(data, "W", (int64_t[]){ data->d, data->d }, 2, &p->key_map, err));
-    /* a joint problem trains its head, so there only equal tokens are one selection */
+    /* a joint problem trains its head, so only equal tokens are copies */
     if (s->problem == ATTSVM_PROBLEM_JOINT || !data_head_exists(data, s->head))
         return ATTSVM_OK;
     p->has_head = true;
@@ -262,7 +262,7 @@ void check_query(const check_problem *p, const check_term *term, double *z)
         check_token(&term->tokens, p->queries ? p->claim->settings.query_token : term->query, z);
 }
 
-/* log(a/b) to a few units in the last place, also where a and b are nearly equal. */
+/* log(a/b) to a few units in the last place, also if a and b are nearly equal. */
 static double log_ratio(double a, double b)
 {
     double ratio = a / b;
@@ -324,7 +324,7 @@ bool check_is_copy(const check_problem *p, const check_term *term, int64_t t, co
         return true;
     if (p->sets)
         return copies_member(p, term, x, scratch);
-    /* different tokens, same key: one selection where their scores agree as well */
+    /* different tokens with the same key: copies if their scores agree, too */
     return p->key_map && p->has_head && check_same_key(p->key_map, base, x, p->d) &&
            check_same_score(&p->head, base, x);
 }

@@ -167,7 +167,7 @@ static double smallest_residual(tangent *s)
         s->passive[best] = 1;
         for (bool done = false; !done;) {
             int64_t count = list_passive(s);
-            if (count == 0 || !least_squares(s, count)) { /* it adds nothing new */
+            if (count == 0 || !least_squares(s, count)) { /* the row depends on the others */
                 s->passive[best] = 0;
                 return sqrt(dot(s->left, s->left, s->size));
             }

@@ -1,6 +1,6 @@
 /*
- * Tokens as the checker sees them: widened, compared and scored by its own code, so that a fault in
- * the kernels that everybody else uses cannot hide from it.
+ * Tokens in the checker: widened, compared and scored by separate code, so that it also detects
+ * faults of the kernels.
  */
 #include "check/check.h"
 
