@@ -13,17 +13,16 @@
 #include "dist/stop.h"
 
 /* Constants of theory 4 and 4.1. */
-#define CHECK_TIGHT 1e-7   /* a row is tight when <A,theta> <= b + this * max(1,|b|)          */
-#define CHECK_SHIFT 1e-7   /* Delta |A_r| is at most this * kappa: theta itself is nearly feasible \
-                            */
-#define CHECK_BEYOND  1e18 /* norms of at least this * m count as infeasible                  */
-#define CHECK_RANK    1e-12    /* singular values beyond the rank limit, relative to the largest  */
-#define CHECK_FIRST   1e-6     /* first-order conditions of a stationary point, relative          */
-#define CHECK_LOG     0x1p-51  /* right-hand sides of FINITE are known to this * max(1,|e|)       */
-#define CHECK_UNIT    0x1p-53  /* rounding unit of double                                         */
+#define CHECK_TIGHT   1e-7     /* a row is tight when <A,theta> <= b + this * max(1,|b|) */
+#define CHECK_SHIFT   1e-7     /* Delta |A_r| <= this * kappa: theta itself is nearly feasible */
+#define CHECK_BEYOND  1e18     /* norms of at least this * m count as infeasible */
+#define CHECK_RANK    1e-12    /* singular values beyond the rank limit, relative to the largest */
+#define CHECK_FIRST   1e-6     /* first-order conditions of a stationary point, relative */
+#define CHECK_LOG     0x1p-51  /* right-hand sides of FINITE are known to this * max(1,|e|) */
+#define CHECK_UNIT    0x1p-53  /* rounding unit of double */
 #define CHECK_DD_UNIT 0x1p-103 /* relative error of one double-double step: at most 7 u^2 */
-#define CHECK_LARGE   0x1p450  /* larger factors are left to exact arithmetic                     */
-#define CHECK_SMALL   0x1p-500 /* bounds the effect of underflow on sums of smaller factors       */
+#define CHECK_LARGE   0x1p450  /* larger factors are left to exact arithmetic */
+#define CHECK_SMALL   0x1p-500 /* bounds the effect of underflow on sums of smaller factors */
 
 /* A problem and the data of its rows; `claim` and `data` are borrowed. */
 typedef struct check_problem {
