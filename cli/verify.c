@@ -131,7 +131,7 @@ static io_json *conditions_json(const cli_verified *v)
     return json;
 }
 
-static io_json *joint_json(const attsvm_joint *j)
+static io_json *joint_json(const attsvm_joint *j, const attsvm_verdict *d)
 {
     io_json *json = io_json_object();
     io_json_set(json, "status", io_json_text(attsvm_outcome_name(j->outcome)));
@@ -149,6 +149,8 @@ static io_json *joint_json(const attsvm_joint *j)
     io_json_set(json, "correlation_unrelaxed", io_json_number(j->correlation_unrelaxed));
     io_json_set(json, "ratio", io_json_number(j->ratio));
     io_json_set(json, "ratio_needed", io_json_number(j->ratio_needed));
+    io_json_set(json, "compared",
+                io_json_text(d->svm.problem == ATTSVM_PROBLEM_JOINT ? "relaxed" : "unrelaxed"));
     return json;
 }
 
@@ -209,7 +211,7 @@ static attsvm_status print_json(const cli_verified *v, attsvm_error *err)
     io_json_set(json, "unique", io_json_bool(d->optimality.unique));
     io_json_set(json, "seconds", io_json_number(attsvm_train_describe(v->run).seconds));
     if (v->joint)
-        io_json_set(json, "joint", joint_json(&v->found));
+        io_json_set(json, "joint", joint_json(&v->found, d));
     if (v->landscape.samples > 0)
         io_json_set(json, "landscape", landscape_json(&v->landscape));
     if (v->several)

@@ -95,8 +95,12 @@ static void state_joint(const cli_verified *v, char *out, size_t size)
                  "Head and prompt are trained together, and %" PRId64 " of %" PRId64
                  " sequences are at the margin of the head: with |v| at least %.3g times |p| the "
                  "path leads p to the relaxed p-SVM (it has to beat rivals by 1 only in those "
-                 "sequences), with bounded |v| to the unrelaxed one. Here |v| is %.3g times |p|.",
-                 j->tight, v->verdict.terms, j->ratio_needed, j->ratio);
+                 "sequences), with bounded |v| to the unrelaxed one. Here |v| is %.3g times |p|%s.",
+                 j->tight, v->verdict.terms, j->ratio_needed, j->ratio,
+                 j->ratio >= j->ratio_needed ? ""
+                 : v->verdict.svm.problem == ATTSVM_PROBLEM_JOINT
+                     ? "; p is nearer to the relaxed one and is compared with it"
+                     : "; p is nearer to the unrelaxed one and is compared with it");
 }
 
 /* Some conditions fail: says which, and what still holds. */
@@ -188,8 +192,10 @@ static const char *why_unsaturated(const cli_verified *v)
     if (cli_verified_trains_head(v) && v->verdict.unpulled > 0)
         return "The head has outgrown the prompt: in some of these sequences the label is decided, "
                "their loss weighs less than 1e-16 of the largest, and joint training hardly moves "
-               "their attention any more. To settle it, train the prompt with the head fixed: "
-               "--model p with the trained v.";
+               "their attention any more. To settle it, let the head grow slowly: --eps 0,1e-3.";
+    if (v->joint && v->found.ratio > 0.1 && v->found.ratio < v->found.ratio_needed)
+        return "Head and prompt grow together, and then nothing is proved about where p leads. To "
+               "settle it, let the head grow slowly: --eps 0,1e-3.";
     if (!cli_verified_linear(v))
         return "More steps may decide it; with this head attention may also stay on several "
                "tokens.";

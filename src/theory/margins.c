@@ -124,6 +124,31 @@ double theory_head_margin(const attsvm_data *data, int64_t i, int64_t token, con
     return attsvm_data_label(data, i) * base_dd_value(base_dd_dot(x, v, data->d));
 }
 
+attsvm_status theory_relaxed_ratio(const attsvm_data *data, const attsvm_selection *selection,
+                                   const double *v, double relaxed, int64_t *tight, double *ratio,
+                                   attsvm_error *err)
+{
+    int64_t lo, hi;
+    double norm = la_norm(v, data->d), least = INFINITY, count = 0, *x;
+    TRY(base_allocate(&x, (size_t)data->d, sizeof *x, "token", err));
+    data_own(data, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++) {
+        double margin = theory_head_margin(data, i, selection->alpha[i], v, x);
+        if (margin <= 1 + THEORY_TIGHT)
+            count++;
+        else
+            least = fmin(least, (margin - 1) / norm);
+    }
+    free(x);
+    least = -least;
+    dist_sum(data->comm, &count, 1);
+    dist_max(data->comm, &least, 1);
+    least = -least;
+    *tight = (int64_t)count;
+    *ratio = isfinite(least) ? 1 / (least * relaxed) : 0;
+    return ATTSVM_OK;
+}
+
 /* b = 0 in the terms whose v-SVM row is not tight. */
 static attsvm_status set_right_hand_sides(svm_rows *rows, const attsvm_claim *head,
                                           attsvm_error *err)

@@ -76,6 +76,16 @@ attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *er
 /* Y_i x_i,token' v in double-double: the row of sequence i in the v-SVM; x (d) is scratch. */
 double theory_head_margin(const attsvm_data *data, int64_t i, int64_t token, const double *v,
                           double *x);
+/*
+ * The smallest |v|/|p| of a path that converges to the relaxed p-SVM (theory 6.8): for i not tight
+ *
+ *   ratio (Y_i v'x_i,alpha / |v| - Gamma) >= 1/|p_joint|,   v the v-SVM; 0 where all are tight.
+ *
+ * relaxed is |p_joint|; *tight counts the sequences that are tight in the v-SVM.
+ */
+attsvm_status theory_relaxed_ratio(const attsvm_data *data, const attsvm_selection *selection,
+                                   const double *v, double relaxed, int64_t *tight, double *ratio,
+                                   attsvm_error *err);
 
 /* ------------------------------------------------------------------------ solving */
 

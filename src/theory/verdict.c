@@ -83,6 +83,42 @@ static void count_undecided(attsvm_verdict *v, const model *m)
     v->unpulled = (int64_t)counts[1];
 }
 
+/*
+ * Below the ratio |v|/|p| of theory 6.8 nothing is proved between the relaxed and the unrelaxed
+ * p-SVM: then the one that theta is nearer to takes the place of the relaxed one in *solution.
+ */
+static attsvm_status choose_relaxed(attsvm_verdict *v, const attsvm_train *run,
+                                    const attsvm_scores *scores, const attsvm_selection *selection,
+                                    dist_stop *stop, attsvm_solution **solution, attsvm_error *err)
+{
+    const attsvm_claim *claim = &(*solution)->claim;
+    const model *m = run->m;
+    attsvm_svm_settings svm = v->svm;
+    attsvm_solution *other;
+    int64_t count, tight;
+    double needed;
+    if (claim->outcome != ATTSVM_OPTIMAL)
+        return ATTSVM_OK;
+    const double *theta = attsvm_train_theta(run, &count);
+    const double *head = run->theta + m->parameter[m->parameters - 1].offset;
+    TRY(theory_relaxed_ratio(scores->data, selection, claim->head->theta, (*solution)->info.norm,
+                             &tight, &needed, err));
+    if (la_norm(head, m->d) >= needed * la_norm(theta, count))
+        return ATTSVM_OK;
+    svm.problem = ATTSVM_PROBLEM_P;
+    TRY(theory_solve(scores->data, selection, &svm, stop, &other, err));
+    if (other->info.outcome == ATTSVM_OPTIMAL &&
+        attsvm_correlation(theta, other->claim.theta, count) >
+            attsvm_correlation(theta, claim->theta, count)) {
+        attsvm_solution *relaxed = *solution;
+        *solution = other;
+        other = relaxed;
+        v->svm = svm;
+    }
+    attsvm_solution_free(other);
+    return ATTSVM_OK;
+}
+
 static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_scores *scores,
                            dist_stop *stop, attsvm_solution **solution, attsvm_error *err)
 {
@@ -94,6 +130,8 @@ static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_sc
         *solution = NULL;
         v->svm.problem = ATTSVM_PROBLEM_P;
         TRY(theory_solve(scores->data, &selection, &v->svm, stop, solution, err));
+    } else if (v->svm.problem == ATTSVM_PROBLEM_JOINT) {
+        TRY(choose_relaxed(v, run, scores, &selection, stop, solution, err));
     }
     attsvm_svm_info info = attsvm_solution_describe(*solution);
     attsvm_claim claim = attsvm_solution_claim(*solution);

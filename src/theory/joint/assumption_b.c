@@ -60,34 +60,82 @@ static attsvm_status points_margin(const attsvm_data *data, const double *x, con
     return status;
 }
 
-attsvm_status assumption_b_margin(const assumption_b *b, const double *u, double *margin,
-                                  double *miss, attsvm_error *err)
+/*
+ * Gamma(p) is the distance of 0 from the hull of the points Y_i x_i, so the length of any point of
+ * the hull bounds it from above.  Steps towards the point that is farthest behind (Gilbert) shorten
+ * it; true as soon as it is at most `limit`.  scratch: (d).
+ */
+static bool margin_is_below(const attsvm_data *data, const double *x, double limit, double *scratch)
+{
+    const int64_t n = data->n, d = data->d;
+    enum { STEPS = 300 };
+    if (!(limit > 0))
+        return false;
+    memset(scratch, 0, (size_t)d * sizeof *scratch);
+    for (int64_t i = 0; i < n; i++)
+        la_axpy(data->Y[i] / (double)n, x + i * d, scratch, d);
+    for (int step = 0; step < STEPS; step++) {
+        int64_t behind = 0;
+        double least = INFINITY, square = la_dot(scratch, scratch, d);
+        if (square <= limit * limit)
+            return true;
+        for (int64_t i = 0; i < n; i++) {
+            double product = data->Y[i] * la_dot(scratch, x + i * d, d);
+            if (product < least) {
+                least = product;
+                behind = i;
+            }
+        }
+        const double *y = x + behind * d;
+        double between = square - 2 * least + la_dot(y, y, d);
+        if (!(square > least) || least >= limit * sqrt(square)) /* the margin is above the limit */
+            return false;
+        double t = fmin(1, (square - least) / between);
+        for (int64_t j = 0; j < d; j++)
+            scratch[j] += t * (data->Y[behind] * y[j] - scratch[j]);
+    }
+    return false;
+}
+
+/* Gamma(p), or NAN where it is so small that nu is above its limit. */
+static attsvm_status margin_at(const assumption_b *b, const double *u, double nu_limit,
+                               double *margin, double *miss, attsvm_error *err)
 {
     const attsvm_data *data = b->data;
     const int64_t n = data->n, d = data->d;
     double *x;
     int64_t *zero;
-    TRY(base_allocate(&x, (size_t)(n * d + data->T_max), sizeof *x, "pooled tokens", err));
+    TRY(base_allocate(&x, (size_t)(n * d + data->T_max + d), sizeof *x, "pooled tokens", err));
     attsvm_status status = base_allocate(&zero, (size_t)n, sizeof *zero, "selection", err);
     *miss = 0;
     for (int64_t i = 0; i < n && status == ATTSVM_OK; i++)
         *miss = fmax(*miss, pool(b, u, i, x + n * d, x + i * d));
     if (status == ATTSVM_OK) {
-        status = points_margin(data, x, zero, margin, err);
+        double limit = (b->margin - nu_limit * *miss) * (1 - 1e-12);
+        *margin = NAN;
+        if (!margin_is_below(data, x, limit, x + n * d + data->T_max))
+            status = points_margin(data, x, zero, margin, err);
         free(zero);
     }
     free(x);
     return status;
 }
 
+attsvm_status assumption_b_margin(const assumption_b *b, const double *u, double *margin,
+                                  double *miss, attsvm_error *err)
+{
+    return margin_at(b, u, INFINITY, margin, miss, err);
+}
+
 /* ------------------------------------------------------------------------ search */
 
-/* nu(p); INFINITY if rounding would decide it. */
-static attsvm_status nu_of(const assumption_b *b, const double *u, double *nu, attsvm_error *err)
+/* nu(p); INFINITY where it is above its limit, and where rounding would decide. */
+static attsvm_status nu_of(const assumption_b *b, const double *u, double nu_limit, double *nu,
+                           attsvm_error *err)
 {
     double margin, miss;
-    TRY(assumption_b_margin(b, u, &margin, &miss, err));
-    *nu = miss > least_miss ? (b->margin - margin) / miss : INFINITY;
+    TRY(margin_at(b, u, nu_limit, &margin, &miss, err));
+    *nu = miss > least_miss && !isnan(margin) ? (b->margin - margin) / miss : INFINITY;
     return ATTSVM_OK;
 }
 
@@ -97,7 +145,8 @@ typedef struct points {
     int64_t count, blocks, all;
     int64_t lo, hi; /* points of this rank */
     uint64_t seed;
-    double *nu; /* (all) */
+    double limit; /* of a first point: higher values need not be known */
+    double *nu;   /* (all) */
     attsvm_error *errors;
 } points;
 
@@ -128,7 +177,7 @@ static void try_block(void *context, int64_t block, int worker)
         if (dist_stop_inside(p->b->stop, worker))
             break;
         point_at(p, k, u);
-        nu_of(p->b, u, &p->nu[k], err);
+        nu_of(p->b, u, p->limit, &p->nu[k], err);
         __atomic_fetch_add(&p->b->watch->done, 1, __ATOMIC_RELAXED);
     }
     free(u);
@@ -151,7 +200,7 @@ static attsvm_status descend(const assumption_b *b, const attsvm_joint_settings 
         base_random_sphere(&r, try, d);
         for (int64_t j = 0; j < d; j++)
             try[j] = u[j] + step * try[j];
-        status = nu_of(b, try, &now, err);
+        status = nu_of(b, try, *nu, &now, err);
         bool better = now < *nu;
         step *= better ? 1.5 : 0.9;
         if (better) {
@@ -200,7 +249,8 @@ attsvm_status assumption_b_search(const assumption_b *b, const attsvm_joint_sett
                  .iterates = iterates,
                  .count = count,
                  .all = count + settings->samples * NORMS,
-                 .seed = (uint64_t)settings->seed };
+                 .seed = (uint64_t)settings->seed,
+                 .limit = INFINITY };
     double *u;
     int64_t d = b->data->d, best = -1;
     *nu = *nu_norm = NAN;
@@ -210,7 +260,14 @@ attsvm_status assumption_b_search(const assumption_b *b, const attsvm_joint_sett
     b->watch->total = p.all + settings->descent;
     TRY(base_allocate(&u, (size_t)(d + p.all), sizeof *u, "search", err));
     p.nu = u + d;
-    attsvm_status status = try_all(&p, err);
+    attsvm_status status = ATTSVM_OK;
+    for (int64_t k = count > 0 ? count - 1 : 0;
+         k < p.all && isinf(p.limit) && status == ATTSVM_OK && !dist_stop_now(b->stop); k++) {
+        point_at(&p, k, u);
+        status = nu_of(b, u, INFINITY, &p.limit, err);
+    }
+    if (status == ATTSVM_OK)
+        status = try_all(&p, err);
     for (int64_t k = 0; k < p.all && status == ATTSVM_OK; k++)
         if (p.nu[k] < (best < 0 ? INFINITY : p.nu[best]))
             best = k;

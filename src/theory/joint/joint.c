@@ -37,37 +37,6 @@ typedef struct joint {
     dist_watch *watch;
 } joint;
 
-/*
- * The smallest |v|/|p| of a path that converges to the relaxed p-SVM (theory 6.8): for i not tight
- *
- *   ratio (Y_i v'x_i,alpha / |v| - Gamma) >= 1/|p_joint|,   v the v-SVM.
- */
-static attsvm_status look_at_head(const joint *j, const attsvm_claim *head, double *needed,
-                                  attsvm_error *err)
-{
-    const int64_t n = j->data->n, d = j->data->d;
-    int64_t lo, hi;
-    double norm = la_norm(head->theta, d), least = INFINITY, tight = 0, *x;
-    TRY(base_allocate(&x, (size_t)d, sizeof *x, "token", err));
-    data_own(j->data, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++) {
-        double score = theory_head_margin(j->data, i, j->run->m->selected[i], head->theta, x);
-        if (score <= 1 + THEORY_TIGHT)
-            tight++;
-        else
-            least = fmin(least, (score - 1) / norm);
-    }
-    free(x);
-    least = -least;
-    dist_sum(j->data->comm, &tight, 1);
-    dist_max(j->data->comm, &least, 1);
-    least = -least;
-    j->out->tight = (int64_t)tight;
-    j->out->all_tight = j->out->tight == n;
-    *needed = isfinite(least) ? 1 / (least * j->out->relaxed) : 0;
-    return ATTSVM_OK;
-}
-
 /* Recorded theta as logit maps, W'p for keys W x; NULL without a record. */
 static attsvm_status iterates(const joint *j, double **out, int64_t *count, attsvm_error *err)
 {
@@ -132,7 +101,9 @@ static attsvm_status compare(const joint *j, attsvm_solution **solution, attsvm_
         out->relaxed = (*solution)->info.norm;
         out->correlation_relaxed = attsvm_correlation(j->theta, claim->theta, d);
     }
-    TRY(look_at_head(j, claim->head, &out->ratio_needed, err));
+    TRY(theory_relaxed_ratio(j->data, &selection, claim->head->theta, out->relaxed, &out->tight,
+                             &out->ratio_needed, err));
+    out->all_tight = out->tight == j->data->n;
     svm.problem = ATTSVM_PROBLEM_P;
     TRY(theory_solve(j->data, &selection, &svm, j->stop, &unrelaxed, err));
     if (unrelaxed->info.outcome == ATTSVM_OPTIMAL) {
