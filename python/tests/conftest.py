@@ -14,7 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ATTSVM_BUILD", ROOT / "build"))
 LONG = bool(os.environ.get("ATTSVM_LONG"))
 
-common = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
+common = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None,
+          "derandomize": True}  # the same examples in every run
 settings.register_profile("short", max_examples=60, **common)
 settings.register_profile("long", max_examples=2500, **common)
 settings.load_profile("long" if LONG else "short")

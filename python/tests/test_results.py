@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import attsvm
+from conftest import command
 
 
 def results(data):
@@ -75,12 +76,57 @@ def test_load_of_other_files(planted, tmp_path):
         attsvm.load(tmp_path / "nothing.npz")
 
 
-def test_loaded_runs_do_not_go_on(planted, tmp_path):
-    attsvm.train(planted, iters=5).save(tmp_path / "r.npz")
-    run = attsvm.load(tmp_path / "r.npz")
-    with pytest.raises(attsvm.InputError, match="init=run"):
-        run.continue_(5)
-    assert attsvm.train(planted, iters=5, init=run).iters == 5
+def test_numbers_of_loaded_results(planted, tmp_path):
+    """A file holds settings and arrays; the numbers are recomputed from the data."""
+    run, solution = attsvm.train(planted, "W", iters=200), attsvm.svm(planted, "p", "l1")
+    run.save(tmp_path / "r.npz")
+    solution.save(tmp_path / "s.npz")
+    loaded = attsvm.load(tmp_path / "r.npz")
+    assert (loaded.info["model"], loaded.iters, repr(loaded.loss)) == ("W", 200, "nan")
+    found = attsvm.load(tmp_path / "r.npz", planted).to_dict()
+    for name, value in run.to_dict().items():
+        if name not in ("seconds", "direction_change"):  # of the loop, not of its end
+            assert found[name] == value, name
+    again = attsvm.load(tmp_path / "s.npz", planted)
+    assert (again.status, again.info["geometry"]) == ("optimal", "l1")
+    assert again.norm == pytest.approx(solution.norm, rel=1e-15) and again.check().valid
+
+
+def test_loaded_runs_go_on(planted, tmp_path):
+    """Also pickled ones, and those of the command, whose data set lies beside them."""
+    planted.save(tmp_path / "d.npz")
+    whole = attsvm.train(planted, iters=100, record=10)
+    run = attsvm.train(planted, iters=40, record=10)
+    run.save(tmp_path / "r.npz")
+    command("train", tmp_path / "d.npz", "--iters", 40, "--record", 10, "-o", tmp_path / "c.npz")
+    for again in (attsvm.load(tmp_path / "r.npz", planted).continue_(60),
+                  pickle.loads(pickle.dumps(run)).continue_(60, data=planted),
+                  attsvm.load(tmp_path / "c.npz").continue_(60)):
+        assert (again.iters, again.loss) == (100, whole.loss)
+        np.testing.assert_array_equal(again.p, whole.p)
+        np.testing.assert_array_equal(again.trace["p"], whole.trace["p"])
+        assert again.svm().to_dict()["norm"] == whole.svm().norm
+        assert again.verdict().kind == whole.verdict().kind
+
+
+def test_loaded_runs_that_cannot_go_on(planted, tmp_path):
+    run = attsvm.train(planted, iters=5)
+    run.save(tmp_path / "r.npz")
+    with pytest.raises(attsvm.InputError, match="data="):
+        attsvm.load(tmp_path / "r.npz").continue_(5)
+    with pytest.raises(attsvm.InputError, match="another data set"):
+        attsvm.load(tmp_path / "r.npz", attsvm.generate("planted-p", n=6, T=8, d=10, seed=2))
+    attsvm.train(planted, step="momentum", iters=5).save(tmp_path / "m.npz")
+    with pytest.raises(attsvm.InputError, match="state of the step rule"):
+        attsvm.load(tmp_path / "m.npz", planted).continue_(5)
+
+    def loss(u):
+        return np.logaddexp(0, -u), -1 / (1 + np.exp(u))
+    attsvm.train(planted, iters=5, loss=loss).save(tmp_path / "l.npz")
+    with pytest.raises(attsvm.InputError, match="loss"):
+        attsvm.load(tmp_path / "l.npz", planted)
+    assert attsvm.load(tmp_path / "l.npz", planted, loss=loss).continue_(5).iters == 10
+    assert attsvm.train(planted, iters=5, init=attsvm.load(tmp_path / "m.npz")).iters == 5
 
 
 def test_continue_gives_the_same_bytes(planted):

@@ -375,7 +375,8 @@ def generate(kind: Optional[str] = None, *, output: Any = None, deflate: bool = 
     """A random data set; settings as ``attsvm.settings("generate")`` lists them.
 
     With ``output`` it is written to that file piece by piece, whatever its size, and read from
-    there.  The same settings give the same values everywhere.
+    there; Ctrl-C stops that, but not the making of a data set in memory.  The same settings give
+    the same values everywhere.
 
     >>> import attsvm
     >>> attsvm.generate("planted-p", n=5, T=4, d=3, seed=7)

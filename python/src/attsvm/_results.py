@@ -8,8 +8,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Array, copy_of, named_arrays
-from ._library import Call, InputError, lib, new, text
+from ._arrays import Array, copy_doubles, copy_of, named_arrays
+from ._library import Call, Error, InputError, check, ffi, lib, new, own, text
+from ._settings import Settings, new_struct
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -110,17 +111,19 @@ def bytes_of(save: Callable[[str], None]) -> bytes:
 
 
 def with_file(content: bytes, use: Callable[[str], Any]) -> Any:
-    """Calls use(path) with a file of this content."""
+    """Calls use(path) with a file of this content, whose name is kept out of messages."""
     def write(path: str) -> Any:
         with open(path, "wb") as stream:
             stream.write(content)
-        return use(path)
+        try:
+            return use(path)
+        except Error as error:
+            raise type(error)(str(error).replace(path, "the stored result")) from None
     return temporary(write)
 
 
 def read_arrays(path: str) -> Dict[str, Array]:
     """The arrays of a file, copied."""
-    from ._settings import Settings
     read = Settings("read", {}).structs["read"]
     archive = new("archive_open", "archive", os.fsencode(path), read)
     return {text(lib.attsvm_archive_name(archive, k)): copy_of(lib.attsvm_archive_array(archive, k))
@@ -143,6 +146,49 @@ def settings_in(arrays: Dict[str, Array]) -> Dict[str, Any]:
     except ValueError as error:
         raise InputError(f"settings is not JSON text: {error}") from None
     return value if isinstance(value, dict) else {}
+
+
+class Origin:
+    """What a result file says about how it was made: data set, settings, trained head."""
+
+    def __init__(self, path: Path) -> None:
+        self.handle = new("origin_read", "origin", os.fsencode(path))
+        self.info = None if self.handle == ffi.NULL else lib.attsvm_origin_describe(self.handle)
+
+    def head(self) -> Optional[Array]:
+        """The trained head."""
+        if self.info is None or self.info.v == ffi.NULL:
+            return None
+        return copy_doubles(self.info.v, self.info.v_count)
+
+    def svm_keywords(self, keywords: Dict[str, Any]) -> Dict[str, Any]:
+        """Problem, query and head of the result, unless keywords say otherwise."""
+        if self.info is None:
+            return keywords
+        table, svm = new_struct("svm")
+        check(lib.attsvm_origin_svm(self.handle, svm, own.error), own.error)
+        return with_problem(table, svm, keywords)
+
+    def train_settings(self) -> Settings:
+        """The settings of the training run."""
+        if self.info is None or self.info.train == ffi.NULL:
+            raise InputError("the file does not say how the run was trained")
+        out = Settings("train", {})
+        ffi.memmove(out.structs["train"], self.info.train, ffi.sizeof("attsvm_train_settings"))
+        out.keep.append(self.handle)  # owns the texts of the settings
+        return out
+
+
+def with_problem(table: Any, svm: Any, keywords: Dict[str, Any]) -> Dict[str, Any]:
+    """Keywords, completed by problem, query and head of a settings struct."""
+    out = dict(keywords)
+    for names in (("problem",), ("query", "query_token"), ("head", "kappa")):
+        if all(out.get(name) is None for name in names):
+            for name in names:
+                value = ffi.new("char[]", 64)
+                lib.attsvm_settings_get(table, svm, name.encode(), value, 64)
+                out[name] = text(value)
+    return out
 
 
 class Stored(Result):

@@ -329,12 +329,9 @@ def svm(data: Any, problem: Optional[str] = None, norm: Optional[str] = None, *,
     >>> attsvm.svm(data, norm="l1").status
     'optimal'
     """
-    from ._train import Run, svm_keywords
-    used = as_data(data)
-    keywords = {"problem": problem, "norm": norm, **settings}
-    if isinstance(select, Run):
-        keywords = svm_keywords(select, keywords)
-        used = select._with_head(used)
+    from ._train import taken_from
+    used, keywords = taken_from(select, as_data(data),
+                                {"problem": problem, "norm": norm, **settings})
     chosen = Settings("svm", keywords)
     choice = Choice(used, chosen, select)
     struct = chosen.structs["svm"]
@@ -435,8 +432,8 @@ def check(data: Any, solution: Any, **settings: Any) -> Report:
                    "merged": count(out.merged)})
 
 
-def load_solution(path: Path, arrays: Dict[str, Array]) -> Solution:
-    """A solution as its file has it; the numbers that a file does not hold are NaN or None."""
+def load_solution(path: Path, arrays: Dict[str, Array], data: Any) -> Solution:
+    """A solution as its file has it; the numbers that need its data set are NaN without one."""
     out: Solution = Solution.__new__(Solution)
     recorded = settings_in(arrays)
     with open(path, "rb") as stream:
@@ -444,10 +441,15 @@ def load_solution(path: Path, arrays: Dict[str, Array]) -> Solution:
     out._arrays = arrays
     out._restored()
     nan = float("nan")
-    out.info = {"norm": nan, "margin": nan, "gap": nan, "rank": None, **recorded,
-                "active": len(arrays["lambda"]), "geometry": recorded.get("norm")}
-    if not isinstance(out.info["norm"], float):
-        out.info["norm"] = nan
+    how = recorded.get("svm", {})
+    out.info = {"status": recorded.get("status"), "norm": nan, "margin": nan, "gap": nan,
+                "rank": None, "active": len(arrays["lambda"]), "problem": how.get("problem"),
+                "geometry": how.get("norm"), "settings": recorded}
+    if data is not None:
+        out._data = as_data(data)
+        report = out.check()
+        out.info.update({name: report.info[name] for name in ("norm", "gap", "tight", "merged")})
+        out.info["margin"] = 1 / out.norm if out.norm > 0 else nan
     return out
 
 

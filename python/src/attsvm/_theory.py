@@ -9,10 +9,11 @@ from ._arrays import Array, copy_of, copy_doubles, doubles, named_arrays
 from ._data import Data, as_data
 from ._library import Call, InputError, ffi, lib, new, own_object, text
 from ._progress import watch
-from ._results import (Path, Result, count, number, plain, table_html, write_arrays)
+from ._results import (Path, Result, Stored, count, number, plain, settings_in, table_html,
+                       write_arrays)
 from ._settings import Settings, new_struct
 from ._svm import Choice, Solution, outcome_name, solve
-from ._train import Run, train
+from ._train import Run, taken_from, train
 
 # --------------------------------------------------------------------------------- verify
 
@@ -131,8 +132,7 @@ def verify(data: Any, model: Optional[str] = None, step: Optional[str] = None,
 
 def verdict_of(run: Run, keywords: Dict[str, Any]) -> Verdict:
     """The verdict on a run that is over."""
-    if run._handle is None or run._data is None:
-        raise InputError("this run was loaded, and a verdict needs the run itself: train it again")
+    run._open(None)
     train_settings = run._settings.structs["train"]
     with run._lock:
         verdict, out = ffi.new("attsvm_verdict *"), ffi.new("attsvm_solution **")
@@ -314,13 +314,9 @@ def tokens(data: Any, *, select: Any = None, enumerate: bool = False,  # noqa: A
     >>> attsvm.tokens(attsvm.generate("planted-p", n=4, T=3, d=5, seed=1)).opt.shape
     (4,)
     """
-    used, keywords = as_data(data), dict(settings)
-    if isinstance(select, Run):
-        from ._train import svm_keywords
-        keywords = svm_keywords(select, keywords)
-        if settings.get("problem") is None and keywords.get("problem") == "joint":
-            keywords["problem"] = "p"  # scores are those of the head as it was trained
-        used = select._with_head(used)
+    used, keywords = taken_from(select, as_data(data), settings)
+    if settings.get("problem") is None and keywords.get("problem") == "joint":
+        keywords["problem"] = "p"  # scores are those of the head as it was trained
     chosen = Settings("tokens", keywords)
     svm = chosen.structs["svm"]
     if svm.problem not in (lib.ATTSVM_PROBLEM_P, lib.ATTSVM_PROBLEM_W):
@@ -398,7 +394,7 @@ COLUMNS = ("radius", "correlation", "loss_excess", "log_excess", "loss", "effici
            "correlation_v", "predictivity", "selected")  # of the command's JSON
 
 
-class RegularisationPath(Result):
+class RegularisationPath(Stored):
     """A regularisation path: one entry a point in every array.
 
     >>> import attsvm
@@ -410,11 +406,17 @@ class RegularisationPath(Result):
     ((4,), (4, 6))
     """
 
-    def __init__(self, info: Dict[str, Any], arrays: Dict[str, Array]) -> None:
-        self.info, self.arrays = info, arrays
+    def __init__(self, info: Dict[str, Any], arrays: Dict[str, Array], handle: Any) -> None:
+        self.info, self._arrays = info, arrays
+        self._handle = handle  # and the data set that it borrows; None of a loaded path
+
+    @property
+    def arrays(self) -> Dict[str, Array]:
+        """All arrays by name."""
+        return {name: array for name, array in self._arrays.items() if name != "settings"}
 
     def __getattr__(self, name: str) -> Any:
-        arrays = self.__dict__.get("arrays", {})
+        arrays = self.__dict__.get("_arrays", {})
         if name in arrays:
             return arrays[name]
         raise AttributeError(f"this path has no array {name!r}; it has: {', '.join(arrays)}")
@@ -423,9 +425,8 @@ class RegularisationPath(Result):
         shown = {name: plain(self.arrays[name]) for name in COLUMNS if name in self.arrays}
         return {**shown, **super().to_dict()}
 
-    def save(self, path: Path) -> None:
-        """Writes all arrays as ``attsvm path -o`` does."""
-        write_arrays(path, list(self.arrays.items()))
+    def _save(self, path: str) -> None:
+        Call().run("path_save", self._handle[0], os.fsencode(path))
 
     def _shown(self) -> List[Tuple[str, str]]:
         radius = self.arrays["radius"]
@@ -470,7 +471,19 @@ def path(data: Any, model: Optional[str] = None, *, select: Any = None, progress
         info.update(kept=about.kept, idle=count(about.zero_weight_tokens))
     info.update(solves=about.solves, evaluations=about.evaluations, seconds=about.seconds)
     named = [lib.attsvm_path_array(handle, k) for k in range(lib.attsvm_path_count(handle))]
-    return RegularisationPath(info, {text(one.name): copy_of(one.array) for one in named})
+    arrays = {text(one.name): copy_of(one.array) for one in named}
+    return RegularisationPath(info, arrays, (handle, used))
+
+
+def load_path(path: Path, arrays: Dict[str, Array]) -> RegularisationPath:
+    """A path as its file has it."""
+    recorded = settings_in(arrays)
+    found = recorded.get("info", {})
+    info = {"model": recorded.get("path", {}).get("model"), **found, "settings": recorded}
+    out = RegularisationPath({"svm": None, **info}, arrays, None)
+    with open(path, "rb") as stream:
+        out._content = stream.read()
+    return out
 
 
 __all__ = ["Verdict", "Tokens", "RegularisationPath", "verify", "tokens", "path"]

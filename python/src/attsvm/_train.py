@@ -7,7 +7,8 @@ from ._arrays import Array, as_array, copy_doubles, copy_of, named_arrays
 from ._data import Data, as_data
 from ._library import Call, InputError, callback_struct, ffi, lib, new, text
 from ._progress import watch
-from ._results import (Path, Stored, number, plain, settings_in, strip_html)
+from ._results import (Origin, Path, Stored, number, plain, settings_in, strip_html, with_file,
+                       with_problem)
 from ._settings import Settings, new_struct
 
 PARAMETERS = ("p", "W", "K", "Q", "v")
@@ -81,6 +82,7 @@ class Run(Stored):
         self._settings: Any = settings
         self._lock = threading.RLock()
         self._exchangeable = exchangeable
+        self._file: Optional[str] = None
         self._describe()
 
     def _describe(self) -> None:
@@ -96,9 +98,34 @@ class Run(Stored):
         self.info["exchangeable"] = self._exchangeable
 
     def _restored(self) -> None:
-        self._handle = self._data = self._settings = None
+        self._handle = self._data = self._settings = self._file = self._exchangeable = None
         self._call = Call()
         self._lock = threading.RLock()
+
+    def _open(self, data: Any) -> None:
+        """A loaded run becomes one of the library again, over the data set it was trained on."""
+        if self._handle is not None:
+            return
+        used = self._beside() if data is None else as_data(data)
+
+        def read(path: str) -> None:
+            loss, head = callback_struct(self._call, "loss"), callback_struct(self._call, "head")
+            self._handle = new("train_load", "train", used._handle, os.fsencode(path), loss, head,
+                               call=self._call)
+            self._settings = Origin(path).train_settings()
+        with_file(self._bytes(), read)
+        self._data, self._content = used, None
+        self._exchangeable = exchangeable_of(self._handle, self._call)
+        self._describe()
+
+    def _beside(self) -> Data:
+        """The data set that the file of the run names, where it lies beside that file."""
+        name = self.info.get("settings", {}).get("file")
+        path = os.path.join(os.path.dirname(self._file), name) if self._file and name else ""
+        if not os.path.exists(path):
+            raise InputError("this run was loaded: give the data set that it was trained on, "
+                             "data=...")
+        return Data(path)
 
     # ---------------------------------------------------------------------------- arrays
 
@@ -194,14 +221,15 @@ class Run(Stored):
     # ----------------------------------------------------------------------------- verbs
 
     def continue_(self, iters: int, *, callback: Optional[Callable[[State], Any]] = None,
-                  progress: Any = False) -> "Run":
-        """Goes on for ``iters`` more steps, as if the run had been that much longer."""
-        if self._handle is None:
-            raise InputError("this run was loaded, and a file holds no state of the step rule; "
-                             "start a new one with init=run")
+                  progress: Any = False, data: Any = None) -> "Run":
+        """Goes on for ``iters`` more steps, as if the run had been that much longer.
+
+        A loaded run needs the ``data`` it was trained on, unless their file lies beside its own.
+        """
         if iters < 0:
             raise InputError(f"iters = {iters} is negative")
         with self._lock:
+            self._open(data)
             total = self.iters + int(iters)
             try:
                 run_watched(self._call, "train_continue", self._handle, (total,), callback,
@@ -218,9 +246,8 @@ class Run(Stored):
     def svm(self, **settings: Any) -> Any:
         """The SVM of the selected tokens, as ``attsvm.svm(data, select=run)``."""
         from ._svm import svm
-        if self._data is None:
-            raise InputError("this run was loaded: use attsvm.svm(data, select=run)")
-        return svm(self._data, select=self, **settings)
+        data = self._data if self._data is not None else self._beside()
+        return svm(data, select=self, **settings)
 
     def _with_head(self, data: Data) -> Data:
         """The data set with the head that was trained."""
@@ -273,16 +300,22 @@ def limit_of(settings: Settings) -> Tuple[Any, str]:
 def svm_keywords(run: Run, keywords: Dict[str, Any]) -> Dict[str, Any]:
     """Problem, query and head of a run, unless keywords say otherwise."""
     if run._settings is None:
-        return keywords
+        origin: Origin = with_file(run._bytes(), Origin)
+        return origin.svm_keywords(keywords)
     svm, _ = limit_of(run._settings)
-    table = new_struct("svm")[0]
-    out = dict(keywords)
-    for name in ("problem", "query", "query_token", "head", "kappa"):
-        if out.get(name) is None:
-            value = ffi.new("char[]", 64)
-            lib.attsvm_settings_get(table, svm, name.encode(), value, 64)
-            out[name] = text(value)
-    return out
+    return with_problem(new_struct("svm")[0], svm, keywords)
+
+
+def taken_from(select: Any, data: Data, keywords: Dict[str, Any]) -> Tuple[Data, Dict[str, Any]]:
+    """Data set and settings of a problem whose tokens a run or a result file selects."""
+    if isinstance(select, Run):
+        return select._with_head(data), svm_keywords(select, keywords)
+    if isinstance(select, os.PathLike) or (isinstance(select, str)
+                                           and select not in ("", "opt", "ids", "sets")):
+        origin = Origin(select)
+        head = origin.head()
+        return data if head is None else data.replace(v=head), origin.svm_keywords(keywords)
+    return data, keywords
 
 
 # ------------------------------------------------------------------------------- running
@@ -408,15 +441,21 @@ def train_many(jobs: Iterable[Tuple[Any, Dict[str, Any]]], threads: int = 0, *,
     return [Run(*one) for one in made]
 
 
-def load_run(path: Path, arrays: Dict[str, Array]) -> Run:
-    """A run as its file has it."""
+def load_run(path: Path, arrays: Dict[str, Array], data: Any, loss: Any, head: Any) -> Run:
+    """A run as its file has it; the numbers that need its data set are NaN without one."""
     out: Run = Run.__new__(Run)
     with open(path, "rb") as stream:
         out._content = stream.read()
     out._arrays = arrays
     out._restored()
-    nan = float("nan")
-    out.info = {"model": None, "step": None, "iters": None, "loss": nan, "norm": nan,
-                "softmax_min": nan, **settings_in(arrays)}
+    out._file = os.path.abspath(path)
+    recorded = settings_in(arrays)
+    how = recorded.get("train", {})
+    out.info = {"model": how.get("model"), "step": how.get("step"),
+                "outcome": recorded.get("outcome"), "iters": recorded.get("iters"),
+                **{name: float("nan") for name in NUMBERS}, "settings": recorded}
+    out._call = Call(functions_of(loss, head, None, {}))
+    if data is not None:
+        out._open(data)
     return out
 
