@@ -10,8 +10,7 @@
 
 /* Share of the tolerance allowed for rounding theta or multipliers to double. */
 static const double ROUNDING_SHARE = 1.0 / 16;
-/* Allowed violation of equalities and of rows with b = 0, as a share of it; such rows may then be
-   64 times worse conditioned than orthogonal ones. */
+/* What meeting equalities, and rows with b = 0, may cost: this share of it. */
 static const double EQUALITY_SHARE = 1.0 / 64;
 /* A norm of at least this times m of theory 4.1 counts as infeasible. */
 static const double BEYOND = 1e18;
@@ -217,32 +216,6 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err)
 
 /* ---------------------------------------------------------------------------- rows */
 
-/*
- * For rows of the set whose right-hand side does not scale: their violations at the stored theta in
- * units of |A|, and the largest violation.
- */
-static double set_violation(svm_run *run, const double *theta, double *off)
-{
-    svm_set *set = &run->set;
-    double largest = 0, square = 0;
-    for (int64_t s = 0; s < set->count; s++) {
-        int32_t slot = (int32_t)s;
-        double residual;
-        if (!set->equality[s] && (set->b[s] != 0 || set->soft > 0))
-            continue;
-        svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
-        double miss = set->equality[s] ? fabs(residual) : fmax(residual, 0);
-        if (run->rows->problem ==
-            ATTSVM_PROBLEM_FINITE) /* e is the logarithm of a rounded number */
-            miss = fmax(0, miss - 0x1p-51 * fmax(set->sigma[s], fabs(set->b[s])));
-        largest = fmax(largest, miss / set->sigma[s]);
-        if (set->length[s] > 0)
-            square += miss / set->length[s] * (miss / set->length[s]);
-    }
-    *off = sqrt(square);
-    return largest;
-}
-
 static bool any_target(const svm_run *run)
 {
     for (int64_t s = 0; s < run->set.count; s++)
@@ -350,25 +323,28 @@ static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_er
 
 /* ------------------------------------------------------------------------- numbers */
 
-/* |theta'| <= |theta| + off for a theta' that satisfies equalities and rows with b = 0 exactly. */
-static bool equalities_hold(svm_run *run, attsvm_svm_info *info, const double *theta)
+/*
+ * Whether |theta'| <= |theta| + c off for a theta' that satisfies equalities and rows with b = 0
+ * exactly costs no more than its share of the tolerance, c |.|_F >= |.|.
+ */
+static attsvm_status equalities_hold(svm_run *run, attsvm_svm_info *info, const double *theta,
+                                     bool *hold, attsvm_error *err)
 {
     double off, norm = la_norm(theta, run->set.size);
-    double violation = set_violation(run, theta, &off);
-    info->violation = violation;
-    double cost = norm > 0 ? off / norm + off * longest_row(run) : off;
-    return off == 0 || cost <= EQUALITY_SHARE * fmin(run->tol, 1e-7);
+    TRY(svm_equalities_distance(run, theta, &info->violation, &off, err));
+    double c = run->norm->size_exact ? 1 : sqrt((double)run->set.size);
+    double cost = norm > 0 ? c * off / norm + off * longest_row(run) : off;
+    *hold = off == 0 || cost <= EQUALITY_SHARE * fmin(run->tol, 1e-7);
+    return ATTSVM_OK;
 }
 
 /*
  * Objectives of the soft problem: P = 1/2 |theta|^2 + C sum xi, or 1/2 |theta/kappa|^2 where the
  * smallest margin kappa is 1 to within the tolerance; D = b'l - 1/2 |sum l A|^2.
  */
-static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd size,
-                         dd value, dd norm)
+static void soft_numbers(svm_run *run, attsvm_svm_info *info, dd size, dd value, dd norm)
 {
     const double least = run->pass.min_margin;
-    bool holds = equalities_hold(run, info, theta);
     dd half = base_dd_mul(base_dd(0.5), base_dd_mul(size, size));
     dd primal = base_dd_add(half, base_dd_product(run->set.soft, run->pass.slacks));
     dd dual = base_dd_sub(value, base_dd_mul(base_dd(0.5), base_dd_mul(norm, norm)));
@@ -382,7 +358,6 @@ static bool soft_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     dd gap = primal.hi == 0 ? primal : base_dd_div(base_dd_sub(primal, dual), primal);
     info->gap = isnan(gap.hi) ? NAN : fmax(0, base_dd_value(gap));
     info->violation = fmax(1 - least, 0);
-    return holds;
 }
 
 /* A lower bound of m of theory 4.1, over the stored rows. */
@@ -398,16 +373,15 @@ static double longest_request(svm_run *run)
     return longest;
 }
 
-/* True if all rows hold in the sense of theory 4.1. */
-static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, dd norm,
-                         dd value, dd dual_norm)
+/* True if all rows hold in the sense of theory 4.1; `hold`: equalities do. */
+static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, bool hold,
+                         dd norm, dd value, dd dual_norm)
 {
     const svm_pass *pass = &run->pass;
     dd dual = dual_norm.hi > 0 ? base_dd_div(value, dual_norm) : base_dd(0);
     double now = la_norm(theta, run->set.size), before = la_norm(run->set.theta, run->set.size);
     double scale = run->pass_is_at_stored_theta || !(now > 0) ? 1 : now / before;
     double least = isfinite(pass->min_margin) ? pass->min_margin * scale : 1;
-    bool holds = equalities_hold(run, info, theta);
     dd upper = least > 0 && least < 1 ? base_dd_div(norm, base_dd(least)) : norm;
     info->objective = info->norm;
     dd gap = info->norm > 0 ? base_dd_div(base_dd_sub(upper, dual), upper) : base_dd(0);
@@ -415,9 +389,9 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     if (pass->min_zero_margin < 0)
         info->violation = fmax(info->violation, -pass->min_zero_margin * scale);
     info->violation = fmax(info->violation, 1 - least);
-    holds = holds && fabs(least - 1) <= run->tol / 2 &&
-            (pass->violated_zero_rows == 0 || !run->norm->size_exact) &&
-            (info->norm == 0 || info->norm < BEYOND * longest_request(run));
+    bool holds = hold && fabs(least - 1) <= run->tol / 2 &&
+                 (pass->violated_zero_rows == 0 || !run->norm->size_exact) &&
+                 (info->norm == 0 || info->norm < BEYOND * longest_request(run));
     info->dual = info->norm > 0 || !holds ? base_dd_value(dual) : 0;
     return holds;
 }
@@ -474,10 +448,11 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
         take_multipliers(run, base_dd_div(base_dd(1), norm));
     round_multipliers(run, soft || norm.hi == 0 ? base_dd_value(norm) : 1);
     TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
+    TRY(equalities_hold(run, info, theta, &holds, err));
     if (soft)
-        holds = soft_numbers(run, info, theta, size, value, norm);
+        soft_numbers(run, info, size, value, norm);
     else
-        holds = hard_numbers(run, info, theta, size, value, norm);
+        holds = hard_numbers(run, info, theta, holds, size, value, norm);
     *proved = holds && info->gap <= run->tol;
     info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = run->pass.tight;

@@ -11,15 +11,45 @@ enum { TIGHT, SLACK, UNDECIDED };
  * sqrt(2 gap) of this one, and by complementarity lambda (m - 1) <= |G||v| - b'lambda at every
  * optimal v, m its margin; in other norms the computed head decides.
  */
-static int decide(const attsvm_solution *head, bool l2, double margin, double length, double lambda)
+static int decide(double norm, double gap, bool l2, double margin, double length, double lambda)
 {
-    const double limit = 1 + 1e-7, norm = head->info.norm;
-    double rho = l2 ? 1.01 * norm * sqrt(2 * head->info.gap) * length : 0;
+    const double limit = 1 + 1e-7;
+    double rho = l2 ? 1.01 * norm * sqrt(2 * gap) * length : 0;
     if (margin - rho > limit)
         return SLACK;
     /* multipliers in norm form: |G| = 1, b'lambda = (1 - gap) |v| */
-    bool complementary = l2 && 1.01 * head->info.gap * norm <= 1e-7 * lambda;
+    bool complementary = l2 && 1.01 * gap * norm <= 1e-7 * lambda;
     return margin + rho <= limit || complementary ? TIGHT : UNDECIDED;
+}
+
+/* Y x'v of the selected token of sequence i, x (d) scratch that gets the token. */
+static dd margin_of(const attsvm_problem *problem, const attsvm_solution *head, int64_t i,
+                    double *x)
+{
+    const attsvm_data *data = problem->data;
+    attsvm_data_token(data, i, problem->rows.base[i], x);
+    dd product = base_dd_dot(x, head->theta, data->d);
+    if (head->theta_lo)
+        product = base_dd_add(product, base_dd_dot(x, head->theta_lo, data->d));
+    return attsvm_data_label(data, i) < 0 ? base_dd_sub(base_dd(0), product) : product;
+}
+
+/*
+ * The gap of the head to the digits that decide: its own takes the smallest margin from doubles,
+ * which do not tell it from 1 below 2^-53.
+ */
+static double honest_gap(const attsvm_problem *problem, const attsvm_solution *head, double *x)
+{
+    const double rounding = 0x1p-90;
+    double short_of = 0;
+    int64_t lo, hi;
+    data_own(problem->data, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++) {
+        dd below = base_dd_sub(base_dd(1), margin_of(problem, head, i, x));
+        short_of = fmax(short_of, base_dd_value(below));
+    }
+    dist_max(problem->data->comm, &short_of, 1);
+    return head->info.gap + short_of + rounding;
 }
 
 /* b_is_zero[i] = 1 if the v-SVM is not tight at sequence i; *undecided: the gap leaves one open. */
@@ -28,7 +58,6 @@ static attsvm_status mark_zeros(const attsvm_problem *problem, const attsvm_solu
 {
     const attsvm_data *data = problem->data;
     const attsvm_claim *claim = &head->claim;
-    const double *v = head->theta, *low = head->theta_lo;
     const bool l2 =
         problem->settings.norm == ATTSVM_NORM_L2 || problem->settings.norm == ATTSVM_NORM_FRO;
     double *x, *lambda;
@@ -36,16 +65,13 @@ static attsvm_status mark_zeros(const attsvm_problem *problem, const attsvm_solu
     lambda = x + data->d;
     for (int64_t k = 0; k < claim->active_count; k++)
         lambda[claim->active[k].sequence] = claim->lambda[k];
+    const double gap = honest_gap(problem, head, x);
     int64_t lo, hi;
     data_own(data, &lo, &hi);
     bool open = false;
     for (int64_t i = lo; i < hi; i++) {
-        attsvm_data_token(data, i, problem->rows.base[i], x);
-        dd product = base_dd_dot(x, v, data->d);
-        if (low)
-            product = base_dd_add(product, base_dd_dot(x, low, data->d));
-        double margin = attsvm_data_label(data, i) * base_dd_value(product);
-        int answer = decide(head, l2, margin, la_norm(x, data->d), lambda[i]);
+        double margin = base_dd_value(margin_of(problem, head, i, x));
+        int answer = decide(head->info.norm, gap, l2, margin, la_norm(x, data->d), lambda[i]);
         b_is_zero[i] = answer == SLACK || (answer == UNDECIDED && margin > 1 + 1e-7);
         open = open || answer == UNDECIDED;
     }
@@ -84,6 +110,7 @@ static attsvm_status solve_prompt(const attsvm_problem *problem, const attsvm_so
         if (undecided) { /* it is not known whether these are the rows of the problem */
             (*out)->info.outcome = (*out)->claim.outcome = ATTSVM_STALLED;
             (*out)->info.undecided = true;
+            (*out)->info.bound = NAN;
         }
     }
     free(own.rows.b_is_zero);

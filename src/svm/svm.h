@@ -145,6 +145,13 @@ attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, atts
 /* Chooses the current multipliers or phase->earlier, by the better lower bound, for the set. */
 attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err);
 
+/*
+ * *distance: how far from theta, with run->low, a point is that satisfies equalities and rows with
+ * b = 0 exactly, in the Frobenius norm; *violation: the largest violation of one.
+ */
+attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double *violation,
+                                      double *distance, attsvm_error *err);
+
 /* Shared by both kinds.  Reserves scratch by slot for the current set; */
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err);
 /* value = b'coef and norm = |sum coef A|_dual, coef + low (or NULL) by slot in units of the set; */

@@ -71,25 +71,7 @@ static void program_free(program *lp)
         free(owned[k]);
 }
 
-/* Column c: entry c of the rows; for l1, entry c - size with the sign turned from there on. */
-typedef struct columns {
-    const svm_small *part;
-    bool l1;
-    double unit;
-    int64_t size, total;
-    uint8_t *in;    /* (total) in the program                             */
-    double *y;      /* (size) linf: value of the columns that are not     */
-    double *S;      /* (size)                                             */
-    double *fixed;  /* (rows) what those columns add to the rows          */
-    double *lambda; /* (rows)                                             */
-    double *sigma;  /* (rows) scale of the row                            */
-    double *sums;   /* (terms x p)                                        */
-    unsigned char *column_status, *row_status; /* Clp's, (total + 1), (rows) */
-    unsigned char *status;                     /* both, as Clp wants them    */
-    void *memory;
-} columns;
-
-static void columns_layout(columns *c, arena *a)
+static void columns_layout(svm_columns *c, arena *a)
 {
     size_t size = (size_t)c->size, total = (size_t)c->total, rows = (size_t)c->part->rows;
     c->y = take(a, size);
@@ -104,7 +86,7 @@ static void columns_layout(columns *c, arena *a)
     c->status = base_take(a, total + 1 + rows, 1);
 }
 
-static void scale_rows(columns *c)
+static void scale_rows(svm_columns *c)
 {
     const svm_small *part = c->part;
     for (int64_t r = 0; r < part->rows; r++) {
@@ -116,13 +98,13 @@ static void scale_rows(columns *c)
 }
 
 /* Entry (i, j) of sigma A_r. */
-static double entry(const columns *c, int64_t r, int64_t i, int64_t j)
+static double entry(const svm_columns *c, int64_t r, int64_t i, int64_t j)
 {
     const svm_small *part = c->part;
     return c->sigma[r] * part->u[r * part->p + i] * part->v[part->term[r] * part->q + j];
 }
 
-static int64_t count_in(const columns *c)
+static int64_t count_in(const svm_columns *c)
 {
     int64_t count = 0;
     for (int64_t k = 0; k < c->total; k++)
@@ -137,7 +119,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* The columns to start with, from the l_q solution, which is W until there is a better one. */
-static attsvm_status guess(columns *c, const double *W0, double *W, int64_t *iterations,
+static attsvm_status guess(svm_columns *c, const double *W0, double *W, int64_t *iterations,
                            attsvm_error *err)
 {
     const svm_small *part = c->part;
@@ -170,7 +152,7 @@ static attsvm_status guess(columns *c, const double *W0, double *W, int64_t *ite
 }
 
 /* By how much the price of a column outside the program is wrong, over the largest price. */
-static double wrong(const columns *c, int64_t k, double unit)
+static double wrong(const svm_columns *c, int64_t k, double unit)
 {
     if (c->in[k])
         return 0;
@@ -180,7 +162,7 @@ static double wrong(const columns *c, int64_t k, double unit)
 }
 
 /* Columns with a wrong price join; how many. */
-static int64_t join(columns *c)
+static int64_t join(svm_columns *c)
 {
     double worst = 0, unit = 1;
     int64_t many = 0, joined = 0;
@@ -203,7 +185,7 @@ static int64_t join(columns *c)
 }
 
 /* The program of the columns that are in, in their order; linf has m last. */
-static attsvm_status program_build(program *lp, columns *c, attsvm_error *err)
+static attsvm_status program_build(program *lp, svm_columns *c, attsvm_error *err)
 {
     const svm_small *part = c->part;
     int64_t rows = part->rows, at = 0;
@@ -243,7 +225,7 @@ static attsvm_status program_build(program *lp, columns *c, attsvm_error *err)
 }
 
 /* Basis of the last round to Clp (`out`) or from it. */
-static void carry_basis(const clp_calls *clp, Clp_Simplex *model, columns *c, bool out)
+static void carry_basis(const clp_calls *clp, Clp_Simplex *model, svm_columns *c, bool out)
 {
     int64_t at = 0;
     unsigned char *status = out ? c->status : clp->statusArray(model);
@@ -261,7 +243,7 @@ static void carry_basis(const clp_calls *clp, Clp_Simplex *model, columns *c, bo
 }
 
 /* W and lambda from the solved program; false where Clp found no optimum. */
-static bool take_solution(const clp_calls *clp, Clp_Simplex *model, columns *c, double *W)
+static bool take_solution(const clp_calls *clp, Clp_Simplex *model, svm_columns *c, double *W)
 {
     const svm_small *part = c->part;
     if (clp->status(model) != 0)
@@ -286,7 +268,7 @@ static bool take_solution(const clp_calls *clp, Clp_Simplex *model, columns *c, 
  * since a new start may undo some of what the last one did.  Where many rows are tight at once one
  * of the two methods may go round for ever: they take turns, each longer than the one before.
  */
-static void run_simplex(const clp_calls *clp, Clp_Simplex *model, const columns *c, bool warm,
+static void run_simplex(const clp_calls *clp, Clp_Simplex *model, const svm_columns *c, bool warm,
                         int64_t *iterations)
 {
     double entries = (double)c->part->rows * (double)(count_in(c) + 1);
@@ -318,7 +300,7 @@ static void run_simplex(const clp_calls *clp, Clp_Simplex *model, const columns 
 typedef struct attempt {
     const clp_calls *clp;
     Clp_Simplex *model;
-    columns *c;
+    svm_columns *c;
     const program *lp;
     bool warm, solved; /* from the basis of the last one; Clp found the optimum */
     double *W;
@@ -351,7 +333,7 @@ static void delete_model(void *context)
 }
 
 /* One program; `warm`: from the basis of the last one. */
-static attsvm_status solve_program(columns *c, bool warm, double *W, bool *solved,
+static attsvm_status solve_program(svm_columns *c, bool warm, double *W, bool *solved,
                                    int64_t *iterations, attsvm_error *err)
 {
     program lp;
@@ -372,11 +354,11 @@ static attsvm_status solve_program(columns *c, bool warm, double *W, bool *solve
  * min |W|_1 or |W|_inf over the part.  If Clp finds no optimum, W is the best point so far (or
  * unchanged) and lambda its multipliers (or 0), and the phase ends.
  */
-static attsvm_status solve(const svm_small *part, bool l1, const double *W0, double *W,
-                           double *lambda, int64_t *iterations, attsvm_error *err)
+static attsvm_status solve(svm_phase *phase, const svm_small *part, bool l1, const double *W0,
+                           double *W, double *lambda, attsvm_error *err)
 {
-    int64_t size = part->p * part->q;
-    columns c = { .part = part, .l1 = l1, .size = size, .total = l1 ? 2 * size : size };
+    int64_t *iterations = &phase->iterations, size = part->p * part->q;
+    svm_columns c = { .part = part, .l1 = l1, .size = size, .total = l1 ? 2 * size : size };
     for (int64_t k = 0; k < size; k++) /* of W: the largest entry of W0 */
         c.unit = fmax(c.unit, fabs(W0[k]));
     c.unit = c.unit > 0 ? c.unit : 1;
@@ -400,6 +382,8 @@ static attsvm_status solve(const svm_small *part, bool l1, const double *W0, dou
     }
     memcpy(lambda, c.lambda, (size_t)part->rows * sizeof *lambda);
     *part->spent = *part->spent || !solved;
+    if (status == ATTSVM_OK && solved && phase->extended)
+        status = svm_vertex_solve(&c, phase->set, W, lambda, err);
     free(c.memory);
     return status;
 }
@@ -451,17 +435,18 @@ static double linf_row_size(double q, const double *delta, const double *z, int6
 static attsvm_status l1_core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
                              double *lambda, attsvm_error *err)
 {
-    return solve(part, true, W0, W, lambda, &phase->iterations, err);
+    return solve(phase, part, true, W0, W, lambda, err);
 }
 
 static attsvm_status linf_core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
                                double *lambda, attsvm_error *err)
 {
-    return solve(part, false, W0, W, lambda, &phase->iterations, err);
+    return solve(phase, part, false, W0, W, lambda, err);
 }
 
 const svm_norm svm_norm_l1 = { .flag = "l1",
                                .rows_off = true, /* as far as Clp tolerates */
+                               .low_parts = true,
                                .trace = 1e-11,
                                .tol = 1e-9,
                                .size = l1_size,
@@ -470,6 +455,7 @@ const svm_norm svm_norm_l1 = { .flag = "l1",
                                .core = l1_core };
 const svm_norm svm_norm_linf = { .flag = "linf",
                                  .rows_off = true,
+                                 .low_parts = true,
                                  .trace = 1e-11,
                                  .tol = 1e-9,
                                  .size = linf_size,

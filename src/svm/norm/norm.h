@@ -54,6 +54,7 @@ typedef struct svm_phase {
     bool undecided;    /* which rows are tight hangs on digits that the gap does not fix   */
     bool stationary;   /* a local minimum                                                  */
     bool solved;       /* theta and multipliers are those of an earlier round              */
+    bool refined;      /* ... with low parts                                               */
     int64_t solved_at; /* set->changes then                                                */
     void *state;       /* between rounds, of `open`                                        */
 } svm_phase;
@@ -72,6 +73,7 @@ typedef struct svm_norm {
     bool local;       /* finds a local minimum; the bound is that of the phase before          */
     bool rough;       /* of many rows a rough solution comes first                             */
     bool rows_off;    /* `core` leaves rows off by more than rounding                          */
+    bool low_parts;   /* `core` writes part->W_lo and lambda_lo in higher precision            */
     double trace;     /* |lambda A| over the largest that `core` leaves in rows without a part */
     double tol;       /* default relative gap                                                  */
     const struct svm_norm *limited; /* the same with a rank limit, or NULL                     */
@@ -189,6 +191,34 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
 attsvm_status svm_spectral_newton(const svm_small *part, const double *A, const double *b,
                                   const uint8_t *play, int64_t rank, double *W, double *lambda,
                                   attsvm_error *err);
+
+/* ------------------------------------------------------------------- linear programs */
+
+/*
+ * Columns of a linear program and its last basis.  Column k is entry k of the rows; of l1, entry
+ * k - size with the sign turned from there on; of linf, column `total` is m.
+ */
+typedef struct svm_columns {
+    const svm_small *part;
+    bool l1;
+    double unit;
+    int64_t size, total;
+    uint8_t *in;    /* (total) in the program                             */
+    double *y;      /* (size) linf: value of the columns that are not     */
+    double *S;      /* (size)                                             */
+    double *fixed;  /* (rows) what those columns add to the rows          */
+    double *lambda; /* (rows)                                             */
+    double *sigma;  /* (rows) scale of the row                            */
+    double *sums;   /* (terms x p)                                        */
+    unsigned char *column_status, *row_status; /* Clp's, (total + 1), (rows) */
+    unsigned char *status;                     /* both, as Clp wants them    */
+    void *memory;
+} svm_columns;
+
+/* W (size) and lambda (rows) of the basis in double-double, low parts into those of the part;
+ *part->refined false: they are as they were. */
+attsvm_status svm_vertex_solve(svm_columns *columns, const svm_set *set, double *W, double *lambda,
+                               attsvm_error *err);
 
 /* ----------------------------------------------------------------------- l_q */
 

@@ -1,6 +1,6 @@
 /*
  * Nuclear norm over gathered rows: a primal-dual interior point method, until Newton on the rank-r
- * system (nuclear_polish.c) takes over, usually after five or six steps.
+ * system (nuclear_newton.c) takes over, usually after five or six steps.
  *
  *   primal   min tr X       <B_r, X> - w_r = b_r,  X >= 0, w >= 0      B_r = [0 A_r; A_r' 0]
  *   dual     max b'lambda   Z = I - sum_r lambda_r B_r >= 0, lambda >= 0
@@ -22,17 +22,16 @@
 #include <string.h>
 
 enum { NUCLEAR_STEPS = 60 };
-static const double CONTINUED = 1e-12;       /* gap at which Newton alone has solved a round */
-static const double POLISH_FROM = 5e-3;      /* relative gap at which Newton is first tried   */
-static const double POLISH_AGAIN = 0.03;     /* fall of the gap before it is tried again      */
-static const double POLISH_GOAL = 5e-13;     /* certified gap that ends the solve             */
-static const double POLISHED_SHARE = 0.1;    /* of the gap of a polished point that is better   */
-static const double NUCLEAR_FLOOR = 0x1p-50; /* of |A| |W|: the floor of theory 4.1       */
-static const double NUCLEAR_END = 1e-13;     /* gap at which interior point steps mean nothing */
-static const double STEP_BACK = 0.97;        /* of the step to the boundary                   */
-static const double START_PUSH = 1.1;        /* scale of the feasible point that starts       */
-static const double START_INSIDE = 0.1;      /* least eigenvalue of X over the mean of sigma  */
-static const double START_DUAL = 0.8;        /* |sum lambda A|_2 at the start                 */
+static const double CONTINUED = 1e-12;    /* gap at which Newton alone has solved a round */
+static const double POLISH_FROM = 5e-3;   /* relative gap at which Newton is first tried   */
+static const double POLISH_AGAIN = 0.03;  /* fall of the gap before it is tried again      */
+static const double POLISH_GOAL = 5e-13;  /* certified gap that ends the solve             */
+static const double POLISHED_SHARE = 0.1; /* of the gap of a polished point that is better   */
+static const double NUCLEAR_END = 1e-13;  /* gap at which interior point steps mean nothing */
+static const double STEP_BACK = 0.97;     /* of the step to the boundary                   */
+static const double START_PUSH = 1.1;     /* scale of the feasible point that starts       */
+static const double START_INSIDE = 0.1;   /* least eigenvalue of X over the mean of sigma  */
+static const double START_DUAL = 0.8;     /* |sum lambda A|_2 at the start                 */
 
 typedef struct interior {
     const svm_small *part;
@@ -306,7 +305,7 @@ static attsvm_status interior_point(const svm_small *part, const double *W0, dou
                                     attsvm_error *err)
 {
     interior s = { 0 };
-    double *W = NULL, *norms = NULL, try_at = POLISH_FROM, largest = 0;
+    double *W = NULL, *norms = NULL, try_at = POLISH_FROM;
     point->gap = INFINITY;
     point->polished = false;
     attsvm_status status = create(&s, part, err);
@@ -316,11 +315,9 @@ static attsvm_status interior_point(const svm_small *part, const double *W0, dou
         status = base_allocate(&norms, (size_t)part->rows, sizeof *norms, "row norms", err);
     if (status != ATTSVM_OK)
         goto done;
-    for (int64_t r = 0; r < part->rows; r++) {
+    for (int64_t r = 0; r < part->rows; r++)
         norms[r] = la_norm(part->u + r * part->p, part->p) *
                    la_norm(part->v + part->term[r] * part->q, part->q);
-        largest = fmax(largest, norms[r]);
-    }
     status = start(&s, W0, err);
     bool going = true;
     for (int step = 0;
@@ -334,8 +331,7 @@ static attsvm_status interior_point(const svm_small *part, const double *W0, dou
             try_at = relative * POLISH_AGAIN;
             status = svm_nuclear_newton(part, s.lambda, s.w, W, s.primal, point, err);
         }
-        double goal = fmax(POLISH_GOAL, NUCLEAR_FLOOR * largest * s.primal);
-        going = going && point->gap > fmax(goal, enough) && relative > NUCLEAR_END &&
+        going = going && point->gap > fmax(POLISH_GOAL, enough) && relative > NUCLEAR_END &&
                 !svm_small_stopped(part);
     }
 done:

@@ -359,7 +359,7 @@ attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, at
 /* -------------------------------------------------------------------------- solving the set */
 
 typedef struct solving {
-    double *W0, *W, *lambda, *margin, *scratch, *sums;
+    double *W0, *W, *W_lo, *lambda, *lambda_lo, *margin, *scratch, *sums;
     void *memory;
     bool spent; /* the iterations are used up */
 } solving;
@@ -370,7 +370,9 @@ static attsvm_status make_room(solving *s, const svm_small *part, attsvm_error *
     for (int pass = 0; pass < 2; pass++) {
         s->W0 = take(&a, (size_t)(part->p * part->q + part->p * part->d));
         s->W = take(&a, (size_t)(part->p * part->q));
+        s->W_lo = take(&a, (size_t)(part->p * part->q));
         s->lambda = take(&a, (size_t)part->rows);
+        s->lambda_lo = take(&a, (size_t)part->rows);
         s->margin = take(&a, (size_t)part->rows);
         s->scratch = take(&a, (size_t)(part->p * part->d));
         s->sums = take(&a, (size_t)(part->terms * part->p));
@@ -409,14 +411,17 @@ static void store(svm_phase *phase, const svm_small *part, solving *s)
     }
     svm_small_expand(part, s->W, set->theta, s->scratch);
     memset(set->theta_lo, 0, (size_t)set->size * sizeof *set->theta_lo);
+    if (phase->refined) /* its coordinates are those of theta */
+        memcpy(set->theta_lo, s->W_lo, (size_t)set->size * sizeof *set->theta_lo);
     if (phase->norm->local || !(largest > 0))
         return; /* the bound is that of the phase before */
     memset(set->lambda, 0, (size_t)set->count * sizeof *set->lambda);
     memset(set->lambda_lo, 0, (size_t)set->count * sizeof *set->lambda_lo);
     phase->active = 0;
     for (int64_t r = 0; r < part->rows; r++)
-        if (part->equal[r] || size[r] > phase->norm->trace * largest) {
+        if (part->equal[r] || phase->refined || size[r] > phase->norm->trace * largest) {
             set->lambda[part->slot[r]] = s->lambda[r] / set->sigma[part->slot[r]];
+            set->lambda_lo[part->slot[r]] = s->lambda_lo[r] / set->sigma[part->slot[r]];
             phase->active++;
         }
 }
@@ -429,6 +434,10 @@ static attsvm_status run_core(svm_phase *phase, svm_small *part, solving *s, svm
     part->stop = phase->stop;
     part->most = phase->max_iterations;
     part->spent = &s->spent;
+    part->W_lo = s->W_lo;
+    part->lambda_lo = s->lambda_lo;
+    part->refined = &phase->refined;
+    phase->refined = false;
     svm_small_project(part, phase->start, s->W0);
     memcpy(s->W, s->W0, (size_t)(part->p * part->q) * sizeof *s->W);
     bool early = svm_small_stopped(part);
@@ -437,8 +446,10 @@ static attsvm_status run_core(svm_phase *phase, svm_small *part, solving *s, svm
     *end = s->spent ? SVM_LIMIT : dist_stop_why(phase->stop) != DIST_GO_ON ? SVM_STOP : SVM_SOLVED;
     if (early || (*end != SVM_SOLVED && phase->round > 0))
         return ATTSVM_OK;
-    TRY(svm_small_settle(part, 1, s->W, err));
-    scale(part, s);
+    if (!phase->refined) {
+        TRY(svm_small_settle(part, 1, s->W, err));
+        scale(part, s);
+    }
     store(phase, part, s);
     return ATTSVM_OK;
 }
@@ -446,8 +457,9 @@ static attsvm_status run_core(svm_phase *phase, svm_small *part, solving *s, svm
 attsvm_status svm_small_solve(svm_phase *phase, svm_end *end, attsvm_error *err)
 {
     svm_set *set = phase->set;
+    bool finer = phase->extended && phase->norm->low_parts && !phase->refined;
     *end = SVM_SOLVED;
-    if (!phase->solved || phase->solved_at != set->changes) {
+    if (!phase->solved || phase->solved_at != set->changes || finer) {
         svm_small part;
         solving s = { 0 };
         attsvm_status status = svm_small_create(&part, set, phase->norm->singular, err);
@@ -461,7 +473,7 @@ attsvm_status svm_small_solve(svm_phase *phase, svm_end *end, attsvm_error *err)
         phase->solved = *end == SVM_SOLVED && phase->precision != SVM_ROUGH;
         phase->solved_at = set->changes;
     }
-    if (phase->precision != SVM_EXACT || phase->norm->local || *end != SVM_SOLVED)
+    if (phase->precision != SVM_EXACT || phase->norm->local || *end != SVM_SOLVED || phase->refined)
         return ATTSVM_OK;
     return svm_norm_project_onto_active_rows(set, phase->extended || phase->norm->rows_off, err);
 }

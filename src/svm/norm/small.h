@@ -23,8 +23,10 @@ typedef struct svm_small {
     /* of a problem made from a set */
     int64_t d;
     bool matrix;
-    int64_t *slot;        /* (rows) of the set                                                */
-    double *left, *right; /* bases (p x d), (q x d) of the coordinates; NULL: the identity    */
+    int64_t *slot;            /* (rows) of the set                                                */
+    double *left, *right;     /* bases (p x d), (q x d) of the coordinates; NULL: the identity    */
+    double *W_lo, *lambda_lo; /* low parts of what a core gives, and whether there are any    */
+    bool *refined;
     void *memory;
 } svm_small;
 

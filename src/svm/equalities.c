@@ -1,0 +1,129 @@
+/*
+ * Rows whose right-hand side does not scale with theta: equalities, and rows with b = 0 (theory
+ * 4.1).  How far from theta is a point that satisfies them exactly?  With E these rows at unit
+ * length and r = e - E theta, it is |E'(E E')^-1 r|: r'y with E E' y = r.  Rows that are nearly
+ * dependent make that much larger than |r|, so the system is solved in double-double.
+ */
+#include "svm/svm.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST = 200 };                   /* rows that are factored; of more, |r| counts */
+static const double DEPENDENT = 1e-26; /* squared distance to the span of other rows */
+
+typedef struct gram {
+    svm_run *run;
+    int64_t count;
+    int32_t *slots;
+    dd *L;     /* count x count: the Gram matrix, then its factor */
+    dd *y;     /* count                                            */
+    double *r; /* count: residuals over |A|                        */
+} gram;
+
+/* Residual of a row in units of the set, after what FINITE may move its right-hand side. */
+static double residual_of(svm_run *run, int32_t slot, const double *theta)
+{
+    svm_set *set = &run->set;
+    double residual, room = 0;
+    svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
+    if (run->rows->problem == ATTSVM_PROBLEM_FINITE) /* e is the logarithm of a rounded number */
+        room = 0x1p-51 * fmax(set->sigma[slot], fabs(set->b[slot]));
+    if (!set->equality[slot])
+        return fmax(residual, 0);
+    return residual > 0 ? fmax(residual - room, 0) : fmin(residual + room, 0);
+}
+
+/* The row and column of the largest diagonal entry come first. */
+static void exchange(gram *s, int64_t k)
+{
+    int64_t n = s->count, at = k;
+    for (int64_t i = k + 1; i < n; i++)
+        if (s->L[i * n + i].hi > s->L[at * n + at].hi)
+            at = i;
+    if (at == k)
+        return;
+    for (int64_t j = 0; j < n; j++) {
+        dd spare = s->L[k * n + j];
+        s->L[k * n + j] = s->L[at * n + j];
+        s->L[at * n + j] = spare;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        dd spare = s->L[i * n + k];
+        s->L[i * n + k] = s->L[i * n + at];
+        s->L[i * n + at] = spare;
+    }
+    dd spare = s->y[k];
+    s->y[k] = s->y[at];
+    s->y[at] = spare;
+}
+
+/* r'(E E')^-1 r = |L^-1 r|^2 over an independent part of the rows, which a pivoted factor finds. */
+static double squared_distance(gram *s)
+{
+    int64_t n = s->count;
+    dd sum = base_dd(0);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            dd product = svm_set_gram_exact(&s->run->set, s->slots[i], s->slots[j]);
+            double lengths = s->run->set.length[s->slots[i]] * s->run->set.length[s->slots[j]];
+            s->L[i * n + j] = base_dd_div(product, base_dd(lengths));
+        }
+        s->y[i] = base_dd(s->r[i]);
+    }
+    for (int64_t k = 0; k < n; k++) {
+        exchange(s, k);
+        dd pivot = s->L[k * n + k];
+        if (!(pivot.hi > DEPENDENT))
+            break;
+        sum = base_dd_add(sum, base_dd_div(base_dd_mul(s->y[k], s->y[k]), pivot));
+        for (int64_t i = k + 1; i < n; i++) {
+            dd factor = base_dd_div(s->L[i * n + k], pivot);
+            for (int64_t j = k + 1; j < n; j++)
+                s->L[i * n + j] =
+                    base_dd_sub(s->L[i * n + j], base_dd_mul(factor, s->L[k * n + j]));
+            s->y[i] = base_dd_sub(s->y[i], base_dd_mul(factor, s->y[k]));
+        }
+    }
+    return base_dd_value(sum);
+}
+
+attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double *violation,
+                                      double *distance, attsvm_error *err)
+{
+    svm_set *set = &run->set;
+    gram s = { .run = run };
+    int64_t most = 0;
+    double square = 0;
+    *violation = *distance = 0;
+    for (int64_t k = 0; k < set->count; k++)
+        most += set->equality[k] || (set->b[k] == 0 && set->soft == 0);
+    if (most == 0)
+        return ATTSVM_OK;
+    size_t order = most > MOST ? 0 : (size_t)most;
+    arena a = { 0 };
+    for (int pass = 0; pass < 2; pass++) {
+        s.slots = base_take(&a, (size_t)most, sizeof *s.slots);
+        s.r = take(&a, (size_t)most);
+        s.y = base_take(&a, order, sizeof *s.y);
+        s.L = base_take(&a, order * order, sizeof *s.L);
+        if (pass == 0)
+            TRY(base_arena_allocate(&a, "equalities", err));
+    }
+    for (int32_t k = 0; k < set->count; k++) {
+        if (!set->equality[k] && (set->b[k] != 0 || set->soft > 0))
+            continue;
+        double residual = residual_of(run, k, theta);
+        *violation = fmax(*violation, fabs(residual) / set->sigma[k]);
+        if (!(set->length[k] > 0) || (!set->equality[k] && residual == 0))
+            continue;
+        s.slots[s.count] = k;
+        s.r[s.count++] = residual / set->length[k];
+        square += residual / set->length[k] * (residual / set->length[k]);
+    }
+    if (square > 0 && order > 0)
+        square = squared_distance(&s);
+    *distance = sqrt(square);
+    free(a.base);
+    return ATTSVM_OK;
+}
