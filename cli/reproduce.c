@@ -68,15 +68,22 @@ static attsvm_status list(const cli_call *call, attsvm_error *err)
 static void print_outcome(const experiments_outcome *o)
 {
     printf("%-18s %7.2f s", o->experiment->id, o->seconds);
-    int64_t checked = 0;
-    for (int64_t k = 0; k < o->numbers.count; k++)
-        checked += o->numbers.items[k].expected.known || o->numbers.items[k].own.known;
+    int64_t checked = 0, unjudged = 0;
+    for (int64_t k = 0; k < o->numbers.count; k++) {
+        const experiments_check *c = &o->numbers.items[k];
+        checked += (c->expected.known && !c->expected.unjudged) || c->own.known;
+        unjudged += c->expected.unjudged;
+    }
     if (o->failed > 0)
-        printf("  %" PRId64 " of %" PRId64 " key numbers are not as expected\n", o->failed,
-               checked);
-    else
-        printf(checked ? "  %" PRId64 " key numbers as expected\n" : "  nothing to compare with\n",
-               checked);
+        printf("  %" PRId64 " of %" PRId64 " key numbers are not as expected", o->failed, checked);
+    else if (checked > 0)
+        printf("  %" PRId64 " key numbers as expected", checked);
+    else if (unjudged == 0)
+        printf("  nothing to compare with");
+    if (unjudged > 0)
+        printf("%s%" PRId64 " from too few runs to judge", checked + o->failed > 0 ? ", " : "  ",
+               unjudged);
+    printf("\n");
     for (int64_t k = 0; k < o->numbers.count; k++) {
         const experiments_check *c = &o->numbers.items[k];
         if (c->expected.missed)

@@ -48,10 +48,11 @@ typedef struct experiments_numbers experiments_numbers; /* key numbers, what we 
 
 typedef struct experiment {
     const char *id, *title;
-    const char *paper;   /* where it is from: "MM"                            */
+    const char *paper;   /* where it is from: "MM, figure 3"; "ours"                    */
     const char *setting; /* data, model, step, how many                                 */
     const char *caption; /* what the figure shows                                       */
-    const char *says;    /* what the paper says, and what is wrong with its run         */
+    const char *says;    /* what the paper says, in its own sense; NULL: no paper       */
+    const char *code;    /* what the published code does, where it was read; NULL: not  */
     int64_t runs;        /* as published; 0: nothing random, --runs does not apply      */
     const char *unit;    /* what is counted: "data sets", "runs a point"; NULL: nothing */
     bool takes_data;     /* uses setup->data; `own_data` is then 1, and nothing is expected */
@@ -86,6 +87,7 @@ extern const settings_table experiments_table;
 typedef struct experiments_target {
     double value, tolerance;
     bool known, missed;
+    bool unjudged; /* a mean over too few runs: shown, not judged */
 } experiments_target;
 
 /* A number beside what it should be. */

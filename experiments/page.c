@@ -58,6 +58,12 @@ static bool show_target(char *text, size_t size, const io_json *target, const ch
     io_json_as_number(io_json_get(target, "expected"), &wanted);
     io_json_as_number(io_json_get(target, "tolerance"), &tolerance);
     io_json_as_bool(io_json_get(target, "ok"), &ok);
+    const char *unjudged = io_json_as_text(io_json_get(target, "unjudged"));
+    if (unjudged) {
+        snprintf(text + used, size - used, "%s%.6g, %s: %s", used > 0 ? "; " : "", wanted, unjudged,
+                 from ? from : "");
+        return true;
+    }
     snprintf(text + used, size - used, "%s%s%.6g \xC2\xB1 %.2g: %s", used > 0 ? "; " : "",
              ok ? "" : "NOT ", wanted, tolerance, from ? from : "");
     return ok;
@@ -82,7 +88,8 @@ static void show_number(const source *s, int64_t k, const char *key)
                                      .meaning = meaning ? meaning : "",
                                      .text = s->texts[k][0],
                                      .check = s->texts[k][1],
-                                     .failed = !ok };
+                                     .failed = !ok,
+                                     .unjudged = io_json_get(check, "unjudged") != NULL };
 }
 
 static attsvm_status read_section(const experiment *e, const char *directory, source *s,
@@ -109,6 +116,7 @@ static attsvm_status read_section(const experiment *e, const char *directory, so
                              .setting = e->setting,
                              .caption = e->caption,
                              .says = e->says,
+                             .code = e->code,
                              .finds = io_json_as_text(io_json_get(s->json, "finds")),
                              .svg = s->svg,
                              .numbers = s->numbers,

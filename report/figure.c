@@ -140,6 +140,41 @@ static attsvm_status list_points(const report_figure *f, char **bytes, size_t *s
     return lost ? fail(err, ATTSVM_E_MEMORY, "no memory for the numbers of the figure") : ATTSVM_OK;
 }
 
+/*
+ * gnuplot's SVG with two changes.  The numbers of columns and panels stand in its first tag, so that
+ * a page can show the panels one below the other.  A space that begins a piece of text, as after a
+ * subscript, becomes a no-break space: some viewers drop it.
+ */
+static attsvm_status finish_svg(const report_figure *f, char **bytes, size_t *size,
+                                attsvm_error *err)
+{
+    static const char tag[] = "<svg ", piece[] = "px\"> ";
+    char *text = NULL, *from = *bytes, *end = *bytes + *size;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return fail(err, ATTSVM_E_MEMORY, "no memory for the figure");
+    for (bool tagged = false; from < end; from++) {
+        size_t left = (size_t)(end - from);
+        if (!tagged && left >= sizeof tag && memcmp(from, tag, sizeof tag - 1) == 0) {
+            fprintf(out, "<svg data-columns=\"%d\" data-panels=\"%d\"", f->columns, f->panel_count);
+            from += sizeof tag - 2;
+            tagged = true;
+        } else if (left >= sizeof piece && memcmp(from, piece, sizeof piece - 1) == 0) {
+            fputs("px\">\xC2\xA0", out);
+            from += sizeof piece - 2;
+        } else {
+            fputc(*from, out);
+        }
+    }
+    bool lost = ferror(out) != 0;
+    lost = fclose(out) != 0 || lost;
+    free(*bytes);
+    *bytes = text;
+    *size = length;
+    return lost ? fail(err, ATTSVM_E_MEMORY, "no memory for the figure") : ATTSVM_OK;
+}
+
 static attsvm_status draw(const report_figure *f, report_format format, char **bytes, size_t *size,
                           attsvm_error *err)
 {
@@ -153,7 +188,7 @@ static attsvm_status draw(const report_figure *f, report_format format, char **b
     report_script(f, format, script);
     attsvm_status status = report_gnuplot_run(script, bytes, size, err);
     fclose(script);
-    return status;
+    return status == ATTSVM_OK && format == REPORT_SVG ? finish_svg(f, bytes, size, err) : status;
 }
 
 attsvm_status report_figure_svg(const report_figure *f, char **svg, attsvm_error *err)

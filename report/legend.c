@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SAMPLE = 28, GAP = 5, BETWEEN = 14, ROW = 16 };
+enum { SAMPLE = 28, LONG_SAMPLE = 46, GAP = 5, BETWEEN = 14, ROW = 16 };
 static const double LEAST_MARK = 0.6;        /* of a point in the legend, in units of gnuplot */
 static const double FONT = 11, LETTER = 0.6; /* points; width of a letter in units of the font */
 
@@ -31,11 +31,17 @@ static bool is_shown(const report_figure *f, const report_item *item, int panel)
     return item->panel == panel && !item->is_text && item->label[0] && !f->panels[panel].no_legend;
 }
 
+/* A mark covers the middle of its line: dashes need some more of it. */
+static double sample_width(const report_series *s)
+{
+    return s->kind == REPORT_MARKS && s->dash != REPORT_SOLID ? LONG_SAMPLE : SAMPLE;
+}
+
 /* Draws the sample of a series, starting at `left`, at height y. */
 static void draw_sample(const report_figure *f, const report_series *s, double left, double y,
                         FILE *out)
 {
-    double W = f->width, H = f->height, width = report_line_width(s);
+    double W = f->width, H = f->height, width = report_line_width(s), sample = sample_width(s);
     const char *colour = report_colour_code(s->colour);
     bool area = s->kind == REPORT_BAND || s->kind == REPORT_BARS;
     bool line = s->kind != REPORT_POINTS && !area;
@@ -43,13 +49,13 @@ static void draw_sample(const report_figure *f, const report_series *s, double l
         fprintf(out,
                 "set object rectangle from screen %.5f,%.5f to screen %.5f,%.5f fillcolor rgb "
                 "\"%s\" fillstyle %s noborder\n",
-                left / W, (y - 4) / H, (left + SAMPLE) / W, (y + 4) / H, colour,
+                left / W, (y - 4) / H, (left + sample) / W, (y + 4) / H, colour,
                 s->kind == REPORT_BAND ? "transparent solid 0.22" : "solid 0.85");
     if (line)
         fprintf(out,
                 "set arrow from screen %.5f,%.5f to screen %.5f,%.5f %s linecolor rgb \"%s\" "
                 "linewidth %.2f dashtype %d\n",
-                left / W, y / H, (left + SAMPLE) / W, y / H,
+                left / W, y / H, (left + sample) / W, y / H,
                 s->kind == REPORT_TRAJECTORY ? "head filled size screen 0.008,18" : "nohead",
                 colour, width,
                 s->kind == REPORT_DIRECTION ? 2
@@ -60,13 +66,13 @@ static void draw_sample(const report_figure *f, const report_series *s, double l
         fprintf(out,
                 "set label \"\" at screen %.5f,%.5f point pointtype %d pointsize %.2f "
                 "linecolor rgb \"%s\"\n",
-                (left + SAMPLE / 2.0) / W, y / H, report_point_type(s->mark),
+                (left + sample / 2) / W, y / H, report_point_type(s->mark),
                 fmax(report_point_size(s), LEAST_MARK), colour);
 }
 
 static double entry_width(const report_item *item)
 {
-    return SAMPLE + GAP + report_text_width(item->label, FONT);
+    return sample_width(&item->style) + GAP + report_text_width(item->label, FONT);
 }
 
 /* Items first..last-1 fill a row of `width` points. */
@@ -100,7 +106,7 @@ int report_legend(const report_figure *f, int panel, double left, double right, 
                 continue;
             draw_sample(f, &f->items[k].style, x, y, out);
             fprintf(out, "set label \"%s\" at screen %.5f,%.5f left font \",%.0f\" front\n",
-                    f->items[k].label, (x + SAMPLE + GAP) / f->width, y / f->height, FONT);
+                    f->items[k].label, (x + sample_width(&f->items[k].style) + GAP) / f->width, y / f->height, FONT);
             x += entry_width(&f->items[k]) + BETWEEN;
         }
         first = last;
@@ -108,7 +114,6 @@ int report_legend(const report_figure *f, int panel, double left, double right, 
     return rows;
 }
 
-/* Room for tics and labels around the frame, in points. */
 /* Extra space for names at the left axis, beyond that of numbers. */
 static double names_room(const report_axis *axis)
 {

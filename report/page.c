@@ -9,14 +9,14 @@
 static const char style[] =
     "<style>\n"
     "body { font: 16px/1.5 Georgia, 'Times New Roman', serif; color: #222; background: #fff;\n"
-    "       max-width: 62rem; margin: 2rem auto; padding: 0 1.2rem; }\n"
+    "       max-width: 62rem; margin: 2rem auto; padding: 0 1.2rem; overflow-wrap: anywhere; }\n"
     "h1, h2 { font-weight: 600; line-height: 1.2; }\n"
     "h2 { margin: 0 0 .3rem; }\n"
     "h2 a { color: inherit; text-decoration: none; }\n"
     "section { border-top: 1px solid #ccc; margin-top: 2.5rem; padding-top: 1.5rem; }\n"
     "figure { margin: 1rem 0; }\n"
-    ".scroll { overflow-x: auto; }\n"
-    ".scroll svg { width: 100%; min-width: 42rem; height: auto; display: block; }\n"
+    "figure svg { width: 100%; height: auto; display: block; }\n"
+    ".stack { display: none; }\n"
     "figcaption { font-size: .93rem; color: #333; margin-top: .4rem; }\n"
     "table { border-collapse: collapse; font-size: .9rem; margin: .6rem 0; }\n"
     "th, td { text-align: left; padding: .18rem .9rem .18rem 0; vertical-align: top;\n"
@@ -27,26 +27,48 @@ static const char style[] =
     "dt { color: #666; } dd { margin: 0; }\n"
     ".quiet { color: #666; font-size: .93rem; }\n"
     "code { font: .88em ui-monospace, Menlo, Consolas, monospace; }\n"
-    "@media print { section { break-inside: avoid; } .scroll svg { min-width: 0; } }\n"
-    /* a narrow screen scrolls figures and stacks the cells of a row */
+    "@media print { section { break-inside: avoid; } }\n"
+    /* a narrow screen has panels, terms and the cells of a row below each other; what the panels
+       are cut from must stay in the page, so it is clipped, not removed */
     "@media screen and (max-width: 40rem) {\n"
+    "  body { margin: 1rem auto; padding: 0 .8rem; }\n"
+    "  h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; }\n"
+    "  .whole { position: absolute; width: 1px; height: 1px; overflow: hidden; }\n"
+    "  .stack { display: block; } .stack svg { margin-bottom: .8rem; }\n"
     "  dl { grid-template-columns: 1fr; }\n"
+    "  dt { margin-top: .4rem; }\n"
     "  table, tbody, tr, td { display: block; }\n"
     "  tr:first-child { display: none; }\n"
     "  tr { border-bottom: 1px solid #eee; padding: .3rem 0; }\n"
     "  td { border: 0; padding: 0; }\n"
     "  td.value { text-align: left; }\n"
     "}\n"
+    /* figures are drawn dark on white: inverted, with the hues turned back */
     "@media screen and (prefers-color-scheme: dark) {\n"
     "  body { color: #ddd; background: #181818; }\n"
     "  figcaption { color: #bbb; } .quiet, dt { color: #999; }\n"
     "  th, td, tr, section { border-color: #444; } a { color: #8ab4f8; }\n"
     "  td.bad { color: #ff8a80; }\n"
-    "  .scroll svg { background: #fff; border-radius: 4px; }\n"
+    "  figure svg { filter: invert(.906) hue-rotate(180deg); }\n"
     "}\n"
     "</style>\n</head>\n<body>\n";
 
-/* Escapes <, > and &. */
+/* The papers by the abbreviations that the experiments use. */
+static const struct {
+    const char *key, *title, *where;
+} papers[] = {
+    { "MM", "Max-Margin Token Selection in Attention Mechanism", "NeurIPS 2023, arXiv 2306.13596" },
+    { "TS", "Transformers as Support Vector Machines", "arXiv 2308.16898" },
+    { "MD", "Optimizing Attention with Mirror Descent: Generalized Max-Margin Token Selection",
+      "JMLR 2026, arXiv 2410.14581" },
+    { "FR", "Implicit Bias and Fast Convergence Rates for Self-attention",
+      "TMLR 2025, arXiv 2402.05738" },
+    { "NT", "Mechanics of Next Token Prediction with Self-Attention",
+      "AISTATS 2024, arXiv 2403.08081" },
+};
+enum { PAPERS = sizeof papers / sizeof *papers };
+
+/* Text in which <, > and & stand for themselves. */
 static void put(FILE *out, const char *text)
 {
     for (const char *c = text ? text : ""; *c; c++)
@@ -78,6 +100,47 @@ static void put_term(FILE *out, const char *term, const char *text)
     fputs("</dd>\n", out);
 }
 
+/* A number in the first tag of the SVG; 0 where it is not there. */
+static double svg_number(const char *svg, const char *name, int skip)
+{
+    const char *end = strchr(svg, '>'), *at = strstr(svg, name);
+    if (!at || !end || at > end)
+        return 0;
+    at += strlen(name);
+    for (char *next; skip > 0; skip--, at = next)
+        if (strtod(at, &next) == 0 && next == at)
+            return 0;
+    return strtod(at, NULL);
+}
+
+/*
+ * The figure as it was drawn, and for narrow screens its panels below each other: windows on the
+ * same drawing, which therefore needs a name of its own in the page.
+ */
+static void put_svg(FILE *out, const char *svg, const char *id)
+{
+    static const char canvas[] = "id=\"gnuplot_canvas\"";
+    const char *name = strstr(svg, canvas);
+    int columns = (int)svg_number(svg, "data-columns=\"", 0);
+    int panels = (int)svg_number(svg, "data-panels=\"", 0);
+    double width = svg_number(svg, "viewBox=\"", 2), height = svg_number(svg, "viewBox=\"", 3);
+    if (!name || columns < 1 || panels < 2 || !(width > 0) || !(height > 0)) {
+        fprintf(out, "<div>%s</div>\n", svg);
+        return;
+    }
+    int rows = (panels + columns - 1) / columns;
+    fputs("<div class=\"whole\">", out);
+    fwrite(svg, 1, (size_t)(name - svg), out);
+    fprintf(out, "id=\"%s-drawing\"%s</div>\n<div class=\"stack\">\n", id,
+            name + sizeof canvas - 1);
+    for (int k = 0; k < panels; k++)
+        fprintf(out,
+                "<svg viewBox=\"%g %g %g %g\"><use href=\"#%s-drawing\"/></svg>\n",
+                width / columns * (k % columns), height / rows * (k / columns), width / columns,
+                height / rows, id);
+    fputs("</div>\n", out);
+}
+
 static void put_seconds(FILE *out, double seconds)
 {
     if (isnan(seconds))
@@ -94,9 +157,10 @@ static void put_overview(FILE *out, const report_section *sections, int64_t coun
           out);
     for (int64_t k = 0; k < count; k++) {
         const report_section *s = &sections[k];
-        int64_t checked = 0, failed = 0;
+        int64_t checked = 0, failed = 0, unjudged = 0;
         for (int64_t j = 0; j < s->number_count; j++) {
-            checked += s->numbers[j].check[0] != '\0';
+            unjudged += s->numbers[j].unjudged;
+            checked += s->numbers[j].check[0] != '\0' && !s->numbers[j].unjudged;
             failed += s->numbers[j].failed;
         }
         fprintf(out, "<tr><td><a href=\"#%s\"><code>%s</code></a> ", s->id, s->id);
@@ -109,7 +173,7 @@ static void put_overview(FILE *out, const report_section *sections, int64_t coun
         else if (checked > 0)
             fprintf(out, "</td><td>%" PRId64 ", all as expected", checked);
         else
-            fputs("</td><td>none", out);
+            fputs(unjudged > 0 ? "</td><td>too few runs to judge" : "</td><td>none", out);
         fputs("</td><td class=\"value\">", out);
         put_seconds(out, s->seconds);
         fputs("</td></tr>\n", out);
@@ -137,44 +201,72 @@ static void put_numbers(FILE *out, const report_section *s)
     fputs("</table>\n", out);
 }
 
+/* "MM, figure 3", and after it the papers that it names. */
+static void put_source(FILE *out, const char *paper)
+{
+    fputs("<dt>From</dt><dd>", out);
+    put(out, paper);
+    for (int k = 0; k < PAPERS; k++)
+        if (strstr(paper, papers[k].key))
+            fprintf(out, "; %s: <i>%s</i> (%s)", papers[k].key, papers[k].title, papers[k].where);
+    fputs("</dd>\n", out);
+}
+
 static void put_section(FILE *out, const report_section *s)
 {
     fprintf(out, "<section id=\"%s\">\n<h2><a href=\"#%s\">", s->id, s->id);
     put(out, s->title);
-    fprintf(out, "</a></h2>\n<p class=\"quiet\"><code>%s</code>, ", s->id);
-    put(out, s->paper);
-    fputs("; run time ", out);
+    fprintf(out, "</a></h2>\n<p class=\"quiet\"><code>%s</code>; run time ", s->id);
     put_seconds(out, s->seconds);
     if (s->runs > 0)
         fprintf(out, "; %" PRId64 " %s", s->runs, s->unit ? s->unit : "runs");
-    fprintf(out, "; seed %" PRId64 "</p>\n", s->seed);
+    fprintf(out, "; seed %" PRId64 "</p>\n<figure>\n", s->seed);
     if (s->svg)
-        fprintf(out, "<figure>\n<div class=\"scroll\">%s</div>\n<figcaption>", s->svg);
-    else
-        fputs("<figure>\n<figcaption>", out);
+        put_svg(out, s->svg, s->id);
+    fputs("<figcaption>", out);
     put(out, s->caption);
     fputs("</figcaption>\n</figure>\n<dl>\n", out);
+    put_source(out, s->paper);
     put_term(out, "Setting", s->setting);
-    put_term(out, "The paper", s->says);
+    put_term(out, "The paper says", s->says);
+    put_term(out, "The published code does", s->code);
     put_term(out, "We find", s->finds);
     fputs("</dl>\n", out);
     put_numbers(out, s);
     fputs("</section>\n", out);
 }
 
-static void put_page(FILE *out, const report_section *sections, int64_t count)
+static void put_introduction(FILE *out)
 {
-    put_head(out, "the experiments, reproduced");
     fprintf(out,
             "<h1>Attention as a max-margin problem: the experiments, reproduced</h1>\n"
             "<p>Made by <code>attsvm %s reproduce</code>. Every figure is drawn from the arrays in "
             "<code>ID.npz</code> beside this page, every key number is in <code>ID.json</code>; "
-            "the same seed gives the same bytes. MM is <i>Max-Margin Token Selection in Attention "
-            "Mechanism</i> (arXiv 2306.13596), TS <i>Transformers as Support Vector Machines</i> "
-            "(2308.16898), MD <i>Optimizing Attention with Mirror Descent</i> (2410.14581), FR "
-            "<i>Implicit Bias and Fast Convergence Rates for Self-attention</i> (2402.05738), NT "
-            "<i>Mechanics of Next Token Prediction with Self-Attention</i> (2403.08081).</p>\n",
+            "the same seed gives the same bytes. For each experiment the page keeps apart what the "
+            "paper says, what its published code does where we have read it, and what we find. "
+            "Experiments marked \"ours\" are in no paper.</p>\n<dl>\n",
             attsvm_version());
+    for (int k = 0; k < PAPERS; k++)
+        fprintf(out, "<dt>%s</dt><dd><i>%s</i>, %s</dd>\n", papers[k].key, papers[k].title,
+                papers[k].where);
+    fputs("<dt>n, T, d</dt><dd>sequences, tokens of a sequence, dimensions of a token; a "
+          "<i>unit</i> vector is Gaussian, scaled to norm 1</dd>\n"
+          "<dt>p, v, W, K, Q</dt><dd>prompt, head, attention matrix and its factors, W = KQ'</dd>\n"
+          "<dt>SVM</dt><dd>support vector machine: the shortest p, v or W that separates the "
+          "selected token of every sequence from the others by a margin of 1; p-SVM, v-SVM and "
+          "W-SVM name the unknown, Frobenius, nuclear and l_q the norm</dd>\n"
+          "<dt>correlation</dt><dd>cosine of the angle between two vectors or matrices</dd>\n"
+          "<dt>normalised descent</dt><dd>gradient descent with steps of fixed length; with "
+          "<i>eps</i>, gradient/(norm + eps) as in the published code</dd>\n"
+          "<dt>exact</dt><dd>gradients evaluated so that saturated attention does not spoil them; "
+          "float32 and float64 are the textbook formula in that arithmetic</dd>\n</dl>\n",
+          out);
+}
+
+static void put_page(FILE *out, const report_section *sections, int64_t count)
+{
+    put_head(out, "the experiments, reproduced");
+    put_introduction(out);
     put_overview(out, sections, count);
     for (int64_t k = 0; k < count; k++)
         put_section(out, &sections[k]);
@@ -230,7 +322,9 @@ attsvm_status report_own_page_write(const char *path, const char *title,
             put(out, *paragraphs);
             fputs("</p>\n", out);
         }
-        fprintf(out, "<figure>\n<div class=\"scroll\">%s</div>\n</figure>\n", svg);
+        fputs("<figure>\n", out);
+        put_svg(out, svg, "figure");
+        fputs("</figure>\n", out);
         fprintf(out, "<p class=\"quiet\">Made by attsvm %s.</p>\n</body>\n</html>\n",
                 attsvm_version());
     }

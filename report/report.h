@@ -173,11 +173,12 @@ double report_line_width(const report_series *style);
 typedef struct report_number {
     const char *key, *meaning, *text; /* text: the value as it is shown       */
     const char *check;                /* "": not checked; else what was found */
-    bool failed;
+    bool failed, unjudged;            /* unjudged: shown beside it, not compared */
 } report_number;
 
 typedef struct report_section {
-    const char *id, *title, *paper, *setting, *caption, *says, *finds;
+    const char *id, *title, *paper, *setting, *caption, *finds;
+    const char *says, *code; /* what the paper says, what its code does; NULL: nothing */
     const char *svg; /* the figure, inline; NULL: none */
     const report_number *numbers;
     int64_t number_count;

@@ -125,17 +125,22 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
                       "With eps (1e-19 for p, 1e-9 for v) it is %.5f and %.5f, in float32 %.5f and "
                       "%.5f.",
                       joint[1], plain[1], joint[2], plain[2]);
+    if (joint[0] > plain[0] && joint[2] < plain[2])
+        experiments_finds(out, "Where the two SVMs differ, the exact run ends at the joint one and "
+                               "the float32 run drifts to the unrelaxed one.");
     return ATTSVM_OK;
 }
 
 /* -------------------------------------------------------------------------- figure */
 
+/* The wider ones first: where the three coincide, all are seen. */
 static void draw_path(report_figure *f, const experiments_view *path, const char *label,
-                      report_colour colour)
+                      report_colour colour, double width)
 {
     report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,
                                            .label = label,
                                            .colour = colour,
+                                           .size = width,
                                            .count = RECORDS,
                                            .x = path->x,
                                            .y = path->x + 1,
@@ -171,31 +176,62 @@ static void draw_shares(report_figure *f, const experiments_view *x, const char 
                                                .stride = N });
 }
 
+/* Tokens by the label of their sequence; token 0 of every sequence is the origin. */
+static void draw_tokens(report_figure *f, const experiments_view *X)
+{
+    double x[N], y[N];
+    for (int sign = -1; sign <= 1; sign += 2) {
+        int64_t count = 0;
+        for (int i = 0; i < N; i++)
+            if (labels[i] == sign) {
+                x[count] = X->x[(i * T + 1) * D];
+                y[count++] = X->x[(i * T + 1) * D + 1];
+            }
+        report_add_series(
+            f, &(report_series){ .kind = REPORT_POINTS,
+                                 .label = sign > 0 ? "tokens, label 1" : "label -1",
+                                 .colour = sign > 0 ? REPORT_PURPLE : REPORT_SKY,
+                                 .mark = sign > 0 ? REPORT_DIAMOND : REPORT_SQUARE,
+                                 .size = 1.5,
+                                 .count = count,
+                                 .x = x,
+                                 .y = y });
+    }
+}
+
+static void draw_paths(report_figure *f, const experiments_view paths[3])
+{
+    draw_path(f, &paths[0], "exact", REPORT_BLUE, 5);
+    draw_path(f, &paths[1], "with eps", REPORT_ORANGE, 2.6);
+    draw_path(f, &paths[2], "float32", REPORT_VERMILION, 1);
+}
+
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
 {
     views w;
-    experiments_view softmax, probability;
+    experiments_view softmax, probability, X;
     TRY(get(r, &w, err));
     TRY(experiments_get(r, "softmax", &softmax, err));
     TRY(experiments_get(r, "probability", &probability, err));
+    TRY(experiments_get(r, "X", &X, err));
+    const bool same = attsvm_correlation(w.joint.x, w.svm.x, D) > 1 - 1e-12;
     report_figure *f = *out = report_figure_create(2, 960, 840);
     report_add_panel(f, &(report_panel){ .title = "Prompt p",
-                                         .x = { .label = "p_1", .low = -4, .high = 36 },
-                                         .y = { .label = "p_2", .low = -12, .high = 20 },
+                                         .x = { .label = "p_1", .low = -2, .high = 31 },
+                                         .y = { .label = "p_2", .low = -12, .high = 18 },
                                          .equal = true });
-    draw_path(f, &w.p[0], "exact", REPORT_BLUE);
-    draw_path(f, &w.p[1], "with eps", REPORT_ORANGE);
-    draw_path(f, &w.p[2], "float32", REPORT_VERMILION);
-    draw_direction(f, &w.joint, "joint SVM", REPORT_BLACK);
-    draw_direction(f, &w.svm, "unrelaxed SVM", REPORT_GREEN);
+    draw_paths(f, w.p);
+    draw_direction(f, &w.joint, same ? "joint = unrelaxed SVM" : "joint SVM", REPORT_BLACK);
+    if (!same)
+        draw_direction(f, &w.svm, "unrelaxed SVM", REPORT_GREEN);
+    draw_tokens(f, &X);
     report_add_panel(f, &(report_panel){ .title = "Head v",
-                                         .x = { .label = "v_1", .low = -15, .high = 15 },
-                                         .y = { .label = "v_2", .low = -2, .high = 23 },
+                                         .x = { .label = "v_1", .low = -10, .high = 10 },
+                                         .y = { .label = "v_2", .low = -3, .high = 15 },
                                          .equal = true });
-    draw_path(f, &w.v[0], "exact", REPORT_BLUE);
-    draw_path(f, &w.v[1], "with eps", REPORT_ORANGE);
-    draw_path(f, &w.v[2], "float32", REPORT_VERMILION);
-    draw_direction(f, &w.svm_v, "SVM", REPORT_BLACK);
+    draw_paths(f, w.v);
+    draw_direction(f, &w.svm_v, "v-SVM", REPORT_BLACK);
+    draw_tokens(f, &X);
     draw_shares(f, &softmax, "Attention of the selected token", "softmax");
     draw_shares(f, &probability, "Probability of the label", "1/(1 + exp(-Y f))");
     return ATTSVM_OK;
@@ -203,20 +239,25 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 
 #define JOINT_SETTING                                                                              \
     "p from (0,-1) and v from (-1,0) by normalised descent, each by its own norm, step 0.1, 1000 " \
-    "steps; with exact gradients, with the published eps (1e-19 for p, 1e-9 for v), and as "       \
-    "published in float32."
+    "steps; with exact gradients, with the published eps, and as published in float32."
+#define JOINT_CAPTION                                                                              \
+    "Above: trajectories of p and v with the tokens (the other token of every sequence is the "    \
+    "origin) and the SVM directions (dashed); where runs coincide, the wider line lies below. "    \
+    "Below: attention of the selected token and probability of the label, exact descent."
+#define JOINT_CODE                                                                                 \
+    "Works in float32, adds eps (1e-19 for p, 1e-9 for v) to the norm of the gradient, and runs "  \
+    "1000 steps."
 
 const experiment mm_joint_tight = {
     .id = "mm-joint-tight",
     .title = "Head and prompt together: all sequences are support vectors",
-    .paper = "MM",
+    .paper = "MM, figure 3, published notebook joint_training",
     .setting = "n=3, T=2, d=2; tokens (0,0)&(1,1), (0,0)&(1,-1), (0,0)&(.5,1), labels 1, -1, "
                "1; " JOINT_SETTING,
-    .caption =
-        "Above: trajectories of p and v with their SVM directions (dashed). Below: attention "
-        "of the selected token and probability of the label, exact descent.",
-    .says = "Every sequence is tight for the v-SVM, so p converges to the unrelaxed p-SVM, which "
-            "here is the joint one.",
+    .caption = JOINT_CAPTION,
+    .says = "When every sequence is a support vector of the v-SVM, p goes to the p-SVM with a "
+            "margin of 1 for all sequences, which is then also the joint one.",
+    .code = JOINT_CODE,
     .seconds = 0.1,
     .run = run_tight,
     .numbers = numbers,
@@ -226,15 +267,13 @@ const experiment mm_joint_tight = {
 const experiment mm_joint_slack = {
     .id = "mm-joint-slack",
     .title = "Head and prompt together: one sequence is no support vector",
-    .paper = "MM",
+    .paper = "MM, figure 3, published notebook joint_training",
     .setting =
         "As mm-joint-tight with (.5,1.5) as second token of the third sequence; " JOINT_SETTING,
-    .caption =
-        "Above: trajectories of p and v with their SVM directions (dashed). Below: attention "
-        "of the selected token and probability of the label, exact descent.",
-    .says = "The third sequence is not tight for the v-SVM, so p converges to the relaxed problem, "
-            "in which it need only be selected with margin 0. The published float32 run drifts to "
-            "the unrelaxed solution.",
+    .caption = JOINT_CAPTION,
+    .says = "When a sequence is no support vector of the v-SVM, p goes to the relaxed p-SVM, in "
+            "which the token of this sequence need only be selected with margin 0.",
+    .code = JOINT_CODE,
     .seconds = 0.1,
     .run = run_slack,
     .numbers = numbers,

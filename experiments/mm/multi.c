@@ -9,6 +9,7 @@ static const double head[D] = { 0, 0, 1 };
 static const double labels[N] = { 1, 1, 1 };
 static const char *const rules[RULES] = { "ngd", "gd" };
 static const double steps[RULES] = { 0.1, 1 };
+static const char *const rule_names[RULES] = { "normalised, step 0.1", "gradient descent, step 1" };
 
 /* Plane coordinates (theory 7.2); the third is 1 for token 0 and 0.5 for the others. */
 static const double plane[N * T][2] = {
@@ -129,8 +130,8 @@ static void draw_plane(report_figure *f, const experiments_view p[RULES],
 {
     double x[2] = { 0, svm->x[0] }, y[2] = { 0, svm->x[1] };
     report_add_panel(f, &(report_panel){ .title = "Trajectories",
-                                         .x = { .label = "p_1", .low = -2, .high = 10 },
-                                         .y = { .label = "p_2", .low = -4, .high = 6 },
+                                         .x = { .label = "p_1", .low = -2, .high = 8 },
+                                         .y = { .label = "p_2", .low = -3, .high = 4 },
                                          .equal = true });
     for (int best = 0; best < 2; best++)
         for (int i = 0; i < N; i++)
@@ -146,11 +147,12 @@ static void draw_plane(report_figure *f, const experiments_view p[RULES],
                                                    .stride = 2 });
     for (int rule = 0; rule < RULES; rule++)
         for (int64_t k = 0; k < STARTS; k++)
-            report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,
+            report_add_series(f, &(report_series){ .kind = k ? REPORT_LINE : REPORT_TRAJECTORY,
                                                    .label = k      ? NULL
                                                             : rule ? "gradient descent"
                                                                    : "normalised",
                                                    .colour = rule ? REPORT_VERMILION : REPORT_BLUE,
+                                                   .size = rule ? 1 : 2.4,
                                                    .count = RECORDS,
                                                    .x = p[rule].x + k * RECORDS * D,
                                                    .y = p[rule].x + k * RECORDS * D + 1,
@@ -173,7 +175,6 @@ static void draw_plane(report_figure *f, const experiments_view p[RULES],
 static void draw_curves(report_figure *f, const experiments_view data[RULES],
                         double (*value)(const double *))
 {
-    static const char *const names[RULES] = { "normalised, step 0.1", "gradient descent, step 1" };
     for (int rule = 0; rule < RULES; rule++) {
         double y[STEPS], x[STEPS];
         for (int64_t k = 1; k <= STEPS; k++) {
@@ -181,12 +182,32 @@ static void draw_curves(report_figure *f, const experiments_view data[RULES],
             y[k - 1] = mean_of(&data[rule], k, value);
         }
         report_add_series(f, &(report_series){ .kind = REPORT_LINE,
-                                               .label = names[rule],
+                                               .label = rule_names[rule],
                                                .colour = rule ? REPORT_VERMILION : REPORT_BLUE,
                                                .count = STEPS,
                                                .x = x,
                                                .y = y });
     }
+}
+
+/* Angle between p and the SVM direction, in degrees, for every start. */
+static void draw_angles(report_figure *f, const experiments_view p[RULES], const double *svm)
+{
+    for (int rule = 0; rule < RULES; rule++)
+        for (int64_t k = 0; k < STARTS; k++) {
+            double x[STEPS], y[STEPS];
+            for (int64_t r = 1; r <= STEPS; r++) {
+                x[r - 1] = (double)r;
+                y[r - 1] = experiments_angle(p[rule].x + (k * RECORDS + r) * D, svm, D);
+            }
+            report_add_series(f, &(report_series){ .kind = REPORT_LINE,
+                                                   .label = k ? NULL : rule_names[rule],
+                                                   .colour = rule ? REPORT_VERMILION : REPORT_BLUE,
+                                                   .size = 1,
+                                                   .count = STEPS,
+                                                   .x = x,
+                                                   .y = y });
+        }
 }
 
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
@@ -197,8 +218,12 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     TRY(experiments_get(r, "softmax_ngd", &softmax[0], err));
     TRY(experiments_get(r, "softmax_gd", &softmax[1], err));
     TRY(experiments_get(r, "p_svm", &svm, err));
-    *out = report_figure_create(3, 1200, 400);
+    *out = report_figure_create(2, 960, 800);
     draw_plane(*out, p, &svm);
+    report_add_panel(*out, &(report_panel){ .title = "Angle to the SVM direction",
+                                            .x = { .label = "steps", .log = true },
+                                            .y = { .label = "degrees, six starts", .log = true } });
+    draw_angles(*out, p, svm.x);
     report_add_panel(*out, &(report_panel){ .title = "Attention of the optimal token",
                                             .x = { .label = "steps", .log = true },
                                             .y = { .label = "softmax, mean over starts" } });
@@ -214,17 +239,20 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment mm_multi = {
     .id = "mm-multi",
     .title = "Three sequences: normalised and plain gradient descent",
-    .paper = "MM",
+    .paper = "MM, published notebook multi_input_converge",
     .setting =
         "n=3, T=7, d=3, key map diag(1,1,0), head e3, token 0 of each sequence scores 1, the "
         "others 0.5; normalised steps of 0.1 and gradient descent with step 1, 1000 steps, "
         "six starts on the first axis, exact gradients.",
     .caption =
-        "Left: trajectories of p and the SVM direction (dashed). Middle and right: attention "
-        "of the optimal token and norm of p, mean over the six starts.",
+        "Above: trajectories of p with the tokens and the SVM direction (dashed), and the angle of "
+        "p to that direction. Below: attention of the optimal token and norm of p, mean over the "
+        "six starts.",
     .says =
-        "Descent converges in direction to the max-margin solution; |p| grows without bound and "
-        "attention becomes sparse, faster with normalised steps.",
+        "Gradient descent converges in direction to the max-margin solution, while the norm of p "
+        "grows without bound and attention becomes sparse.",
+    .code = "Draws the trajectories of normalised descent with step 0.1; the tokens are those of "
+            "the notebook. Plain gradient descent with step 1 is our addition.",
     .seconds = 0.1,
     .run = run,
     .numbers = numbers,

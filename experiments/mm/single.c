@@ -121,23 +121,29 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
                       "direction of its token (correlation at least %.5f).",
                       count_of(selected.x, 0), count_of(selected.x, 1), worst);
     experiments_finds(out,
-                      "In float32 %.0f of six end on another token, and the correlation falls to "
-                      "%.3f.",
+                      "In float32 %.0f of six end on another token, and the smallest correlation is "
+                      "%.3f: from |p| about 12 on the float32 gradient is rounding noise, which "
+                      "normalised steps follow at full length.",
                       other, worst_float);
     return ATTSVM_OK;
 }
 
 /* -------------------------------------------------------------------------- figure */
 
-static void draw_panel(report_figure *f, const char *title, const experiments_view *p,
-                       const experiments_view *svm, bool legend)
+typedef struct frame { /* what of the plane is shown */
+    double left, right, bottom, top;
+} frame;
+
+static void draw_plane(report_figure *f, const char *title, const experiments_view *p,
+                       const experiments_view *svm, const experiments_view *tokens,
+                       const frame *shown)
 {
     static const char *const names[2] = { "SVM, token 1", "SVM, token 2" };
-    report_add_panel(f, &(report_panel){ .title = title,
-                                         .x = { .label = "p_1", .low = -6, .high = 26 },
-                                         .y = { .label = "p_2", .low = -3, .high = 24 },
-                                         .equal = true,
-                                         .no_legend = !legend });
+    report_add_panel(f,
+                     &(report_panel){ .title = title,
+                                      .x = { .label = "p_1", .low = shown->left, .high = shown->right },
+                                      .y = { .label = "p_2", .low = shown->bottom, .high = shown->top },
+                                      .equal = true });
     for (int64_t k = 0; k < STARTS; k++)
         report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,
                                                .label = k == 0 ? "descent" : NULL,
@@ -162,49 +168,107 @@ static void draw_panel(report_figure *f, const char *title, const experiments_vi
                                            .x = p->x,
                                            .y = p->x + 1,
                                            .stride = RECORDS * D });
+    report_add_series(f, &(report_series){ .kind = REPORT_POINTS,
+                                           .label = "tokens",
+                                           .colour = REPORT_PURPLE,
+                                           .mark = REPORT_HOLLOW_SQUARE,
+                                           .size = 1.6,
+                                           .count = T,
+                                           .x = tokens->x,
+                                           .y = tokens->x + 1,
+                                           .stride = D });
 }
 
-static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
+/* Angle between p and the SVM direction of the token that the exact run selects, in degrees. */
+static void draw_angles(report_figure *f, const experiments_view *p, const double *svm,
+                        const double *selected, const char *label, report_colour colour,
+                        report_dash dash)
 {
-    experiments_view p, single, svm;
+    for (int64_t k = 0; k < STARTS; k++) {
+        double steps[STEPS], angle[STEPS];
+        for (int64_t r = 1; r <= STEPS; r++) {
+            const double *now = p->x + (k * RECORDS + r) * D;
+            steps[r - 1] = (double)r;
+            angle[r - 1] = experiments_angle(now, svm + (int64_t)selected[k] * D, D);
+        }
+        report_add_series(f, &(report_series){ .kind = REPORT_LINE,
+                                               .label = k == 0 ? label : NULL,
+                                               .colour = colour,
+                                               .dash = dash,
+                                               .size = 1.2,
+                                               .count = STEPS,
+                                               .x = steps,
+                                               .y = angle });
+    }
+}
+
+static attsvm_status draw(const experiments_result *r, const frame *shown, report_figure **out,
+                          attsvm_error *err)
+{
+    experiments_view p, single, svm, tokens, selected;
     TRY(experiments_get(r, "p_ngd", &p, err));
     TRY(experiments_get(r, "p_f32", &single, err));
     TRY(experiments_get(r, "p_svm", &svm, err));
-    *out = report_figure_create(2, 960, 460);
-    draw_panel(*out, "Exact gradients", &p, &svm, true);
-    draw_panel(*out, "As published: float32", &single, &svm, true);
+    TRY(experiments_get(r, "X", &tokens, err));
+    TRY(experiments_get(r, "selected", &selected, err));
+    *out = report_figure_create(3, 1200, 440);
+    draw_plane(*out, "Exact gradients", &p, &svm, &tokens, shown);
+    draw_plane(*out, "As published: float32", &single, &svm, &tokens, shown);
+    report_add_panel(*out, &(report_panel){ .title = "Angle to the SVM direction",
+                                            .x = { .label = "steps", .log = true },
+                                            .y = { .label = "degrees, six starts",
+                                                   .low = 0.1,
+                                                   .high = 180,
+                                                   .log = true } });
+    draw_angles(*out, &single, svm.x, selected.x, "float32", REPORT_VERMILION, REPORT_SOLID);
+    draw_angles(*out, &p, svm.x, selected.x, "exact", REPORT_BLUE, REPORT_SOLID);
     return ATTSVM_OK;
 }
+
+static attsvm_status draw_global(const experiments_result *r, report_figure **out,
+                                 attsvm_error *err)
+{
+    return draw(r, &(frame){ -10, 6, -2, 15 }, out, err);
+}
+
+static attsvm_status draw_local(const experiments_result *r, report_figure **out, attsvm_error *err)
+{
+    return draw(r, &(frame){ -5, 18, -3, 20 }, out, err);
+}
+
+#define SINGLE_CAPTION                                                                             \
+    "Left and middle: trajectories of p from six starts, with exact gradients and, as published, " \
+    "in float32; dashed: the SVM directions of the first and the second token. Right: angle of p " \
+    "to the SVM direction of the token on which the exact run from this start ends."
 
 const experiment mm_single_global = {
     .id = "mm-single-global",
     .title = "One sequence, one good token: every start ends there",
-    .paper = "MM",
+    .paper = "MM, published notebook single_input_converge",
     .setting = "n=1, T=3, d=3, key map diag(1,1,0), head e3; tokens (-.1,1,1), (1,0,.9), (0,0,.9); "
                "normalised gradient descent, step 0.1, 1000 steps, six starts on the second axis.",
-    .caption = "Trajectories of p. Dashed: the SVM directions of the first and the second token. "
-               "Left with exact gradients, right as published, in float32.",
-    .says = "All non-optimal tokens have one score, so descent from any start converges to the SVM "
-            "direction of the optimal token.",
+    .caption = SINGLE_CAPTION,
+    .says = "When all non-optimal tokens have the same score, gradient descent converges in "
+            "direction to the SVM solution of the optimal token, from any start.",
+    .code = "Works in float32, adds eps = 1e-9 to the norm of the gradient, runs 1000 steps and "
+            "plots the first 200.",
     .seconds = 0.1,
     .run = run_global,
     .numbers = numbers,
-    .draw = draw,
+    .draw = draw_global,
 };
 
 const experiment mm_single_local = {
     .id = "mm-single-local",
     .title = "One sequence, two locally optimal tokens: the start decides",
-    .paper = "MM",
+    .paper = "MM, published notebook single_input_converge",
     .setting = "As mm-single-global with (0,0,0) as third token.",
-    .caption = "Trajectories of p. Dashed: the SVM directions of the first and the second token. "
-               "Left with exact gradients, right as published, in float32.",
-    .says =
-        "Descent converges to the SVM direction of one of the locally optimal tokens, depending "
-        "on the start. The published run is in float32 and its plot stops at 200 of 1000 "
-        "steps: from |p| about 12 on its gradient is noise.",
+    .caption = SINGLE_CAPTION,
+    .says = "Gradient descent converges in direction to the SVM solution of one of the locally "
+            "optimal tokens; which one depends on the start.",
+    .code = "As for mm-single-global: float32, eps = 1e-9, plots of the first 200 of 1000 steps.",
     .seconds = 0.1,
     .run = run_local,
     .numbers = numbers,
-    .draw = draw,
+    .draw = draw_local,
 };

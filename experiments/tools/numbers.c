@@ -64,7 +64,10 @@ static io_json *target_json(const experiments_target *t)
     io_json *json = io_json_object();
     io_json_set(json, "expected", io_json_number(t->value));
     io_json_set(json, "tolerance", io_json_number(t->tolerance));
-    io_json_set(json, "ok", io_json_bool(!t->missed));
+    if (t->unjudged)
+        io_json_set(json, "unjudged", io_json_text("too few runs to judge"));
+    else
+        io_json_set(json, "ok", io_json_bool(!t->missed));
     return json;
 }
 

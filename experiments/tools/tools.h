@@ -194,6 +194,9 @@ void experiments_number(experiments_numbers *out, const char *key, double value,
 /* What we find: sentences, one after the other. */
 void experiments_finds(experiments_numbers *out, const char *format, ...) BASE_PRINTF(2, 3);
 
+/* Angle between two vectors in degrees, exact also where it is small. */
+double experiments_angle(const double *a, const double *b, int64_t count);
+
 /* Mean and standard deviation (of a sample) of the finite ones among x[0], x[stride], ... */
 void experiments_mean(const double *x, int64_t count, int64_t stride, double *mean,
                       double *deviation);
