@@ -141,9 +141,9 @@ static attsvm_status list_points(const report_figure *f, char **bytes, size_t *s
 }
 
 /*
- * gnuplot's SVG with two changes.  The numbers of columns and panels stand in its first tag, so that
- * a page can show the panels one below the other.  A space that begins a piece of text, as after a
- * subscript, becomes a no-break space: some viewers drop it.
+ * gnuplot's SVG with two changes.  The numbers of columns and panels stand in its first tag, so
+ * that a page can show the panels one below the other.  A space that begins a piece of text, as
+ * after a subscript, becomes a shift: some viewers drop such spaces.
  */
 static attsvm_status finish_svg(const report_figure *f, char **bytes, size_t *size,
                                 attsvm_error *err)
@@ -161,7 +161,7 @@ static attsvm_status finish_svg(const report_figure *f, char **bytes, size_t *si
             from += sizeof tag - 2;
             tagged = true;
         } else if (left >= sizeof piece && memcmp(from, piece, sizeof piece - 1) == 0) {
-            fputs("px\">\xC2\xA0", out);
+            fputs("px\" dx=\"0.3em\">", out);
             from += sizeof piece - 2;
         } else {
             fputc(*from, out);

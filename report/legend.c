@@ -41,7 +41,11 @@ static double sample_width(const report_series *s)
 static void draw_sample(const report_figure *f, const report_series *s, double left, double y,
                         FILE *out)
 {
-    double W = f->width, H = f->height, width = report_line_width(s), sample = sample_width(s);
+    enum { WIDEST = 3 };
+    /* gnuplot keeps the dashes of a line before it of the same colour and width: none is quite the
+       same */
+    double width = fmin(report_line_width(s), WIDEST) + 0.01 * (double)s->dash;
+    double W = f->width, H = f->height, sample = sample_width(s);
     const char *colour = report_colour_code(s->colour);
     bool area = s->kind == REPORT_BAND || s->kind == REPORT_BARS;
     bool line = s->kind != REPORT_POINTS && !area;
@@ -55,8 +59,8 @@ static void draw_sample(const report_figure *f, const report_series *s, double l
         fprintf(out,
                 "set arrow from screen %.5f,%.5f to screen %.5f,%.5f %s linecolor rgb \"%s\" "
                 "linewidth %.2f dashtype %d\n",
-                left / W, y / H, (left + sample) / W, y / H,
-                s->kind == REPORT_TRAJECTORY ? "head filled size screen 0.008,18" : "nohead",
+                left / W, y / H, (left + sample - (s->kind == REPORT_TRAJECTORY ? 4 : 0)) / W,
+                y / H, s->kind == REPORT_TRAJECTORY ? "head filled size screen 0.008,18" : "nohead",
                 colour, width,
                 s->kind == REPORT_DIRECTION ? 2
                 : s->dash == REPORT_DASHED  ? 2
@@ -106,7 +110,8 @@ int report_legend(const report_figure *f, int panel, double left, double right, 
                 continue;
             draw_sample(f, &f->items[k].style, x, y, out);
             fprintf(out, "set label \"%s\" at screen %.5f,%.5f left font \",%.0f\" front\n",
-                    f->items[k].label, (x + sample_width(&f->items[k].style) + GAP) / f->width, y / f->height, FONT);
+                    f->items[k].label, (x + sample_width(&f->items[k].style) + GAP) / f->width,
+                    y / f->height, FONT);
             x += entry_width(&f->items[k]) + BETWEEN;
         }
         first = last;
@@ -117,7 +122,7 @@ int report_legend(const report_figure *f, int panel, double left, double right, 
 /* Extra space for names at the left axis, beyond that of numbers. */
 static double names_room(const report_axis *axis)
 {
-    enum { FREE = 34 }; /* what numbers have */
+    enum { FREE = 26 }; /* what numbers have */
     double widest = 0;
     for (int k = 0; axis->names && axis->names[k]; k++)
         widest = fmax(widest, report_text_width(axis->names[k], FONT));

@@ -24,7 +24,8 @@ typedef enum report_kind {
     REPORT_TRAJECTORY, /* a line with arrow heads along it                                  */
     REPORT_DIRECTION,  /* dashed, from (x, y)[0] through (x, y)[1] to the edge of the panel */
     REPORT_BARS,       /* columns from 0 to y; `size` is their width in units of x          */
-    REPORT_CELLS,      /* one coloured square with its number for each (x, y), value in high */
+    REPORT_CELLS,      /* a coloured square with its number at each (x, y), value in high;
+                          framed where low is not 0                                      */
 } report_kind;
 
 /* Colours, in the order in which series should take them. */
@@ -84,6 +85,7 @@ typedef struct report_panel {
     report_axis x, y;
     bool equal;       /* one unit has the same length on both axes   */
     bool no_legend;   /* its series have the labels of another panel */
+    double cell_low;  /* of cells: the value that is white           */
     double cell_high; /* of cells: the value of full colour; 0: 1    */
 } report_panel;
 
@@ -179,7 +181,7 @@ typedef struct report_number {
 typedef struct report_section {
     const char *id, *title, *paper, *setting, *caption, *finds;
     const char *says, *code; /* what the paper says, what its code does; NULL: nothing */
-    const char *svg; /* the figure, inline; NULL: none */
+    const char *svg;         /* the figure, inline; NULL: none */
     const report_number *numbers;
     int64_t number_count;
     const char *unit; /* of runs */

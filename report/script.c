@@ -263,20 +263,23 @@ static void plot_item(const report_item *item, int k, FILE *out)
 }
 
 /* White to blue; the number is white on dark squares. */
-static void write_cells(const report_item *item, double full, FILE *out)
+static void write_cells(const report_item *item, const report_panel *panel, FILE *out)
 {
     static const double dark[3] = { 0x00, 0x5b, 0x8f };
+    const double empty = panel->cell_low, full = panel->cell_high > 0 ? panel->cell_high : 1;
     for (int64_t k = 0; k < item->style.count; k++) {
         const double *p = item->points + 4 * k;
-        double share = fmin(1, fmax(0, p[3] / full));
+        double share = fmin(1, fmax(0, (p[3] - empty) / (full - empty)));
+        bool framed = isfinite(p[2]) && p[2] != 0;
         int rgb[3];
         for (int c = 0; c < 3; c++)
             rgb[c] = (int)lround(255 + share * (dark[c] - 255));
         fprintf(out,
                 "set object rectangle from first %.9g,%.9g to first %.9g,%.9g fillcolor rgb "
-                "\"#%02x%02x%02x\" fillstyle solid noborder behind\n",
+                "\"#%02x%02x%02x\" fillstyle solid %s behind\n",
                 p[0] - 0.48, p[1] - 0.48, p[0] + 0.48, p[1] + 0.48, (unsigned)rgb[0],
-                (unsigned)rgb[1], (unsigned)rgb[2]);
+                (unsigned)rgb[1], (unsigned)rgb[2],
+                framed ? "border rgb \"#D55E00\" linewidth 2.5" : "noborder");
         fprintf(out, "set label \"%.3f\" at first %.9g,%.9g center front textcolor rgb \"%s\"\n",
                 p[3], p[0], p[1], share > 0.55 ? "#ffffff" : "#000000");
     }
@@ -289,7 +292,8 @@ static void write_log_tics(char name, const range *r, FILE *out)
     double decades = log10(r->high / r->low);
     fprintf(out, "set logscale %c\nset format %c \"%s\"\n", name, name,
             decades > 2.5 || r->low < 1e-3 ? "10^{%L}" : "%g");
-    if (decades < 1.5) { /* 1, 2, 5: whole powers would be one or none */
+    double powers = floor(log10(r->high)) - ceil(log10(r->low)) + 1;
+    if (powers < 2 || decades < 1.5) { /* 1, 2, 5: whole powers would be one or none */
         fprintf(out, "set %ctics (", name);
         bool first = true;
         for (int k = (int)floor(log10(r->low)); k <= (int)ceil(log10(r->high)); k++)
@@ -365,7 +369,7 @@ static void write_texts(const report_figure *f, int panel, FILE *out)
                     item->label, item->points[0], item->points[1],
                     report_colour_code(item->style.colour));
         if (item->panel == panel && item->style.kind == REPORT_CELLS && !item->is_text)
-            write_cells(item, f->panels[panel].cell_high > 0 ? f->panels[panel].cell_high : 1, out);
+            write_cells(item, &f->panels[panel], out);
     }
 }
 

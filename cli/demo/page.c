@@ -19,6 +19,10 @@ static const char head[] =
     ".r span{border-radius:.25rem;padding:.05rem .25rem}\n"
     ".verdict{border-left:.3rem solid #0072b2;padding:.4rem 1rem;background:#eef6fb}\n"
     "table{border-collapse:collapse}td{padding:.1rem 1rem .1rem 0;vertical-align:top}\n"
+    "@media (max-width:40rem){td{display:block;padding:.1rem 0}.r{margin-left:0}"
+    ".r b{display:block;margin:0}}\n"
+    "@media (prefers-color-scheme:dark){body{color:#ddd;background:#181818}"
+    "svg text{fill:#ddd}svg line{stroke:#444}.verdict{background:#10293a}.r b{color:#999}}\n"
     "</style>\n</head>\n<body>\n";
 
 /* --------------------------------------------------------------------------------- panels */

@@ -264,9 +264,9 @@ const experiment ntp = {
         "Trained W split into its part inside strongly connected components, compared with "
         "the finite part, and the rest, compared with the graph SVM. Mean and deviation over "
         "the data sets.",
-    .says =
-        "Descent learns W = finite part + R direction: a hard choice between strongly connected "
-        "components, by the graph SVM, and a soft one inside them.",
+    .says = "Gradient descent learns W = finite part + R direction: a hard retrieval between the "
+            "strongly connected components of the token graph, by the graph SVM, and a soft "
+            "composition inside them.",
     .runs = 6,
     .unit = "data sets",
     .seconds = 2,

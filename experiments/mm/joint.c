@@ -189,7 +189,7 @@ static void draw_tokens(report_figure *f, const experiments_view *X)
             }
         report_add_series(
             f, &(report_series){ .kind = REPORT_POINTS,
-                                 .label = sign > 0 ? "tokens, label 1" : "label -1",
+                                 .label = sign > 0 ? "token, label 1" : "token, label -1",
                                  .colour = sign > 0 ? REPORT_PURPLE : REPORT_SKY,
                                  .mark = sign > 0 ? REPORT_DIAMOND : REPORT_SQUARE,
                                  .size = 1.5,
@@ -201,9 +201,9 @@ static void draw_tokens(report_figure *f, const experiments_view *X)
 
 static void draw_paths(report_figure *f, const experiments_view paths[3])
 {
-    draw_path(f, &paths[0], "exact", REPORT_BLUE, 5);
-    draw_path(f, &paths[1], "with eps", REPORT_ORANGE, 2.6);
-    draw_path(f, &paths[2], "float32", REPORT_VERMILION, 1);
+    draw_path(f, &paths[0], "exact", REPORT_BLUE, 3.6);
+    draw_path(f, &paths[1], "with eps", REPORT_ORANGE, 2);
+    draw_path(f, &paths[2], "float32", REPORT_VERMILION, 0.8);
 }
 
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)

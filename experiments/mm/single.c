@@ -120,11 +120,12 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
                       "%.0f starts end on the first token, %.0f on the second, each along the SVM "
                       "direction of its token (correlation at least %.5f).",
                       count_of(selected.x, 0), count_of(selected.x, 1), worst);
-    experiments_finds(out,
-                      "In float32 %.0f of six end on another token, and the smallest correlation is "
-                      "%.3f: from |p| about 12 on the float32 gradient is rounding noise, which "
-                      "normalised steps follow at full length.",
-                      other, worst_float);
+    experiments_finds(
+        out,
+        "In float32 %.0f of six end on another token, and the smallest correlation is "
+        "%.3f: from |p| about 12 on the float32 gradient is rounding noise, which "
+        "normalised steps follow at full length.",
+        other, worst_float);
     return ATTSVM_OK;
 }
 
@@ -139,13 +140,13 @@ static void draw_plane(report_figure *f, const char *title, const experiments_vi
                        const frame *shown)
 {
     static const char *const names[2] = { "SVM, token 1", "SVM, token 2" };
-    report_add_panel(f,
-                     &(report_panel){ .title = title,
-                                      .x = { .label = "p_1", .low = shown->left, .high = shown->right },
-                                      .y = { .label = "p_2", .low = shown->bottom, .high = shown->top },
-                                      .equal = true });
+    report_add_panel(
+        f, &(report_panel){ .title = title,
+                            .x = { .label = "p_1", .low = shown->left, .high = shown->right },
+                            .y = { .label = "p_2", .low = shown->bottom, .high = shown->top },
+                            .equal = true });
     for (int64_t k = 0; k < STARTS; k++)
-        report_add_series(f, &(report_series){ .kind = REPORT_TRAJECTORY,
+        report_add_series(f, &(report_series){ .kind = k % 2 ? REPORT_LINE : REPORT_TRAJECTORY,
                                                .label = k == 0 ? "descent" : NULL,
                                                .colour = REPORT_BLUE,
                                                .count = RECORDS,
@@ -214,12 +215,11 @@ static attsvm_status draw(const experiments_result *r, const frame *shown, repor
     *out = report_figure_create(3, 1200, 440);
     draw_plane(*out, "Exact gradients", &p, &svm, &tokens, shown);
     draw_plane(*out, "As published: float32", &single, &svm, &tokens, shown);
-    report_add_panel(*out, &(report_panel){ .title = "Angle to the SVM direction",
-                                            .x = { .label = "steps", .log = true },
-                                            .y = { .label = "degrees, six starts",
-                                                   .low = 0.1,
-                                                   .high = 180,
-                                                   .log = true } });
+    report_add_panel(
+        *out, &(report_panel){
+                  .title = "Angle to the SVM direction",
+                  .x = { .label = "steps", .log = true },
+                  .y = { .label = "degrees, six starts", .low = 0.1, .high = 180, .log = true } });
     draw_angles(*out, &single, svm.x, selected.x, "float32", REPORT_VERMILION, REPORT_SOLID);
     draw_angles(*out, &p, svm.x, selected.x, "exact", REPORT_BLUE, REPORT_SOLID);
     return ATTSVM_OK;

@@ -210,7 +210,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment basin = {
     .id = "basin",
     .title = "Who stays near a max-margin direction",
-    .paper = "MM and TS",
+    .paper = "ours, on a statement of MM and TS",
     .setting =
         "n=4, T=6, d=8, unit tokens, queries and head; model W from R (cos a u + sin a w), u "
         "the unit W-SVM solution of a selection, w random and orthogonal to it; exact "
@@ -219,8 +219,9 @@ const experiment basin = {
     .caption =
         "Share of starts that end on the selection whose direction they start near, by angle "
         "and radius.",
-    .says = "Descent that starts in a cone around a locally optimal direction at large norm stays "
-            "and converges to it; other directions are left.",
+    .says =
+        "Gradient descent that starts at large norm in a cone around a locally optimal direction "
+        "stays there and converges to it.",
     .runs = 100,
     .unit = "data sets",
     .seconds = 6,

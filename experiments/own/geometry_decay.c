@@ -169,7 +169,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment geometry_decay = {
     .id = "geometry-decay",
     .title = "The step rule decides the norm: decaying steps",
-    .paper = "beyond the papers",
+    .paper = "ours, on statements about linear models (arXiv 2502.04664, 2602.16340)",
     .setting =
         "n=6, T=8, d=10, unit tokens, queries and head; model W from 0, K and Q from "
         "Uniform(1/sqrt d); constant step 0.1, and steps c/(t+1)^a with a = 1/2 (adam 1/3), c = "

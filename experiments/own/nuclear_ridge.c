@@ -210,12 +210,12 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment nuclear_ridge = {
     .id = "nuclear-ridge",
     .title = "A ridge on K and Q is a nuclear penalty",
-    .paper = "TS",
+    .paper = "ours, on a statement of TS",
     .setting = "n=4, T=5, d=6, unit tokens, queries and head; least L(K Q') + (lambda/2)(|K|^2 + "
                "|Q|^2), K and Q of width d, lambda from 4e-2 to 4e-8.",
     .caption = "Direction and rank of W = K Q' as the ridge vanishes.",
-    .says = "Regularising the factors is regularising the nuclear norm of their product; with a "
-            "vanishing ridge W goes to the nuclear-norm SVM.",
+    .says = "With vanishing regularisation of K and Q, W = KQ' converges in direction to the "
+            "nuclear-norm SVM.",
     .runs = 20,
     .unit = "instances",
     .seconds = 5,

@@ -143,7 +143,8 @@ static void draw_path(report_figure *f, const experiments_view *radius,
     report_add_series(f, &(report_series){ .kind = REPORT_MARKS,
                                            .label = label,
                                            .colour = colour,
-                                           .mark = (report_mark)colour,
+                                           .mark = dash == REPORT_SOLID ? (report_mark)colour
+                                                                        : REPORT_HOLLOW_DIAMOND,
                                            .dash = dash,
                                            .count = POINTS,
                                            .x = radius->x + (ptrdiff_t)k * POINTS,
@@ -166,10 +167,10 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
                      &(report_panel){ .title = "Head trained, |v| <= r",
                                       .x = { .label = "radius R of p", .log = true },
                                       .y = { .label = "1 - correlation of p", .log = true } });
-    draw_path(*out, &radius, &values, 3, 0, "r = 10 R, relaxed", REPORT_BLUE, REPORT_SOLID);
-    draw_path(*out, &radius, &values, 3, 1, "r = 10 R, unrelaxed", REPORT_BLUE, REPORT_DASHED);
     draw_path(*out, &radius, &values, 4, 0, "r = 1, relaxed", REPORT_VERMILION, REPORT_SOLID);
     draw_path(*out, &radius, &values, 4, 1, "r = 1, unrelaxed", REPORT_VERMILION, REPORT_DASHED);
+    draw_path(*out, &radius, &values, 3, 0, "r = 10 R, relaxed", REPORT_BLUE, REPORT_SOLID);
+    draw_path(*out, &radius, &values, 3, 1, "r = 10 R, unrelaxed", REPORT_BLUE, REPORT_DASHED);
     return ATTSVM_OK;
 }
 
@@ -180,10 +181,14 @@ const experiment regularisation_path = {
     .setting = "Least loss in balls of growing radius R: p, W and (K,Q) on the data of ts-path, v "
                "and p together on the data of mm-joint-slack, with |v| <= 10 R and with |v| <= 1; "
                "logistic loss, exact gradients, radii from 1 to 1000.",
-    .caption = "1 - correlation of the minimiser to its SVM solution against the radius. Right: p "
-               "against the relaxed (solid) and the unrelaxed problem (dashed).",
-    .says = "p_R/R converges to the p-SVM of the best tokens, W_R to the Frobenius and K_R Q_R' to "
-            "the nuclear SVM; with a head that grows along, p goes to the relaxed problem.",
+    .caption =
+        "1 - correlation of the minimiser to its SVM solution against the radius. Right: p "
+        "against the relaxed (solid) and the unrelaxed problem (dashed); the two that are not the "
+        "limit of their run stay at 0.02 together. Values below 1e-16 are drawn there.",
+    .says =
+        "MM: p_R/R converges to the p-SVM of the best tokens, and with a head that grows along "
+        "p goes to the relaxed problem. TS: W_R/R converges to the Frobenius-norm SVM, K_R Q_R' "
+        "in direction to the nuclear-norm SVM.",
     .seconds = 1,
     .run = run,
     .numbers = numbers,

@@ -276,7 +276,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment saturation = {
     .id = "saturation",
     .title = "How far each arithmetic follows the true direction",
-    .paper = "beyond the papers",
+    .paper = "ours",
     .setting = "n=6, T=8, d=48, unit tokens and head, random labels; model p from 0, normalised "
                "descent, step 0.1, 10000 steps; exact evaluation, and the textbook gradient in "
                "float64 and float32.",
@@ -284,7 +284,6 @@ const experiment saturation = {
                "points of the exact path. Right: distance of the three runs to the SVM direction "
                "of the tokens that the exact one selects. Geometric means and deviations over the "
                "data sets.",
-    .says = "The published runs are in float32 and stop, or are shown, where it still works.",
     .runs = 10,
     .unit = "data sets",
     .seconds = 3,

@@ -133,7 +133,8 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
 {
     static const char *const names[VARIANTS + 1] = { "given", "token 0", "all", "causal", NULL };
-    static const char *const kinds[] = { "global", "local", "not local", "unsaturated" };
+    static const char *const kinds[] = { "global", "local only", "not local", "unsaturated" };
+    enum { ROOM = 5 }; /* columns of a group, and a gap */
     static const attsvm_verdict_kind kind_of[] = { ATTSVM_VERDICT_GLOBAL, ATTSVM_VERDICT_LOCAL,
                                                    ATTSVM_VERDICT_NOT_LOCAL,
                                                    ATTSVM_VERDICT_UNSATURATED };
@@ -147,23 +148,26 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
                                       .y = { .label = "share of runs", .low = 0, .high = 1.02 } });
     for (int kind = 0; kind < 4; kind++) {
         for (int k = 0; k < VARIANTS; k++) {
-            x[k] = k;
+            x[k] = k + (kind - 1.5) / ROOM;
             y[k] = share(&f, k, kind_of[kind]);
         }
-        report_add_series(*out, &(report_series){ .kind = REPORT_POINTS,
+        report_add_series(*out, &(report_series){ .kind = REPORT_BARS,
                                                   .label = kinds[kind],
                                                   .colour = (report_colour)kind,
-                                                  .mark = (report_mark)kind,
+                                                  .size = 0.9 / ROOM,
                                                   .count = VARIANTS,
                                                   .x = x,
                                                   .y = y });
     }
     report_add_panel(
-        *out, &(report_panel){ .title = "Direction of those that are decided",
-                               .x = { .label = "queries", .names = names },
-                               .y = { .label = "mean correlation", .low = 0.995, .high = 1 } });
-    for (int k = 0; k < VARIANTS; k++)
+        *out,
+        &(report_panel){ .title = "Direction of those that are decided",
+                         .x = { .label = "queries", .low = -0.5, .high = 3.5, .names = names },
+                         .y = { .label = "mean correlation", .low = 0.995, .high = 1.0002 } });
+    for (int k = 0; k < VARIANTS; k++) {
+        x[k] = k;
         y[k] = correlation(&f, k);
+    }
     report_add_series(
         *out,
         &(report_series){

@@ -141,7 +141,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 
 static attsvm_status draw(const experiments_result *r, report_figure **out, attsvm_error *err)
 {
-    static const char *const titles[] = { "W", "(K,Q)", "All rivals support" };
+    static const char *const titles[] = { "W", "(K,Q)", "Draws in which all rivals support" };
     experiments_view global, all;
     double x[DIMENSIONS], y[DIMENSIONS];
     TRY(experiments_get(r, "global", &global, err));
@@ -176,7 +176,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 const experiment ts_grid = {
     .id = "ts-grid",
     .title = "Global convergence of W and of (K,Q) over a grid",
-    .paper = "TS, figures on global convergence",
+    .paper = "TS",
     .setting =
         "Unit tokens, queries and head, random labels; n in 5, 10, 20 at T=5, T in 5, 10, 20 "
         "at n=5, d in 5, 10, 20, 30; W and (K,Q) from Uniform(1/sqrt d), exact normalised "
@@ -186,8 +186,8 @@ const experiment ts_grid = {
         "of draws in which every rival is a support token of the SVM of the best tokens "
         "(then no point is stationary).",
     .says =
-        "The share of global convergence rises with d, for W and for (K,Q); when all tokens are "
-        "support tokens the landscape is benign.",
+        "Global convergence becomes more frequent as d grows, for W and for (K,Q); when all rivals "
+        "are support tokens the landscape has no stationary point.",
     .runs = 100,
     .unit = "runs a point",
     .seconds = 20,

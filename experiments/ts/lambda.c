@@ -244,8 +244,8 @@ const experiment ts_lambda = {
     .caption =
         "Left: mean number of tokens that keep attention, by kappa. Right: the share of every "
         "token at R = 1e5 against the projection of (gamma/(2 kappa)) onto the simplex.",
-    .says = "Under a nonlinear head attention composes several tokens; how many depends on the "
-            "head's curvature.",
+    .says = "With a nonlinear head attention composes several tokens. (The closed form, sparsemax, "
+            "the projection onto the simplex, is ours.)",
     .runs = 100,
     .unit = "instances a point",
     .seconds = 8,

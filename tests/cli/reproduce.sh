@@ -16,7 +16,7 @@ for file in mm-single-local.npz mm-single-local.json mm-single-local.svg mm-sing
     check "first/$file is there" test -s first/$file
 done
 check 'nothing else is written' test "$(ls -A first | wc -l)" -eq 9
-check 'the page holds the figures' sh -c "test \$(grep -c '<svg' first/index.html) -eq 2"
+check 'the page holds the figures' sh -c "test \$(grep -c 'data-panels' first/index.html) -eq 2"
 check 'the page is complete in itself' sh -c "! grep -E '(src|href)=\"[^#]' first/index.html"
 
 # -------------------------------------- same seed, same arrays; for any number of threads

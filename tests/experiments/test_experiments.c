@@ -101,24 +101,27 @@ static void numbers_are_compared_with_what_is_expected(void **state)
     experiments_numbers_free(&numbers);
 }
 
-/* Fewer runs are given more room: 4 deviations of the mean. */
+/* Fewer runs are given more room: 4 deviations of the mean.  Too few are not judged at all. */
 static void tolerance_grows_as_runs_shrink(void **state)
 {
     (void)state;
+    static const int64_t runs[3] = { 4, 36, 100 };
     attsvm_error err;
-    int64_t failed;
-    double room[2];
-    for (int k = 0; k < 2; k++) {
+    int64_t failed[3];
+    double room[3];
+    for (int k = 0; k < 3; k++) {
         experiments_numbers numbers = { 0 };
-        const experiment ntp = { .id = "ntp" };
+        const experiment ntp = { .id = "ntp", .runs = 100 };
         experiments_number(&numbers, "finite_error", 0, "");
-        experiments_number(&numbers, "correlation", 1, "");
-        const experiments_setup fewer = { .runs = k ? 100 : 4 };
-        assert_ok(experiments_compare(&ntp, &numbers, &fewer, &failed, &err), err);
+        experiments_number(&numbers, "correlation", 0.5, "far off");
+        const experiments_setup setup = { .runs = runs[k] };
+        assert_ok(experiments_compare(&ntp, &numbers, &setup, &failed[k], &err), err);
         room[k] = numbers.items[0].expected.tolerance;
+        assert_int_equal(numbers.items[1].expected.unjudged, runs[k] < 30);
         experiments_numbers_free(&numbers);
     }
-    assert_double_equal(room[0] - room[1], 4 * 0.0115 * (1 / 2.0 - 1 / 10.0), 1e-12);
+    assert_double_equal(room[1] - room[2], 4 * 0.0115 * (1 / 6.0 - 1 / 10.0), 1e-12);
+    assert_true(failed[0] == 0 && failed[1] == 1 && failed[2] == 1);
 }
 
 static void sentences_are_put_together(void **state)

@@ -124,26 +124,60 @@ static void text_on_the_page_stands_for_itself(void **state)
 {
     files *f = *state;
     attsvm_error err;
-    const report_number number = { "key", "a < b & c", "1.5", "1 to 2: theorem", false };
+    const report_number number = { "key", "a < b & c", "1.5", "1 to 2: theorem", false, false };
     const report_section section = { .id = "some-id",
                                      .title = "Title <b>",
                                      .paper = "MM",
                                      .setting = "n=1",
                                      .caption = "Caption",
-                                     .says = "says",
+                                     .says = "what it says",
+                                     .code = "what it does",
                                      .finds = "finds",
-                                     .svg = "<div class=\"scroll\"><svg></svg></div>",
+                                     .svg = "<svg></svg>",
                                      .numbers = &number,
                                      .number_count = 1,
                                      .seconds = 0.25 };
     assert_ok(report_page_write(files_path(f, "index.html"), &section, 1, &err), err);
     size_t size;
     char *page = (char *)files_get(files_path(f, "index.html"), &size);
-    static const char *const parts[] = { "Title &lt;b&gt;", "a &lt; b &amp; c", "<svg></svg>",
-                                         "id=\"some-id\"",  "0.25 s",           "1 to 2: theorem" };
+    static const char *const parts[] = { "Title &lt;b&gt;",
+                                         "a &lt; b &amp; c",
+                                         "<svg></svg>",
+                                         "id=\"some-id\"",
+                                         "0.25 s",
+                                         "1 to 2: theorem",
+                                         "The paper says</dt><dd>what it says",
+                                         "The published code does</dt><dd>what it does",
+                                         "Max-Margin Token Selection in Attention Mechanism" };
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         if (!strstr(page, parts[k]))
             fail_msg("the page does not hold %s", parts[k]);
+    free(page);
+}
+
+/* On a narrow screen each panel is a window on the drawing, which has a name of its own. */
+static void panels_can_stack(void **state)
+{
+    files *f = *state;
+    attsvm_error err;
+    const report_section section = {
+        .id = "some-id",
+        .title = "Title",
+        .paper = "ours",
+        .caption = "Caption",
+        .svg = "<svg data-columns=\"2\" data-panels=\"3\"\n viewBox=\"0 0 960 800\">"
+               "<g id=\"gnuplot_canvas\"></g></svg>",
+    };
+    assert_ok(report_page_write(files_path(f, "index.html"), &section, 1, &err), err);
+    size_t size;
+    char *page = (char *)files_get(files_path(f, "index.html"), &size);
+    static const char *const parts[] = { "<g id=\"some-id-drawing\">", "viewBox=\"0 0 480 400\"",
+                                         "viewBox=\"480 0 480 400\"", "viewBox=\"0 400 480 400\"" };
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        if (!strstr(page, parts[k]))
+            fail_msg("the page does not hold %s", parts[k]);
+    assert_null(strstr(page, "viewBox=\"480 400"));
+    assert_null(strstr(page, "The paper says"));
     free(page);
 }
 
@@ -155,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(failures_are_told, files_open, files_close),
         cmocka_unit_test_setup_teardown(text_on_the_page_stands_for_itself, files_open,
                                         files_close),
+        cmocka_unit_test_setup_teardown(panels_can_stack, files_open, files_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
