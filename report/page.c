@@ -134,8 +134,7 @@ static void put_svg(FILE *out, const char *svg, const char *id)
     fprintf(out, "id=\"%s-drawing\"%s</div>\n<div class=\"stack\">\n", id,
             name + sizeof canvas - 1);
     for (int k = 0; k < panels; k++)
-        fprintf(out,
-                "<svg viewBox=\"%g %g %g %g\"><use href=\"#%s-drawing\"/></svg>\n",
+        fprintf(out, "<svg viewBox=\"%g %g %g %g\"><use href=\"#%s-drawing\"/></svg>\n",
                 width / columns * (k % columns), height / rows * (k / columns), width / columns,
                 height / rows, id);
     fputs("</div>\n", out);

@@ -182,7 +182,7 @@ static void draw_plane(report_figure *f, const char *title, const experiments_vi
 
 /* Angle between p and the SVM direction of the token that the exact run selects, in degrees. */
 static void draw_angles(report_figure *f, const experiments_view *p, const double *svm,
-                        const double *selected, const char *label, report_colour colour,
+                        const double *selected, const char *name, report_colour colour,
                         report_dash dash)
 {
     for (int64_t k = 0; k < STARTS; k++) {
@@ -193,7 +193,7 @@ static void draw_angles(report_figure *f, const experiments_view *p, const doubl
             angle[r - 1] = experiments_angle(now, svm + (int64_t)selected[k] * D, D);
         }
         report_add_series(f, &(report_series){ .kind = REPORT_LINE,
-                                               .label = k == 0 ? label : NULL,
+                                               .label = k == 0 ? name : NULL,
                                                .colour = colour,
                                                .dash = dash,
                                                .size = 1.2,

@@ -16,7 +16,9 @@ static void every_experiment_is_described(void **state)
         assert_ptr_equal(found, *e); /* no id twice */
         assert_true(strlen((*e)->title) > 0 && strlen((*e)->paper) > 0);
         assert_true(strlen((*e)->setting) > 0 && strlen((*e)->caption) > 0);
-        assert_true(strlen((*e)->says) > 0 && (*e)->seconds > 0);
+        bool ours = strcmp((*e)->paper, "ours") == 0; /* no paper, so no row that speaks for one */
+        assert_true(ours ? !(*e)->says && !(*e)->code : strlen((*e)->says) > 0);
+        assert_true((*e)->seconds > 0);
         assert_true((*e)->runs == 0 || (*e)->unit != NULL);
         char name[96];
         snprintf(name, sizeof name, "expected/%s.json", (*e)->id);
@@ -114,8 +116,8 @@ static void tolerance_grows_as_runs_shrink(void **state)
         const experiment ntp = { .id = "ntp", .runs = 100 };
         experiments_number(&numbers, "finite_error", 0, "");
         experiments_number(&numbers, "correlation", 0.5, "far off");
-        const experiments_setup setup = { .runs = runs[k] };
-        assert_ok(experiments_compare(&ntp, &numbers, &setup, &failed[k], &err), err);
+        const experiments_setup fewer = { .runs = runs[k] };
+        assert_ok(experiments_compare(&ntp, &numbers, &fewer, &failed[k], &err), err);
         room[k] = numbers.items[0].expected.tolerance;
         assert_int_equal(numbers.items[1].expected.unjudged, runs[k] < 30);
         experiments_numbers_free(&numbers);
