@@ -64,8 +64,11 @@ static bool show_target(char *text, size_t size, const io_json *target, const ch
                  from ? from : "");
         return true;
     }
-    snprintf(text + used, size - used, "%s%s%.6g \xC2\xB1 %.2g: %s", used > 0 ? "; " : "",
-             ok ? "" : "NOT ", wanted, tolerance, from ? from : "");
+    char room[32] = "";
+    if (tolerance > 0)
+        snprintf(room, sizeof room, " \xC2\xB1 %.2g", tolerance);
+    snprintf(text + used, size - used, "%s%s%.6g%s: %s", used > 0 ? "; " : "", ok ? "" : "NOT ",
+             wanted, room, from ? from : "");
     return ok;
 }
 

@@ -125,7 +125,8 @@ static void put_svg(FILE *out, const char *svg, const char *id)
     int panels = (int)svg_number(svg, "data-panels=\"", 0);
     double width = svg_number(svg, "viewBox=\"", 2), height = svg_number(svg, "viewBox=\"", 3);
     if (!name || columns < 1 || panels < 2 || !(width > 0) || !(height > 0)) {
-        fprintf(out, "<div>%s</div>\n", svg);
+        fprintf(out, "<div style=\"max-width:%.0fpx\">%s</div>\n", width > 0 ? 1.4 * width : 1400,
+                svg);
         return;
     }
     int rows = (panels + columns - 1) / columns;
@@ -200,14 +201,22 @@ static void put_numbers(FILE *out, const report_section *s)
     fputs("</table>\n", out);
 }
 
-/* "MM, figure 3", and after it the papers that it names. */
+/* "MM, figure 3", with the title of each paper after its abbreviation. */
 static void put_source(FILE *out, const char *paper)
 {
     fputs("<dt>From</dt><dd>", out);
-    put(out, paper);
-    for (int k = 0; k < PAPERS; k++)
-        if (strstr(paper, papers[k].key))
-            fprintf(out, "; %s: <i>%s</i> (%s)", papers[k].key, papers[k].title, papers[k].where);
+    for (const char *c = paper; *c; c++) {
+        char letter[2] = { *c, '\0' };
+        int k = 0;
+        while (k < PAPERS && strncmp(c, papers[k].key, strlen(papers[k].key)) != 0)
+            k++;
+        if (k == PAPERS) {
+            put(out, letter);
+            continue;
+        }
+        fprintf(out, "%s (<i>%s</i>, %s)", papers[k].key, papers[k].title, papers[k].where);
+        c += strlen(papers[k].key) - 1;
+    }
     fputs("</dd>\n", out);
 }
 

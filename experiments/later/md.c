@@ -338,9 +338,10 @@ const experiment md_corr = {
     .paper = "MD",
     .setting = "As md-path, on many data sets; q = 3 until the efficiency settles (less than 1e-3 "
                "over a doubling of steps, at most 200 000).",
-    .caption = "Left: mean correlation of the trained W (rows) to the l_q SVM solutions of its "
-               "tokens (columns); framed: the rule's own norm; white is 0.9. Right: sizes of the "
-               "entries of W, largest first.",
+    .caption =
+        "First panel: mean correlation of the trained W (rows) to the l_q SVM solutions of its "
+        "tokens (columns); framed: the rule's own norm; white is 0.9. Second panel: sizes of the "
+        "entries of W, largest first.",
     .says = "Each rule ends closest to the SVM of its own q, and a small q makes W sparse.",
     .runs = 100,
     .unit = "data sets",

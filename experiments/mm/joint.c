@@ -241,9 +241,10 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
     "p from (0,-1) and v from (-1,0) by normalised descent, each by its own norm, step 0.1, 1000 " \
     "steps; with exact gradients, with the published eps, and as published in float32."
 #define JOINT_CAPTION                                                                              \
-    "Above: trajectories of p and v with the tokens (the other token of every sequence is the "    \
+    "First two panels: trajectories of p and v with the tokens (the other token of every "         \
+    "sequence is the "                                                                             \
     "origin) and the SVM directions (dashed); where runs coincide, the wider line lies below. "    \
-    "Below: attention of the selected token and probability of the label, exact descent."
+    "Last two: attention of the selected token and probability of the label, exact descent."
 #define JOINT_CODE                                                                                 \
     "Works in float32, adds eps (1e-19 for p, 1e-9 for v) to the norm of the gradient, and runs "  \
     "1000 steps."

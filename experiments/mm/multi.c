@@ -246,10 +246,11 @@ const experiment mm_multi = {
         "n=3, T=7, d=3, key map diag(1,1,0), head e3, token 0 of each sequence scores 1, the "
         "others 0.5; normalised steps of 0.1 and gradient descent with step 1, 1000 steps, "
         "six starts on the first axis, exact gradients.",
-    .caption =
-        "Above: trajectories of p with the tokens and the SVM direction (dashed), and the angle of "
-        "p to that direction. Below: attention of the optimal token and norm of p, mean over the "
-        "six starts.",
+    .caption = "First two panels: trajectories of p with the tokens and the SVM direction "
+               "(dashed), and the angle of "
+               "p to that direction. Last two: attention of the optimal token and norm of p, mean "
+               "over the "
+               "six starts.",
     .says =
         "Gradient descent converges in direction to the max-margin solution, while the norm of p "
         "grows without bound and attention becomes sparse.",

@@ -237,8 +237,9 @@ static attsvm_status draw_local(const experiments_result *r, report_figure **out
 }
 
 #define SINGLE_CAPTION                                                                             \
-    "Left and middle: trajectories of p from six starts, with exact gradients and, as published, " \
-    "in float32; dashed: the SVM directions of the first and the second token. Right: angle of p " \
+    "First two panels: trajectories of p from six starts, with exact gradients and, as "           \
+    "published, "                                                                                  \
+    "in float32; dashed: the SVM directions of the first and the second token. Last: angle of p "  \
     "to the SVM direction of the token on which the exact run from this start ends."
 
 const experiment mm_single_global = {

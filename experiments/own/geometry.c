@@ -193,7 +193,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
             predicted[at] = rule < CLAIMED && norm == norm_of(rule);
         }
     }
-    *out = report_figure_create(1, 960, 640);
+    *out = report_figure_create(1, 560, 560);
     report_add_panel(*out, &(report_panel){ .title = "Mean margin efficiency",
                                             .x = { .label = "norm", .names = norm_names },
                                             .y = { .label = "step rule", .names = rule_names } });

@@ -182,7 +182,7 @@ const experiment regularisation_path = {
                "and p together on the data of mm-joint-slack, with |v| <= 10 R and with |v| <= 1; "
                "logistic loss, exact gradients, radii from 1 to 1000.",
     .caption =
-        "1 - correlation of the minimiser to its SVM solution against the radius. Right: p "
+        "1 - correlation of the minimiser to its SVM solution against the radius. Second panel: p "
         "against the relaxed (solid) and the unrelaxed problem (dashed); the two that are not the "
         "limit of their run stay at 0.02 together. Values below 1e-16 are drawn there.",
     .says =

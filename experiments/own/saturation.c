@@ -280,10 +280,11 @@ const experiment saturation = {
     .setting = "n=6, T=8, d=48, unit tokens and head, random labels; model p from 0, normalised "
                "descent, step 0.1, 10000 steps; exact evaluation, and the textbook gradient in "
                "float64 and float32.",
-    .caption = "Left: how far the textbook gradient points away from the true one, at the same "
-               "points of the exact path. Right: distance of the three runs to the SVM direction "
-               "of the tokens that the exact one selects. Geometric means and deviations over the "
-               "data sets.",
+    .caption =
+        "First panel: how far the textbook gradient points away from the true one, at the same "
+        "points of the exact path. Second: distance of the three runs to the SVM direction "
+        "of the tokens that the exact one selects. Geometric means and deviations over the "
+        "data sets.",
     .runs = 10,
     .unit = "data sets",
     .seconds = 3,

@@ -170,12 +170,12 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         snprintf(key, sizeof key, "kept_%g", kappas[k]);
         experiments_number(out, key, fact(&f, k, KEPT), "mean number of kept tokens");
     }
-    experiments_finds(out,
-                      "At R = 1e5 attention agrees with the law to %.1e, and the number of kept "
-                      "tokens on all but %.0f of %.0f instances; it rises from %.2f (kappa = 0.05) "
-                      "to %.2f (kappa = 1).",
-                      worst, other, (double)(KAPPAS * f.shape[1]), fact(&f, 0, KEPT),
-                      fact(&f, KAPPAS - 1, KEPT));
+    experiments_finds(
+        out,
+        "At R = 1e5 attention agrees with the law to %.1e. The number of kept tokens "
+        "differs on %.0f of %.0f instances; it rises from %.2f (kappa = 0.05) to %.2f "
+        "(kappa = 1).",
+        worst, other, (double)(KAPPAS * f.shape[1]), fact(&f, 0, KEPT), fact(&f, KAPPAS - 1, KEPT));
     experiments_finds(out, "With Y = -1 the selected token has at least %.6f of the attention.",
                       least);
     return ATTSVM_OK;
@@ -241,9 +241,9 @@ const experiment ts_lambda = {
     .setting =
         "n=1, T=d=6, orthonormal tokens, unit head v, head v'u - kappa |u|^2 with kappa from "
         "0.05 to 1; path of p to R = 1e5.",
-    .caption =
-        "Left: mean number of tokens that keep attention, by kappa. Right: the share of every "
-        "token at R = 1e5 against the projection of (gamma/(2 kappa)) onto the simplex.",
+    .caption = "First panel: mean number of tokens that keep attention, by kappa. Second: the "
+               "share of every "
+               "token at R = 1e5 against the projection of (gamma/(2 kappa)) onto the simplex.",
     .says = "With a nonlinear head attention composes several tokens. (The closed form, sparsemax, "
             "the projection onto the simplex, is ours.)",
     .runs = 100,

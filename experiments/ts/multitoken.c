@@ -421,9 +421,9 @@ const experiment ts_multitoken = {
                "2.2e-16, step 0.1, 2001 steps. Accepted: some label is -1, no softmax entry in "
                "(1e-6, 1e-3], some at most 1e-6, the SVMs are feasible.",
     .caption =
-        "Left: 1 - correlation of the trained W to the finite part plus the multi-token SVM "
-        "direction, to that direction, and to the SVM of the most attended tokens. Middle: the "
-        "first against steps, 40 runs for each d, with the parts of their end. Right: the "
+        "First panel: 1 - correlation of the trained W to the finite part plus the multi-token SVM "
+        "direction, to that direction, and to the SVM of the most attended tokens. Second: the "
+        "first against steps, 40 runs for each d, with the parts of their end. Third: the "
         "first against the largest attention that is counted as none.",
     .says = "With a nonlinear head attention may keep several tokens; W is then W_fin + R W_svm, a "
             "finite part that shares the attention among them and a growing max-margin part.",

@@ -233,8 +233,8 @@ const experiment ts_path = {
     .setting = "n=2, T=3, d=2, cross-attention with given queries; normalised descent, step 0.1, "
                "2000 steps; W from 0 with exact steps; K from a given start, Q from 0, with the "
                "published eps and ridge of 2.2e-16.",
-    .caption = "Left and middle: trajectories of W z_1 and W z_2, W = KQ' in the middle. Dashed: "
-               "the same of the Frobenius and of the nuclear SVM solution. Right: the tokens, too "
+    .caption = "First two panels: trajectories of W z_1 and W z_2, W = KQ' in the second. Dashed: "
+               "the same of the Frobenius and of the nuclear SVM solution. Third: the tokens, too "
                "small to be seen at that scale.",
     .says = "Trained as one matrix, W converges in direction to the Frobenius-norm SVM; trained as "
             "K and Q, the product goes to the nuclear-norm SVM.",

@@ -313,9 +313,10 @@ const experiment ts_rank = {
         "Unit tokens, queries and head, random labels; n in 5, 10, 15 at T=5, T in 5, 10, 15 "
         "at n=5, d in 1..20; selection of the best tokens; 100 feasible draws a point. Rank: "
         "singular values above 1e-6 of the largest.",
-    .caption = "Mean rank over feasible draws, with one standard deviation; dotted, in the same "
-               "colours: infeasible draws counted as rank 1, as the published code does. Right: "
-               "share of feasible draws.",
+    .caption =
+        "Mean rank over feasible draws, with one standard deviation; dotted, in the same "
+        "colours: infeasible draws counted as rank 1, as the published code does. Third panel: "
+        "share of feasible draws.",
     .says = "The rank of the solutions is at most min(n, d) and grows with n; the published figure "
             "shows about 9.1 at n=d=10 and 13.9 at n=d=15 for the nuclear norm.",
     .code = "Works in float64, solves with cvxpy, takes singular values above a tolerance for the "
