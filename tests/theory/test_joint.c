@@ -100,11 +100,56 @@ static void theory_6_8_the_search_for_nu_leaves_out_nothing(void **state)
     assert_true(positive > 0 && positive < 20);
 }
 
+static double head_margin(const attsvm_data *data, const int64_t *alpha)
+{
+    attsvm_svm_settings settings;
+    attsvm_solution *solution;
+    attsvm_error err;
+    attsvm_svm_settings_init(&settings);
+    settings.problem = ATTSVM_PROBLEM_V;
+    settings.norm = ATTSVM_NORM_L2;
+    assert_ok(theory_solve(data, &(attsvm_selection){ .alpha = alpha, .terms = data->n }, &settings,
+                           NULL, &solution, &err),
+              err);
+    double margin = solution->info.outcome == ATTSVM_OPTIMAL ? solution->info.margin : 0;
+    attsvm_solution_free(solution);
+    return margin;
+}
+
+/* A long path ends at the selection with the largest margin of the head, of all 1024. */
+static void theory_6_8_the_joint_path_ends_at_the_best_head(void **state)
+{
+    (void)state;
+    for (int64_t seed = 1; seed <= 6; seed++) {
+        attsvm_data *data = generated(ATTSVM_PLANTED_P, 5, 4, 30, .seed = seed);
+        attsvm_path_settings settings;
+        attsvm_path *path;
+        attsvm_error err;
+        double best = 0;
+        for (int64_t k = 0; k < 1024; k++) {
+            int64_t alpha[5] = { k & 3, k >> 2 & 3, k >> 4 & 3, k >> 6 & 3, k >> 8 };
+            best = fmax(best, head_margin(data, alpha));
+        }
+        attsvm_path_settings_init(&settings);
+        settings.model = ATTSVM_MODEL_VP;
+        settings.radii = "1:1000:4";
+        settings.threads = 1;
+        assert_ok(attsvm_path_follow(&path, data, &settings, NULL, NULL, NULL, &err), err);
+        const int64_t *selected = attsvm_path_find(path, "selected")->data;
+        double reached = head_margin(data, selected + 3 * 5);
+        print_message("seed %d: margin %.6f, the best of all %.6f\n", (int)seed, reached, best);
+        assert_double_equal(reached, best, 1e-12);
+        attsvm_path_free(path);
+        attsvm_data_free(data);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(theory_6_8_the_growth_of_the_head_decides_the_svm),
         cmocka_unit_test(theory_6_8_the_search_for_nu_leaves_out_nothing),
+        cmocka_unit_test(theory_6_8_the_joint_path_ends_at_the_best_head),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

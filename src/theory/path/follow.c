@@ -72,6 +72,7 @@ static void layout(attsvm_path *path, arena *a)
     path->value = take(a, (size_t)path->capacity);
     path->excess = take(a, (size_t)path->capacity);
     path->inside = base_take(a, (size_t)path->capacity, sizeof *path->inside);
+    path->head_start = take(a, path->joint ? PATH_HEADS * size : 0);
     path->work = take(a, OPTIMISE_TRUST_REGION_VECTORS * room);
     path->spare = take(a, 4 * room);
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
@@ -105,7 +106,7 @@ static attsvm_status build(attsvm_path *path, const attsvm_selection *selection,
         TRY(path_read_points("ridge_path", s->ridge_path, &path->point, &path->points, err));
     else
         TRY(path_read_points("radii", s->radii, &path->point, &path->points, err));
-    path->capacity = 2 * s->starts + 4;
+    path->capacity = (path->linear ? 2 : 3) * s->starts + 4;
     arena a = { 0 };
     layout(path, &a);
     TRY(base_arena_allocate(&a, "path", err));
@@ -117,6 +118,9 @@ static attsvm_status build(attsvm_path *path, const attsvm_selection *selection,
                     "the selection has %" PRId64 " entries alpha; the path has %" PRId64 " terms",
                     alpha ? selection->terms : 0, path->m->terms);
     path->objective.stop = &path->stop;
+    if (path->joint)
+        TRY(path_find_heads(path, err));
+    path->targeted = false; /* those are not the targets */
     if (!alpha && !path->joint && path->linear)
         alpha = path->objective.alpha;
     if (!alpha)
@@ -256,7 +260,8 @@ static attsvm_status follow_selection(attsvm_path *path, int64_t k, attsvm_error
 /*
  * Nonlinear heads are minimised on the scale of L, which is flat if attention has saturated on the
  * wrong tokens: the minima are followed through radii that grow in small steps, new starts
- * beginning at a small radius.
+ * beginning at a small radius.  These find the minima that grow out of the small balls, and only
+ * those: others start at the point itself.
  */
 static void approach(attsvm_path *path, int64_t k, int64_t known)
 {
@@ -287,8 +292,10 @@ static attsvm_status follow(attsvm_path *path, attsvm_error *err)
     for (int64_t k = 0; k < path->points; k++) {
         int64_t known;
         TRY(path_add_starts(path, k, &known, err));
-        if (!path->linear)
+        if (!path->linear) {
             approach(path, k, known);
+            path_add_direct_starts(path, k);
+        }
         path_solve(path, path->point[k]);
         if (dist_stop_why(&path->stop) != DIST_GO_ON) {
             path->points = k;

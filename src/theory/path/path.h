@@ -56,7 +56,7 @@ typedef struct path_target {
     double *theta; /* p (d), v (d) or W (d,d) */
 } path_target;
 
-enum { PATH_ARRAYS = 24 };
+enum { PATH_ARRAYS = 24, PATH_HEADS = 2 };
 
 struct attsvm_path {
     attsvm_path_settings settings;
@@ -75,12 +75,14 @@ struct attsvm_path {
     int64_t tight;             /* vp: sequences that are tight in the v-SVM   */
     /* The search: candidates at this point, best first after it is solved. */
     int64_t capacity, count;
-    double *candidate; /* (capacity,size)                                        */
-    double *value;     /* (capacity)                                             */
-    double *excess;    /* (capacity) log (L - L*) if value is log L: joint paths */
-    bool *inside;      /* (capacity) the ball does not bind                      */
-    uint64_t drawn;    /* random directions so far                               */
-    dist_watch watch;  /* counts points                                          */
+    double *candidate;  /* (capacity,size)                                        */
+    double *value;      /* (capacity)                                             */
+    double *excess;     /* (capacity) log (L - L*) if value is log L: joint paths */
+    bool *inside;       /* (capacity) the ball does not bind                      */
+    int heads;          /* vp: starts at heads of large margin                    */
+    double *head_start; /* (PATH_HEADS,size)                                     */
+    uint64_t drawn;     /* random directions so far                               */
+    dist_watch watch;   /* counts points                                          */
     dist_stop stop;
     int turns;     /* maximum alternations between the blocks of a joint path          */
     double *work;  /* of optimise_trust_region                                         */
@@ -102,6 +104,10 @@ struct attsvm_path {
 
 /* The candidates of the next point: *known from the previous point, and new ones. */
 attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, attsvm_error *err);
+/* vp: path->head_start, from selections whose v-SVM has a large margin; changes the targets. */
+attsvm_status path_find_heads(attsvm_path *path, attsvm_error *err);
+/* Nonlinear heads: random points of the ball itself, beside those that come from small radii. */
+void path_add_direct_starts(attsvm_path *path, int64_t k);
 /* Their local minima, sorted, without duplicates; or only those from `first` on, unsorted. */
 void path_solve(attsvm_path *path, double point);
 void path_solve_some(attsvm_path *path, int64_t first, double point);

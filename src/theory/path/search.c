@@ -5,7 +5,8 @@
  *   - `starts` random points, half of them on the sphere and half inside;
  *   - the direction of steepest descent at 0, along which the path leaves 0;
  *   - the distinct local minima of the previous point, best first;
- *   - the SVM direction of the tokens of the limit.
+ *   - the SVM direction of the tokens of the limit;
+ *   - for joint paths the SVM directions of two selections whose head has a large margin.
  *
  * For a linear head the limit R -> infinity is the SVM direction of the optimal tokens, so the last
  * start ensures that the path finds its limit; at finite radii it is as good as the search.
@@ -35,7 +36,7 @@ static void add_random(attsvm_path *path, double radius, bool inside)
     for (int b = 0; b < m->parameters; b++)
         base_random_sphere(&r, theta + m->parameter[b].offset, m->parameter[b].count);
     double first = fmin(1 / path->objective.key_spread, radius);
-    if (!inside || !path->linear || m->factored || path->by_ridge || !(first > 0))
+    if (!inside || m->factored || path->by_ridge || !(first > 0))
         return;
     double length = first * base_pow(radius / first, base_random_uniform(&r));
     for (int64_t j = 0; j < m->map_size; j++)
@@ -79,6 +80,13 @@ static void add_svm(attsvm_path *path, bool relaxed)
         path->count--;
 }
 
+static void add_heads(attsvm_path *path)
+{
+    for (int h = 0; h < path->heads; h++)
+        memcpy(next_candidate(path), path->head_start + h * path->m->size,
+               (size_t)path->m->size * sizeof(double));
+}
+
 attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, attsvm_error *err)
 {
     const int64_t starts = path->settings.starts;
@@ -95,11 +103,18 @@ attsvm_status path_add_starts(attsvm_path *path, int64_t k, int64_t *known, atts
     add_svm(path, false);
     if (path->joint)
         add_svm(path, true);
+    add_heads(path);
     if (k == 0)
         TRY(add_descent(path, err));
     for (int64_t s = 0; s < starts; s++)
-        add_random(path, path->point[k], s % 2 == 1);
+        add_random(path, path->point[k], s % 2 == 1 && path->linear);
     return ATTSVM_OK;
+}
+
+void path_add_direct_starts(attsvm_path *path, int64_t k)
+{
+    for (int64_t s = 0; s < (path->settings.starts + 1) / 2; s++)
+        add_random(path, path->point[k], s % 2 == 1);
 }
 
 /* -------------------------------------------------------------------- local minima */
