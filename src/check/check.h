@@ -292,17 +292,26 @@ attsvm_status check_table_open(check_table *table, const check_problem *problem,
 void check_table_read(check_table *table, const check_problem *problem, int64_t at, attsvm_row row);
 void check_table_close(check_table *table);
 
-mpz_t *check_integers(int64_t count); /* zeros */
-void check_integers_free(mpz_t *a, int64_t count);
-/* x = y / det solves M x = r (n x n, `sides` right-hand sides); false where M is singular. */
-bool check_solve(check_exact *const *M, check_exact *const *r, int64_t n, int64_t sides, mpz_t *y,
-                 mpz_t det);
+/*
+ * n equations with `sides` right-hand sides: sum_j x_j M[i n + j] = r[i sides + side], x = y / det,
+ * det > 0.  M and r point to numbers of the caller.
+ */
+typedef struct check_system {
+    int64_t n, sides;
+    check_exact **M, **r;
+    mpz_t *y, det;
+} check_system;
+attsvm_status check_system_open(check_system *system, int64_t n, int64_t sides, attsvm_error *err);
+/* False where M is singular, the work beyond the limit, or *status not ATTSVM_OK. */
+bool check_system_solve(check_system *system, attsvm_status *status, attsvm_error *err);
+void check_system_close(check_system *system);
 /*
  * Whether the rows that are not chosen are combinations of the chosen ones, exactly, and the same
  * combinations of `rest` (rows) give their `raw` (rows), to within `slack` (rows).
  */
 bool check_dependent(const check_table *table, int64_t rank, const check_exact *rest,
-                     const check_exact *raw, const double *slack);
+                     const check_exact *raw, const double *slack, attsvm_status *status,
+                     attsvm_error *err);
 
 /* Maximum number of listed rows for elimination. */
 enum { CHECK_MOST_ROWS = 160 };

@@ -129,8 +129,10 @@ static bool read_list(distance *s, const check_list *list, attsvm_status *status
             return false;
     }
     s->memory = a.base;
-    s->rest = check_exact_array(count);
-    s->raw = check_exact_array(count);
+    s->rest = check_exact_array(count, status, err);
+    s->raw = check_exact_array(count, status, err);
+    if (*status != ATTSVM_OK)
+        return false;
     for (size_t k = 0; k < count; k++) {
         int64_t at = s->count;
         if (!read_row(s, list->rows[k], base, x, spare))
@@ -290,49 +292,42 @@ static bool rounded(const distance *s, double *square, attsvm_status *status, at
 /* ---------------------------------------------------------------------------- exactly */
 
 /* S y = rest for the chosen rows, exactly: *square = rest'y, rounded up. */
-static bool solved(const distance *s, const check_table *table, int64_t rank, double *square)
+static bool solved(const distance *s, const check_table *table, int64_t rank, double *square,
+                   attsvm_status *status, attsvm_error *err)
 {
-    int64_t *index = calloc((size_t)(rank + 1), sizeof *index);
-    check_exact *gram = check_exact_array((size_t)(rank * rank));
-    check_exact **M = calloc((size_t)(rank * rank + 1), sizeof *M);
-    check_exact **r = calloc((size_t)(rank + 1), sizeof *r), sum, bottom;
-    mpz_t *y = check_integers(rank), det;
-    mpz_init(det);
+    const int64_t N = table->columns;
+    check_exact sum, number;
+    check_system system;
+    *status = check_system_open(&system, rank, 1, err);
+    check_exact *gram = check_exact_array((size_t)(rank * rank), status, err);
     check_exact_open(&sum);
-    check_exact_open(&bottom);
-    for (int64_t k = 0, at = 0; k < table->rows; k++)
-        if (table->chosen[k])
-            index[at++] = k;
-    for (int64_t i = 0; i < rank; i++) {
-        for (int64_t k = 0; k < rank; k++) {
-            check_exact *entry = M[i * rank + k] = &gram[i * rank + k];
-            for (int64_t j = 0; j < table->columns; j++)
-                check_exact_add_product(entry, &table->entries[index[i] * table->columns + j],
-                                        &table->entries[index[k] * table->columns + j]);
+    check_exact_open(&number);
+    for (int64_t a = 0, i = 0; a < table->rows && *status == ATTSVM_OK; a++) {
+        for (int64_t b = 0, k = 0; b < table->rows && table->chosen[a]; b++) {
+            if (!table->chosen[b])
+                continue;
+            check_exact *entry = system.M[i * rank + k] = &gram[i * rank + k];
+            for (int64_t j = 0; j < N; j++)
+                check_exact_add_product(entry, &table->entries[a * N + j],
+                                        &table->entries[b * N + j]);
+            k++;
         }
-        r[i] = &s->rest[index[i]];
+        if (table->chosen[a])
+            system.r[i++] = &s->rest[a];
     }
-    bool good = check_solve(M, r, rank, 1, y, det);
+    bool good = *status == ATTSVM_OK && check_system_solve(&system, status, err);
     for (int64_t i = 0; i < rank && good; i++) {
-        mpz_set(bottom.m, y[i]);
-        bottom.e = 0;
-        check_exact_add_product(&sum, r[i], &bottom);
+        mpz_set(number.m, system.y[i]);
+        number.e = 0;
+        check_exact_add_product(&sum, system.r[i], &number);
     }
-    mpz_set(bottom.m, det);
-    bottom.e = 0;
-    if (mpz_sgn(det) < 0) {
-        mpz_neg(bottom.m, bottom.m);
-        mpz_neg(sum.m, sum.m);
-    }
-    *square = good ? check_exact_ratio_up(&sum, &bottom) : INFINITY;
+    mpz_set(number.m, system.det);
+    number.e = 0;
+    *square = good ? check_exact_ratio_up(&sum, &number) : INFINITY;
     check_exact_close(&sum);
-    check_exact_close(&bottom);
-    mpz_clear(det);
-    check_integers_free(y, rank);
+    check_exact_close(&number);
+    check_system_close(&system);
     check_exact_array_free(gram, (size_t)(rank * rank));
-    free(index);
-    free(M);
-    free(r);
     return good;
 }
 
@@ -358,9 +353,8 @@ static bool exactly(distance *s, double *square, attsvm_status *status, attsvm_e
 {
     check_table table;
     *status = check_table_open(&table, s->p, s->count, err);
-    if (*status != ATTSVM_OK)
-        return false;
-    bool good = table.fits || unknown(s, "too many equalities for exact elimination");
+    bool good = *status == ATTSVM_OK &&
+                (table.fits || unknown(s, "too many equalities for exact elimination"));
     for (int64_t k = 0; k < s->count && good; k++)
         check_table_read(&table, s->p, k, s->rows[k]);
     int64_t rank = good ? check_exact_independent(table.entries, s->count, table.columns,
@@ -370,7 +364,7 @@ static bool exactly(distance *s, double *square, attsvm_status *status, attsvm_e
     bool dependent = rank < s->count;
     if (good && dependent)
         good = rank <= CHECK_MOST_ROWS
-                   ? check_dependent(&table, rank, s->rest, s->raw, s->slack) ||
+                   ? check_dependent(&table, rank, s->rest, s->raw, s->slack, status, err) ||
                          unknown(s, "equalities are almost, but not exactly, dependent")
                    : unknown(s, "too many dependent equalities for exact elimination");
     if (good && dependent) { /* the rounded inverse may suffice for the others */
@@ -378,10 +372,10 @@ static bool exactly(distance *s, double *square, attsvm_status *status, attsvm_e
         keep_chosen(&part, &table);
         good = rounded(&part, square, status, err);
         if (!good && *status == ATTSVM_OK)
-            good = solved(s, &table, rank, square);
+            good = solved(s, &table, rank, square, status, err);
     } else if (good) {
         good = rank <= CHECK_MOST_ROWS
-                   ? solved(s, &table, rank, square)
+                   ? solved(s, &table, rank, square, status, err)
                    : unknown(s, "too many nearly dependent equalities for exact elimination");
     }
     check_table_close(&table);

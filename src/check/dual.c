@@ -405,10 +405,10 @@ bool check_dual_of(check_dual *out, const check_problem *problem, bool exact, at
         return false;
     layout(&c, &memory);
     if (exact) {
-        c.sum = check_exact_array((size_t)problem->d);
-        c.exact = check_exact_array(entries);
+        c.sum = check_exact_array((size_t)problem->d, status, err);
+        c.exact = check_exact_array(entries, status, err);
     }
-    bool good = add_all(&c, out, report);
+    bool good = *status == ATTSVM_OK && add_all(&c, out, report);
     if (good && exact)
         round_exact(&c, out, (int64_t)entries);
     check_exact_array_free(c.sum, exact ? (size_t)problem->d : 0);

@@ -31,9 +31,10 @@ attsvm_status check_table_open(check_table *table, const check_problem *p, int64
             TRY(base_arena_allocate(&a, "rows", err));
     }
     table->memory = a.base;
-    table->entries = check_exact_array(count * (size_t)table->columns);
+    attsvm_status status = ATTSVM_OK;
+    table->entries = check_exact_array(count * (size_t)table->columns, &status, err);
     table->fits = table->entries != NULL;
-    return ATTSVM_OK;
+    return status;
 }
 
 void check_table_read(check_table *table, const check_problem *p, int64_t at, attsvm_row row)
@@ -64,43 +65,63 @@ static void to_integers(check_exact *const *numbers, int64_t count, mpz_t *out)
     }
 }
 
-mpz_t *check_integers(int64_t count)
+attsvm_status check_system_open(check_system *s, int64_t n, int64_t sides, attsvm_error *err)
 {
-    mpz_t *a = malloc((size_t)(count > 0 ? count : 1) * sizeof *a);
-    for (int64_t k = 0; a && k < count; k++)
-        mpz_init(a[k]);
-    return a;
+    *s = (check_system){ .n = n, .sides = sides };
+    mpz_init(s->det);
+    TRY(base_allocate(&s->M, (size_t)(n * (n + sides)) + 1, sizeof *s->M, "system", err));
+    s->r = s->M + n * n;
+    s->y = rational_integers(n * sides, err);
+    return s->y ? ATTSVM_OK : ATTSVM_E_MEMORY;
 }
 
-void check_integers_free(mpz_t *a, int64_t count)
+void check_system_close(check_system *s)
 {
-    for (int64_t k = 0; a && k < count; k++)
-        mpz_clear(a[k]);
-    free(a);
+    mpz_clear(s->det);
+    rational_free(s->y, s->n * s->sides);
+    free(s->M);
 }
 
-/*
- * Solves sum_j x_j M[i][j] = r[i] (n equations, n unknowns; `sides` right-hand sides) for exact
- * numbers: x = y / det, y (n x sides).  False where M is singular.
- */
-bool check_solve(check_exact *const *M, check_exact *const *r, int64_t n, int64_t sides, mpz_t *y,
-                 mpz_t det)
+/* M y = det r, equation by equation. */
+static bool substitute(const check_system *s, const mpz_t *M, const mpz_t *r)
 {
-    int64_t width = n + sides;
-    mpz_t *rows = check_integers(n * n), *line = check_integers(width);
-    check_exact **numbers = malloc((size_t)width * sizeof *numbers);
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < width; j++)
-            numbers[j] = j < n ? M[i * n + j] : r[i * sides + j - n];
-        to_integers(numbers, width, line);
-        for (int64_t j = 0; j < n; j++)
-            mpz_set(rows[i * n + j], line[j]);
-        for (int64_t j = 0; j < sides; j++)
-            mpz_set(y[i * sides + j], line[n + j]);
+    bool good = mpz_sgn(s->det) > 0;
+    mpz_t rest;
+    mpz_init(rest);
+    for (int64_t k = 0; k < s->n * s->sides && good; k++) {
+        mpz_mul(rest, s->det, r[k]);
+        for (int64_t j = 0; j < s->n; j++)
+            mpz_submul(rest, M[k / s->sides * s->n + j], s->y[j * s->sides + k % s->sides]);
+        good = mpz_sgn(rest) == 0;
     }
-    bool solved = check_exact_solve(rows, y, n, sides, det);
-    check_integers_free(rows, n * n);
-    check_integers_free(line, width);
+    mpz_clear(rest);
+    return good;
+}
+
+bool check_system_solve(check_system *s, attsvm_status *status, attsvm_error *err)
+{
+    int64_t n = s->n, sides = s->sides, width = n + sides;
+    check_exact **numbers = NULL;
+    mpz_t *M = rational_integers(n * n, err), *r = NULL, *line = NULL;
+    bool solved = false;
+    *status = M ? base_allocate(&numbers, (size_t)width, sizeof *numbers, "system", err)
+                : ATTSVM_E_MEMORY;
+    if (*status == ATTSVM_OK &&
+        !((r = rational_integers(n * sides, err)) && (line = rational_integers(width, err))))
+        *status = ATTSVM_E_MEMORY;
+    for (int64_t i = 0; i < n && *status == ATTSVM_OK; i++) {
+        for (int64_t j = 0; j < width; j++)
+            numbers[j] = j < n ? s->M[i * n + j] : s->r[i * sides + j - n];
+        to_integers(numbers, width, line);
+        for (int64_t j = 0; j < width; j++)
+            mpz_set(j < n ? M[i * n + j] : r[i * sides + j - n], line[j]);
+    }
+    if (*status == ATTSVM_OK)
+        *status = rational_solve(M, r, n, sides, s->y, s->det, &solved, err);
+    solved = solved && substitute(s, M, r);
+    rational_free(M, n * n);
+    rational_free(r, n * sides);
+    rational_free(line, width);
     free(numbers);
     return solved;
 }
@@ -141,26 +162,22 @@ static int64_t collect(const check_problem *p, named *list)
     return count;
 }
 
-/* lambda (count) times |det|: of the chosen rows from y, of the others as stored. */
-static void multiply_out(const named *list, const check_table *table, const mpz_t *y,
-                         const mpz_t det, check_exact *lambda)
+/* lambda (count) times det: of the chosen rows from y, of the others as stored. */
+static void multiply_out(const named *list, const check_table *table, const check_system *system,
+                         check_exact *lambda)
 {
     check_exact low;
     check_exact_open(&low);
     for (int64_t k = 0, at = 0; k < table->rows; k++) {
         if (table->chosen[k]) {
-            mpz_set(lambda[k].m, y[at++]);
+            mpz_set(lambda[k].m, system->y[at++]);
             lambda[k].e = 0;
-            if (mpz_sgn(det) < 0)
-                mpz_neg(lambda[k].m, lambda[k].m);
             continue;
         }
         check_exact_set(&lambda[k], list[k].value.hi);
         check_exact_set(&low, list[k].value.lo);
         check_exact_add(&lambda[k], &low);
-        mpz_mul(lambda[k].m, lambda[k].m, det);
-        if (mpz_sgn(det) < 0)
-            mpz_neg(lambda[k].m, lambda[k].m);
+        mpz_mul(lambda[k].m, lambda[k].m, system->det);
     }
     check_exact_close(&low);
 }
@@ -201,23 +218,22 @@ static bool verify(const check_problem *p, const named *list, const check_table 
 
 /* The chosen rows' multipliers follow from those of the others. */
 static bool solve_for_chosen(const check_problem *p, const named *list, const check_table *table,
-                             int64_t rank)
+                             int64_t rank, attsvm_status *status, attsvm_error *err)
 {
     int64_t n = table->rows;
-    check_exact *lambda = check_exact_array((size_t)n), *rest = check_exact_array((size_t)rank);
-    check_exact **M = calloc((size_t)(rank * rank + 1), sizeof *M);
-    check_exact **r = calloc((size_t)(rank + 1), sizeof *r);
-    mpz_t *y = check_integers(rank), det;
+    check_system system;
     check_exact low;
-    mpz_init(det);
+    *status = check_system_open(&system, rank, 1, err);
+    check_exact *lambda = check_exact_array((size_t)n, status, err);
+    check_exact *rest = check_exact_array((size_t)rank, status, err);
     check_exact_open(&low);
-    for (int64_t c = 0, i = 0; c < n; c++) { /* equation i: column pivot[c] */
+    for (int64_t c = 0, i = 0; c < n && *status == ATTSVM_OK; c++) { /* column pivot[c] */
         if (!table->chosen[c])
             continue;
         for (int64_t k = 0, j = 0; k < n; k++) {
             check_exact *entry = &table->entries[k * table->columns + table->pivot[c]];
             if (table->chosen[k]) {
-                M[i * rank + j++] = entry;
+                system.M[i * rank + j++] = entry;
                 continue;
             }
             check_exact_set(&low, -list[k].value.hi);
@@ -225,19 +241,16 @@ static bool solve_for_chosen(const check_problem *p, const named *list, const ch
             check_exact_set(&low, -list[k].value.lo);
             check_exact_add_product(&rest[i], entry, &low);
         }
-        r[i] = &rest[i];
+        system.r[i] = &rest[i];
         i++;
     }
-    bool good = check_solve(M, r, rank, 1, y, det);
+    bool good = *status == ATTSVM_OK && check_system_solve(&system, status, err);
     if (good) {
-        multiply_out(list, table, y, det, lambda);
+        multiply_out(list, table, &system, lambda);
         good = verify(p, list, table, lambda);
     }
     check_exact_close(&low);
-    mpz_clear(det);
-    check_integers_free(y, rank);
-    free(M);
-    free(r);
+    check_system_close(&system);
     check_exact_array_free(lambda, (size_t)n);
     check_exact_array_free(rest, (size_t)rank);
     return good;
@@ -263,9 +276,8 @@ bool check_contradiction(const check_problem *p, attsvm_status *status, attsvm_e
                                                       table.chosen, table.pivot, status, err)
                             : 0;
         good = good && *status == ATTSVM_OK && rank < count;
-        good = good && solve_for_chosen(p, list, &table, rank);
-        if (*status == ATTSVM_OK)
-            check_table_close(&table);
+        good = good && solve_for_chosen(p, list, &table, rank, status, err);
+        check_table_close(&table);
     }
     free(list);
     return good;
@@ -315,32 +327,28 @@ static bool depends(const check_table *table, int64_t dep, const mpz_t *y, int64
 }
 
 bool check_dependent(const check_table *table, int64_t rank, const check_exact *rest,
-                     const check_exact *raw, const double *slack)
+                     const check_exact *raw, const double *slack, attsvm_status *status,
+                     attsvm_error *err)
 {
     int64_t n = table->rows, sides = n - rank;
-    check_exact **M = calloc((size_t)(rank * rank + 1), sizeof *M);
-    check_exact **r = calloc((size_t)(rank * sides + 1), sizeof *r);
-    mpz_t *y = check_integers(rank * sides), det;
-    mpz_init(det);
-    for (int64_t c = 0, i = 0; c < n; c++) {
+    check_system system;
+    *status = check_system_open(&system, rank, sides, err);
+    for (int64_t c = 0, i = 0; c < n && *status == ATTSVM_OK; c++) {
         if (!table->chosen[c])
             continue;
         for (int64_t k = 0, j = 0, side = 0; k < n; k++) {
             check_exact *entry = &table->entries[k * table->columns + table->pivot[c]];
             if (table->chosen[k])
-                M[i * rank + j++] = entry;
+                system.M[i * rank + j++] = entry;
             else
-                r[i * sides + side++] = entry;
+                system.r[i * sides + side++] = entry;
         }
         i++;
     }
-    bool good = check_solve(M, r, rank, sides, y, det);
+    bool good = *status == ATTSVM_OK && check_system_solve(&system, status, err);
     for (int64_t k = 0, side = 0; k < n && good; k++)
         if (!table->chosen[k])
-            good = depends(table, k, y + side++, sides, det, rest, raw, slack);
-    mpz_clear(det);
-    check_integers_free(y, rank * sides);
-    free(M);
-    free(r);
+            good = depends(table, k, system.y + side++, sides, system.det, rest, raw, slack);
+    check_system_close(&system);
     return good;
 }

@@ -169,9 +169,14 @@ double check_exact_ratio_down(const check_exact *a, const check_exact *b)
     return ratio(a, b, false);
 }
 
-check_exact *check_exact_array(size_t count)
+check_exact *check_exact_array(size_t count, attsvm_status *status, attsvm_error *err)
 {
-    check_exact *a = calloc(count ? count : 1, sizeof *a);
+    const double bits = 256; /* a double has 53, a sum of products of several some hundred */
+    check_exact *a = NULL;
+    if (*status == ATTSVM_OK)
+        *status = rational_probe((double)count, bits, "exact numbers", err);
+    if (*status == ATTSVM_OK)
+        *status = base_allocate(&a, count + 1, sizeof *a, "exact numbers", err);
     for (size_t k = 0; a && k < count; k++)
         check_exact_open(&a[k]);
     return a;
@@ -207,62 +212,7 @@ void check_exact_square(check_exact *a)
     check_exact_multiply(a, a);
 }
 
-/* -------------------------------------------------------------------- elimination */
-
-static void swap_rows(mpz_t *M, mpz_t *r, int64_t n, int64_t sides, int64_t i, int64_t k)
-{
-    for (int64_t j = 0; j < n; j++)
-        mpz_swap(M[i * n + j], M[k * n + j]);
-    for (int64_t j = 0; j < sides; j++)
-        mpz_swap(r[i * sides + j], r[k * sides + j]);
-}
-
-/* entry = (entry * pivot - left * above) / previous, without a remainder (Bareiss 1968). */
-static void reduce(mpz_t entry, const mpz_t pivot, const mpz_t left, const mpz_t above,
-                   const mpz_t previous, mpz_t spare)
-{
-    mpz_mul(entry, entry, pivot);
-    mpz_mul(spare, left, above);
-    mpz_sub(entry, entry, spare);
-    mpz_divexact(entry, entry, previous);
-}
-
-/* Fraction-free elimination of Gauss and Jordan: M becomes det I, r becomes det M^-1 r. */
-bool check_exact_solve(mpz_t *M, mpz_t *r, int64_t n, int64_t sides, mpz_t det)
-{
-    mpz_t previous, spare, left;
-    bool regular = true;
-    mpz_init_set_ui(previous, 1);
-    mpz_init(spare);
-    mpz_init(left);
-    for (int64_t k = 0; k < n && regular; k++) {
-        int64_t at = k;
-        while (at < n && mpz_sgn(M[at * n + k]) == 0)
-            at++;
-        regular = at < n;
-        if (!regular)
-            break;
-        if (at != k)
-            swap_rows(M, r, n, sides, at, k);
-        for (int64_t i = 0; i < n; i++) {
-            if (i == k)
-                continue;
-            mpz_set(left, M[i * n + k]);
-            for (int64_t j = i < k ? i : k; j < n; j++)
-                if (j > k || j == i)
-                    reduce(M[i * n + j], M[k * n + k], left, M[k * n + j], previous, spare);
-            for (int64_t j = 0; j < sides; j++)
-                reduce(r[i * sides + j], M[k * n + k], left, r[k * sides + j], previous, spare);
-            mpz_set_ui(M[i * n + k], 0);
-        }
-        mpz_set(previous, M[k * n + k]);
-    }
-    mpz_set(det, previous);
-    mpz_clear(previous);
-    mpz_clear(spare);
-    mpz_clear(left);
-    return regular;
-}
+/* ------------------------------------------------------------------ independent rows */
 
 /* 2^61 - 1 */
 #define PRIME ((UINT64_C(1) << 61) - 1)

@@ -5,9 +5,7 @@
 #ifndef ATTSVM_CHECK_EXACT_H
 #define ATTSVM_CHECK_EXACT_H
 
-#include "base/base.h"
-
-#include <gmp.h>
+#include "base/rational.h"
 
 typedef struct check_exact {
     mpz_t m;
@@ -34,15 +32,10 @@ dd check_exact_value(const check_exact *a, bool *in_range);
 double check_exact_ratio_up(const check_exact *a, const check_exact *b);
 double check_exact_ratio_down(const check_exact *a, const check_exact *b);
 
-/* `count` numbers, all 0; NULL where there is no memory. */
-check_exact *check_exact_array(size_t count);
+/* `count` numbers, all 0; NULL if there is no memory, and *status says so.  Nothing is done where
+ *status is an error already. */
+check_exact *check_exact_array(size_t count, attsvm_status *status, attsvm_error *err);
 void check_exact_array_free(check_exact *a, size_t count);
-
-/*
- * Solves M x = r exactly for integers, M (n x n), r (n x right_sides): x = y / det, y in place of
- * r. M is destroyed.  False where it is singular.
- */
-bool check_exact_solve(mpz_t *M, mpz_t *r, int64_t n, int64_t right_sides, mpz_t det);
 
 /*
  * Rows and columns of a submatrix of full rank of A (rows x columns, by value modulo a prime): the

@@ -56,12 +56,14 @@ static bool start(exact_run *s)
     }
     s->memory = memory.base;
     s->size = p->d * (p->matrix ? p->d : 1);
-    s->theta = check_exact_array((size_t)s->size);
-    s->h = check_exact_array(d);
+    s->theta = check_exact_array((size_t)s->size, s->status, s->err);
+    s->h = check_exact_array(d, s->status, s->err);
     check_exact *const numbers[] = { &s->bottom, &s->least, &s->slack,    &s->G, &s->value,
                                      &s->norm,   &s->a,     &s->shortest, &s->b };
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
         check_exact_open(numbers[k]);
+    if (*s->status != ATTSVM_OK)
+        return false;
     check_exact_set(&s->bottom, 1);
     const attsvm_claim *c = p->claim;
     for (int64_t k = 0; k < s->size && c->outcome != ATTSVM_INFEASIBLE; k++) {
@@ -78,7 +80,7 @@ static void finish(exact_run *s)
 {
     check_exact *const numbers[] = { &s->bottom, &s->least, &s->slack,    &s->G, &s->value,
                                      &s->norm,   &s->a,     &s->shortest, &s->b };
-    for (size_t k = 0; s->theta && k < sizeof numbers / sizeof *numbers; k++)
+    for (size_t k = 0; s->memory && k < sizeof numbers / sizeof *numbers; k++)
         check_exact_close(numbers[k]);
     check_exact_array_free(s->theta, (size_t)s->size);
     check_exact_array_free(s->h, (size_t)s->p->d);
@@ -182,24 +184,24 @@ static bool refuse(exact_run *s, const char *why)
     return check_reject(s->report, "in rational numbers: %s", why);
 }
 
-/* Numerators y of S y = -E theta over the chosen rows of the table; theta and bottom move. */
+/* S y = -E theta over the chosen rows of the table; theta and bottom move. */
 static bool move_theta(exact_run *s, const check_table *table, int64_t rank)
 {
-    int64_t N = table->columns;
-    int64_t *index = calloc((size_t)(rank + 1), sizeof *index);
-    check_exact *gram = check_exact_array((size_t)(rank * rank));
-    check_exact *rest = check_exact_array((size_t)rank);
-    check_exact **M = calloc((size_t)(rank * rank + 1), sizeof *M);
-    check_exact **r = calloc((size_t)(rank + 1), sizeof *r);
-    mpz_t *y = check_integers(rank), det;
-    mpz_init(det);
-    for (int64_t k = 0, at = 0; k < table->rows; k++)
+    int64_t N = table->columns, *index = NULL;
+    check_system system;
+    *s->status = check_system_open(&system, rank, 1, s->err);
+    check_exact *gram = check_exact_array((size_t)(rank * rank), s->status, s->err);
+    check_exact *rest = check_exact_array((size_t)rank, s->status, s->err);
+    if (*s->status == ATTSVM_OK)
+        *s->status = base_allocate(&index, (size_t)rank + 1, sizeof *index, "rows", s->err);
+    bool good = *s->status == ATTSVM_OK;
+    for (int64_t k = 0, at = 0; k < table->rows && good; k++)
         if (table->chosen[k])
             index[at++] = k;
-    for (int64_t i = 0; i < rank; i++) {
+    for (int64_t i = 0; i < rank && good; i++) {
         const check_exact *row = table->entries + index[i] * N;
         for (int64_t k = 0; k < rank; k++) {
-            M[i * rank + k] = &gram[i * rank + k];
+            system.M[i * rank + k] = &gram[i * rank + k];
             for (int64_t j = 0; j < N; j++)
                 check_exact_add_product(&gram[i * rank + k], &row[j],
                                         &table->entries[index[k] * N + j]);
@@ -207,29 +209,23 @@ static bool move_theta(exact_run *s, const check_table *table, int64_t rank)
         for (int64_t j = 0; j < N; j++)
             check_exact_add_product(&rest[i], &row[j], &s->theta[j]);
         mpz_neg(rest[i].m, rest[i].m);
-        r[i] = &rest[i];
+        system.r[i] = &rest[i];
     }
-    bool good = check_solve(M, r, rank, 1, y, det);
-    int sign = mpz_sgn(det);
+    good = good && check_system_solve(&system, s->status, s->err);
     for (int64_t j = 0; j < N && good; j++) { /* det theta + sum y A, over det bottom */
-        mpz_mul(s->theta[j].m, s->theta[j].m, det);
+        mpz_mul(s->theta[j].m, s->theta[j].m, system.det);
         for (int64_t i = 0; i < rank; i++) {
-            mpz_set(s->a.m, y[i]);
+            mpz_set(s->a.m, system.y[i]);
             s->a.e = 0;
             check_exact_add_product(&s->theta[j], &s->a, &table->entries[index[i] * N + j]);
         }
-        if (sign < 0)
-            mpz_neg(s->theta[j].m, s->theta[j].m);
     }
-    mpz_abs(det, det);
-    mpz_mul(s->bottom.m, s->bottom.m, det);
-    mpz_clear(det);
-    check_integers_free(y, rank);
+    if (good)
+        mpz_mul(s->bottom.m, s->bottom.m, system.det);
+    check_system_close(&system);
     check_exact_array_free(gram, (size_t)(rank * rank));
     check_exact_array_free(rest, (size_t)rank);
     free(index);
-    free(M);
-    free(r);
     return good;
 }
 
@@ -238,9 +234,7 @@ static bool meet(exact_run *s, const check_list *list)
 {
     check_table table;
     *s->status = check_table_open(&table, s->p, list->count, s->err);
-    if (*s->status != ATTSVM_OK)
-        return false;
-    bool good = table.fits;
+    bool good = *s->status == ATTSVM_OK && table.fits;
     for (int64_t k = 0; k < list->count && good; k++)
         check_table_read(&table, s->p, k, list->rows[k]);
     int64_t rank = good ? check_exact_independent(table.entries, list->count, table.columns,
@@ -249,6 +243,8 @@ static bool meet(exact_run *s, const check_list *list)
     good =
         good && *s->status == ATTSVM_OK && rank <= CHECK_MOST_ROWS && move_theta(s, &table, rank);
     check_table_close(&table);
+    if (*s->status != ATTSVM_OK)
+        return false;
     return good || refuse(s, "too many equalities for exact elimination");
 }
 
@@ -294,9 +290,10 @@ static bool combine(exact_run *s)
     const attsvm_claim *c = s->p->claim;
     double q;
     attsvm_norm norm = check_dual_norm((attsvm_norm)c->settings.norm, c->settings.q, &q);
-    check_exact *G = check_exact_array((size_t)s->size), *A = check_exact_array((size_t)s->size);
-    bool some = false;
-    for (int64_t k = 0; k < c->active_count + c->equal_count; k++) {
+    check_exact *G = check_exact_array((size_t)s->size, s->status, s->err);
+    check_exact *A = check_exact_array((size_t)s->size, s->status, s->err);
+    bool some = false, good = *s->status == ATTSVM_OK;
+    for (int64_t k = 0; k < c->active_count + c->equal_count && good; k++) {
         bool equal = k >= c->active_count;
         int64_t at = equal ? k - c->active_count : k;
         const double *low = equal ? c->mu_lo : c->lambda_lo;
@@ -317,10 +314,11 @@ static bool combine(exact_run *s)
             some = true;
         }
     }
-    check_exact_norm(norm, G, s->size, &s->G);
+    if (good)
+        check_exact_norm(norm, G, s->size, &s->G);
     check_exact_array_free(G, (size_t)s->size);
     check_exact_array_free(A, (size_t)s->size);
-    return true;
+    return good;
 }
 
 /* ---------------------------------------------------------------------------- verdicts */
@@ -427,7 +425,9 @@ static bool beyond(exact_run *s)
     double right, q;
     attsvm_norm norm =
         check_dual_norm((attsvm_norm)p->claim->settings.norm, p->claim->settings.q, &q);
-    check_exact *A = check_exact_array((size_t)s->size), left, limit;
+    check_exact *A = check_exact_array((size_t)s->size, s->status, s->err), left, limit;
+    if (!A)
+        return false;
     bool good = true;
     check_exact_open(&left);
     check_exact_open(&limit);

@@ -15,25 +15,22 @@ static void set_sum(check_exact *out, double hi, double lo, check_exact *spare)
     check_exact_add(out, spare);
 }
 
-/* k = W delta, or delta. */
-static void exact_key(const check_problem *p, const dd *delta, check_exact *key)
+/* Entry j of W delta, or of delta. */
+static void exact_key(const check_problem *p, const dd *delta, int64_t j, check_exact *key)
 {
     check_exact a, b;
     check_exact_open(&a);
     check_exact_open(&b);
-    for (int64_t j = 0; j < p->d; j++) {
-        if (!p->key_map) {
-            set_sum(&key[j], delta[j].hi, delta[j].lo, &a);
-            continue;
-        }
-        check_exact_set(&key[j], 0);
-        for (int64_t k = 0; k < p->d; k++) {
-            check_exact_set(&b, p->key_map[j * p->d + k]);
-            check_exact_set(&a, delta[k].hi);
-            check_exact_add_product(&key[j], &a, &b);
-            check_exact_set(&a, delta[k].lo);
-            check_exact_add_product(&key[j], &a, &b);
-        }
+    if (!p->key_map)
+        set_sum(key, delta[j].hi, delta[j].lo, &a);
+    else
+        check_exact_set(key, 0);
+    for (int64_t k = 0; k < p->d && p->key_map; k++) {
+        check_exact_set(&b, p->key_map[j * p->d + k]);
+        check_exact_set(&a, delta[k].hi);
+        check_exact_add_product(key, &a, &b);
+        check_exact_set(&a, delta[k].lo);
+        check_exact_add_product(key, &a, &b);
     }
     check_exact_close(&a);
     check_exact_close(&b);
@@ -41,14 +38,12 @@ static void exact_key(const check_problem *p, const dd *delta, check_exact *key)
 
 void check_row_entries(const check_problem *p, const dd *delta, const double *z, check_exact *out)
 {
-    if (!p->matrix) {
-        exact_key(p, delta, out);
-        return;
-    }
+    for (int64_t j = 0; j < p->d && !p->matrix; j++)
+        exact_key(p, delta, j, &out[j]);
     check_exact a, b;
     check_exact_open(&a);
     check_exact_open(&b);
-    for (int64_t j = 0; j < p->d; j++) {
+    for (int64_t j = 0; j < p->d && p->matrix; j++) {
         set_sum(&a, delta[j].hi, delta[j].lo, &b);
         for (int64_t k = 0; k < p->d; k++) {
             check_exact_set(&out[j * p->d + k], z[k]);
@@ -73,14 +68,15 @@ static void exact_theta(const check_problem *p, int64_t k, check_exact *out, che
 void check_row_value(const check_problem *p, const dd *delta, const double *z, check_exact *out)
 {
     int64_t d = p->d;
-    check_exact a, b, h, *key = check_exact_array((size_t)d);
+    check_exact a, b, h, key;
+    check_exact_open(&key);
     check_exact_open(&a);
     check_exact_open(&b);
     check_exact_open(&h);
     check_exact_set(out, 0);
-    exact_key(p, delta, key);
     for (int64_t j = 0; j < d; j++) {
-        if (check_exact_sign(&key[j]) == 0)
+        exact_key(p, delta, j, &key);
+        if (check_exact_sign(&key) == 0)
             continue;
         check_exact_set(&h, 0);
         for (int64_t k = 0; k < d && p->matrix; k++) {
@@ -90,12 +86,12 @@ void check_row_value(const check_problem *p, const dd *delta, const double *z, c
         }
         if (!p->matrix)
             exact_theta(p, j, &h, &b);
-        check_exact_add_product(out, &key[j], &h);
+        check_exact_add_product(out, &key, &h);
     }
     check_exact_close(&a);
     check_exact_close(&b);
     check_exact_close(&h);
-    check_exact_array_free(key, (size_t)d);
+    check_exact_close(&key);
 }
 
 /* ------------------------------------------------------------------------------ sizes */
@@ -132,16 +128,17 @@ static bool mapped(const check_problem *p, const dd *delta, double *key, double 
 static bool mapped_exactly(const check_problem *p, const dd *delta, double *key, bool *zero)
 {
     bool good = true;
-    check_exact *exact = check_exact_array((size_t)p->d);
-    exact_key(p, delta, exact);
+    check_exact exact;
+    check_exact_open(&exact);
     *zero = true;
     for (int64_t j = 0; j < p->d; j++) {
         bool in_range;
-        key[j] = check_exact_value(&exact[j], &in_range).hi;
+        exact_key(p, delta, j, &exact);
+        key[j] = check_exact_value(&exact, &in_range).hi;
         good = good && in_range;
-        *zero = *zero && check_exact_sign(&exact[j]) == 0;
+        *zero = *zero && check_exact_sign(&exact) == 0;
     }
-    check_exact_array_free(exact, (size_t)p->d);
+    check_exact_close(&exact);
     return good;
 }
 

@@ -10,7 +10,9 @@
 
 /* Share of the tolerance allowed for rounding theta or multipliers to double. */
 static const double ROUNDING_SHARE = 1.0 / 16;
-/* What meeting equalities, and rows with b = 0, may cost: this share of it. */
+/* A point that satisfies equalities, and rows with b = 0, moves no row by more than this. */
+static const double EQUALITY_SHIFT = 0.5e-7;
+/* Share of the tolerance allowed for rounding theta where there are such rows. */
 static const double EQUALITY_SHARE = 1.0 / 64;
 /* A norm of at least this times m of theory 4.1 counts as infeasible. */
 static const double BEYOND = 1e18;
@@ -216,6 +218,15 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err)
 
 /* ---------------------------------------------------------------------------- rows */
 
+/* The longest row of the set, |A|_F. */
+static double longest_row(const svm_run *run)
+{
+    double longest = run->pass.largest;
+    for (int64_t s = 0; s < run->set.count; s++)
+        longest = fmax(longest, run->set.length[s] / run->set.sigma[s]);
+    return longest;
+}
+
 static bool any_target(const svm_run *run)
 {
     for (int64_t s = 0; s < run->set.count; s++)
@@ -240,16 +251,8 @@ static bool vanishes(const svm_run *run)
     }
     if (pinned == set->size && !any_target(run))
         return true;
-    return la_norm(set->theta, set->size) <= 0x1p-96 * sum;
-}
-
-/* The longest row of the set, |A|_F. */
-static double longest_row(const svm_run *run)
-{
-    double longest = run->pass.largest;
-    for (int64_t s = 0; s < run->set.count; s++)
-        longest = fmax(longest, run->set.length[s] / run->set.sigma[s]);
-    return longest;
+    double norm = la_norm(set->theta, set->size);
+    return norm <= 0x1p-96 * sum || (set->soft > 0 && norm * longest_row(run) <= 0x1p-52);
 }
 
 /* Whether rounding a theta of that length to double exceeds its share of the tolerance. */
@@ -324,17 +327,31 @@ static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_er
 /* ------------------------------------------------------------------------- numbers */
 
 /*
- * Whether |theta'| <= |theta| + c off for a theta' that satisfies equalities and rows with b = 0
- * exactly costs no more than its share of the tolerance, c |.|_F >= |.|.
+ * What it costs, relative to |theta|, that equalities and rows with b = 0 are satisfied exactly
+ * only by a theta' within `off` of theta: c off for the norm, |.| <= c |.|_F, and off |A| for rows
+ * with b = 1.  INFINITY where theta' is too far for theory 4.1.
  */
-static attsvm_status equalities_hold(svm_run *run, attsvm_svm_info *info, const double *theta,
-                                     bool *hold, attsvm_error *err)
+static attsvm_status equality_cost(svm_run *run, attsvm_svm_info *info, const double *theta,
+                                   double *cost, attsvm_error *err)
 {
-    double off, norm = la_norm(theta, run->set.size);
+    svm_set *set = &run->set;
+    double off, norm = la_norm(theta, set->size), lost = 0;
+    *cost = 0;
     TRY(svm_equalities_distance(run, theta, &info->violation, &off, err));
-    double c = run->norm->size_exact ? 1 : sqrt((double)run->set.size);
-    double cost = norm > 0 ? c * off / norm + off * longest_row(run) : off;
-    *hold = off == 0 || cost <= EQUALITY_SHARE * fmin(run->tol, 1e-7);
+    for (int32_t s = 0; s < set->count && off > 0; s++) {
+        double residual;
+        if (set->equality[s] || set->b[s] == 0)
+            continue;
+        svm_set_residual_exact(set, &s, 1, theta, run->low, &residual);
+        lost = fmax(lost, (fmin(residual, 0) + off * set->length[s]) / set->sigma[s]);
+    }
+    if (off > 0 && norm > 0) {
+        double c = run->norm->size_exact ? 1 : sqrt((double)set->size);
+        bool near = off * longest_row(run) <= EQUALITY_SHIFT;
+        *cost = near ? 2 * (c * off / norm + lost) : INFINITY;
+    } else if (off > 0) {
+        *cost = INFINITY;
+    }
     return ATTSVM_OK;
 }
 
@@ -342,7 +359,8 @@ static attsvm_status equalities_hold(svm_run *run, attsvm_svm_info *info, const 
  * Objectives of the soft problem: P = 1/2 |theta|^2 + C sum xi, or 1/2 |theta/kappa|^2 where the
  * smallest margin kappa is 1 to within the tolerance; D = b'l - 1/2 |sum l A|^2.
  */
-static void soft_numbers(svm_run *run, attsvm_svm_info *info, dd size, dd value, dd norm)
+static void soft_numbers(svm_run *run, attsvm_svm_info *info, double cost, dd size, dd value,
+                         dd norm)
 {
     const double least = run->pass.min_margin;
     dd half = base_dd_mul(base_dd(0.5), base_dd_mul(size, size));
@@ -356,7 +374,7 @@ static void soft_numbers(svm_run *run, attsvm_svm_info *info, dd size, dd value,
     info->dual = base_dd_value(dual);
     /* no gap if P exceeds the range of doubles */
     dd gap = primal.hi == 0 ? primal : base_dd_div(base_dd_sub(primal, dual), primal);
-    info->gap = isnan(gap.hi) ? NAN : fmax(0, base_dd_value(gap));
+    info->gap = isnan(gap.hi) ? NAN : fmax(0, base_dd_value(gap)) + cost;
     info->violation = fmax(1 - least, 0);
 }
 
@@ -373,8 +391,8 @@ static double longest_request(svm_run *run)
     return longest;
 }
 
-/* True if all rows hold in the sense of theory 4.1; `hold`: equalities do. */
-static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, bool hold,
+/* True if all rows hold in the sense of theory 4.1; `cost`: of equalities. */
+static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *theta, double cost,
                          dd norm, dd value, dd dual_norm)
 {
     const svm_pass *pass = &run->pass;
@@ -385,11 +403,11 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     dd upper = least > 0 && least < 1 ? base_dd_div(norm, base_dd(least)) : norm;
     info->objective = info->norm;
     dd gap = info->norm > 0 ? base_dd_div(base_dd_sub(upper, dual), upper) : base_dd(0);
-    info->gap = fmax(0, base_dd_value(gap));
+    info->gap = fmax(0, base_dd_value(gap)) + cost;
     if (pass->min_zero_margin < 0)
         info->violation = fmax(info->violation, -pass->min_zero_margin * scale);
     info->violation = fmax(info->violation, 1 - least);
-    bool holds = hold && fabs(least - 1) <= run->tol / 2 &&
+    bool holds = isfinite(cost) && fabs(least - 1) <= run->tol / 2 &&
                  (pass->violated_zero_rows == 0 || !run->norm->size_exact) &&
                  (info->norm == 0 || info->norm < BEYOND * longest_request(run));
     info->dual = info->norm > 0 || !holds ? base_dd_value(dual) : 0;
@@ -436,6 +454,7 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     bool soft = run->set.soft > 0, holds;
     double *theta = solution->theta;
     dd size, norm, value;
+    double cost;
     TRY(svm_certify_reserve(run, err));
     scale_theta(run, theta);
     TRY(look_at_stored(run, theta, err));
@@ -448,11 +467,10 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
         take_multipliers(run, base_dd_div(base_dd(1), norm));
     round_multipliers(run, soft || norm.hi == 0 ? base_dd_value(norm) : 1);
     TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
-    TRY(equalities_hold(run, info, theta, &holds, err));
+    TRY(equality_cost(run, info, theta, &cost, err));
     if (soft)
-        soft_numbers(run, info, size, value, norm);
-    else
-        holds = hard_numbers(run, info, theta, holds, size, value, norm);
+        soft_numbers(run, info, cost, size, value, norm);
+    holds = soft ? isfinite(cost) : hard_numbers(run, info, theta, cost, size, value, norm);
     *proved = holds && info->gap <= run->tol;
     info->outcome = *proved ? ATTSVM_OPTIMAL : ATTSVM_STALLED;
     info->tight = run->pass.tight;

@@ -11,24 +11,32 @@
 
 enum { MOST = 200 };                   /* rows that are factored; of more, |r| counts */
 static const double DEPENDENT = 1e-26; /* squared distance to the span of other rows */
+static const double AGREES = 1e-10;    /* of the largest residual: a dependent row is met as well */
 
 typedef struct gram {
     svm_run *run;
     int64_t count;
     int32_t *slots;
-    dd *L;     /* count x count: the Gram matrix, then its factor */
-    dd *y;     /* count                                            */
-    double *r; /* count: residuals over |A|                        */
+    dd *L;       /* count x count: the Gram matrix, then its factor */
+    dd *y;       /* count                                            */
+    double *r;   /* count: residuals over |A|                        */
+    double room; /* largest change of a right-hand side over |A|     */
 } gram;
 
-/* Residual of a row in units of the set, after what FINITE may move its right-hand side. */
+/* What the right-hand side of a row may be off: of FINITE it is the logarithm of a rounded number.
+ */
+static double room_of(const svm_run *run, int32_t slot)
+{
+    bool finite = run->rows->problem == ATTSVM_PROBLEM_FINITE;
+    return finite ? 0x1p-51 * fmax(run->set.sigma[slot], fabs(run->set.b[slot])) : 0;
+}
+
+/* Residual of a row in units of the set, after what its right-hand side may move. */
 static double residual_of(svm_run *run, int32_t slot, const double *theta)
 {
     svm_set *set = &run->set;
-    double residual, room = 0;
+    double residual, room = room_of(run, slot);
     svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
-    if (run->rows->problem == ATTSVM_PROBLEM_FINITE) /* e is the logarithm of a rounded number */
-        room = 0x1p-51 * fmax(set->sigma[slot], fabs(set->b[slot]));
     if (!set->equality[slot])
         return fmax(residual, 0);
     return residual > 0 ? fmax(residual - room, 0) : fmin(residual + room, 0);
@@ -58,11 +66,15 @@ static void exchange(gram *s, int64_t k)
     s->y[at] = spare;
 }
 
-/* r'(E E')^-1 r = |L^-1 r|^2 over an independent part of the rows, which a pivoted factor finds. */
+/*
+ * r'(E E')^-1 r = |L^-1 r|^2 over an independent part of the rows, which a pivoted factor finds;
+ * INFINITY where the others are not satisfied with them.
+ */
 static double squared_distance(gram *s)
 {
     int64_t n = s->count;
     dd sum = base_dd(0);
+    double largest = 0;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++) {
             dd product = svm_set_gram_exact(&s->run->set, s->slots[i], s->slots[j]);
@@ -70,12 +82,16 @@ static double squared_distance(gram *s)
             s->L[i * n + j] = base_dd_div(product, base_dd(lengths));
         }
         s->y[i] = base_dd(s->r[i]);
+        largest = fmax(largest, fabs(s->r[i]));
     }
     for (int64_t k = 0; k < n; k++) {
         exchange(s, k);
         dd pivot = s->L[k * n + k];
-        if (!(pivot.hi > DEPENDENT))
-            break;
+        if (!(pivot.hi > DEPENDENT)) {
+            if (fabs(s->y[k].hi) > AGREES * largest + s->room)
+                return INFINITY;
+            continue;
+        }
         sum = base_dd_add(sum, base_dd_div(base_dd_mul(s->y[k], s->y[k]), pivot));
         for (int64_t i = k + 1; i < n; i++) {
             dd factor = base_dd_div(s->L[i * n + k], pivot);
@@ -118,6 +134,7 @@ attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double 
         if (!(set->length[k] > 0) || (!set->equality[k] && residual == 0))
             continue;
         s.slots[s.count] = k;
+        s.room = fmax(s.room, room_of(run, k) / set->length[k]);
         s.r[s.count++] = residual / set->length[k];
         square += residual / set->length[k] * (residual / set->length[k]);
     }

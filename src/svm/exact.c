@@ -2,11 +2,11 @@
  * Proofs of infeasibility in rational numbers (theory 4.1): the multipliers of rows that cancel
  * exactly.  An active set ends with one row that depends on others; with its multiplier fixed,
  * those of the others solve a regular system over as many entries of theta.  The system is solved
- * over the integers (Bareiss 1968), and the sum is then verified in every entry.
+ * exactly, and the sum is then verified in every entry.
  */
+#include "base/rational.h"
 #include "svm/svm.h"
 
-#include <gmp.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,24 +20,10 @@ typedef struct proof {
     int64_t *slot, *pivot; /* rows: slots, the fixed one last; columns     */
     mpq_t *A;              /* rows x size                                 */
     double *near;          /* the same, rounded: scratch                   */
-    mpz_t *M, *y;          /* (rows-1)^2, rows-1                          */
-    mpz_t det;
+    mpz_t *M, *right;      /* (rows-1)^2, rows-1                          */
+    mpz_t *line, *y;       /* rows: scratch; numerators of the multipliers */
+    mpz_t det;             /* their denominator, above 0                  */
 } proof;
-
-static mpz_t *integers(int64_t count)
-{
-    mpz_t *a = malloc((size_t)(count + 1) * sizeof *a);
-    for (int64_t k = 0; a && k < count; k++)
-        mpz_init(a[k]);
-    return a;
-}
-
-static void free_integers(mpz_t *a, int64_t count)
-{
-    for (int64_t k = 0; a && k < count; k++)
-        mpz_clear(a[k]);
-    free(a);
-}
 
 /* out = x_base - x_t in coordinate j (of v: Y x_base), exactly. */
 static void difference(const svm_run *run, const svm_term *at, const double *base, const double *x,
@@ -110,194 +96,160 @@ static bool choose_columns(proof *s)
     return true;
 }
 
-/* Equation k: sum_i lambda_i A_i = -lambda_last A_last in column pivot[k], times a power of two. */
-static void fill_system(proof *s, const mpq_t fixed)
+/* out (rows) = column j of A times a power of two that makes integers of it. */
+static void integers_of(const proof *s, int64_t j, mpz_t *out)
 {
-    int64_t n = s->rows - 1;
-    mpq_t value;
     mpz_t scale;
-    mpq_init(value);
-    mpz_init(scale);
-    for (int64_t k = 0; k < n; k++) {
-        const int64_t column = s->pivot[k];
-        mpq_mul(value, s->A[n * s->size + column], fixed);
-        mpq_neg(value, value);
-        mpz_set(scale, mpq_denref(value));
-        for (int64_t i = 0; i < n; i++)
-            mpz_lcm(scale, scale, mpq_denref(s->A[i * s->size + column]));
-        for (int64_t i = 0; i < n; i++) {
-            mpz_divexact(s->M[k * n + i], scale, mpq_denref(s->A[i * s->size + column]));
-            mpz_mul(s->M[k * n + i], s->M[k * n + i], mpq_numref(s->A[i * s->size + column]));
-        }
-        mpz_divexact(s->y[k], scale, mpq_denref(value));
-        mpz_mul(s->y[k], s->y[k], mpq_numref(value));
+    mpz_init_set_ui(scale, 1);
+    for (int64_t k = 0; k < s->rows; k++)
+        mpz_lcm(scale, scale, mpq_denref(s->A[k * s->size + j]));
+    for (int64_t k = 0; k < s->rows; k++) {
+        mpz_divexact(out[k], scale, mpq_denref(s->A[k * s->size + j]));
+        mpz_mul(out[k], out[k], mpq_numref(s->A[k * s->size + j]));
     }
-    mpq_clear(value);
     mpz_clear(scale);
 }
 
-/* a = (a pivot - left above) / previous */
-static void reduce(mpz_t a, const mpz_t pivot, const mpz_t left, const mpz_t above,
-                   const mpz_t previous, mpz_t spare)
-{
-    mpz_mul(a, a, pivot);
-    mpz_mul(spare, left, above);
-    mpz_sub(a, a, spare);
-    mpz_divexact(a, a, previous);
-}
-
-/* y <- det M^-1 y; false if M is singular. */
-static bool solve(proof *s)
+/*
+ * Equation k: sum_i lambda_i A_i = -lambda_last A_last in column pivot[k], lambda = y / det, with
+ * lambda_last = 1 or, where `negative` (an equality), -1.
+ */
+static attsvm_status solve(proof *s, bool negative, bool *solved, attsvm_error *err)
 {
     int64_t n = s->rows - 1;
-    bool regular = true;
-    mpz_t previous, spare, left;
-    mpz_init_set_ui(previous, 1);
-    mpz_init(spare);
-    mpz_init(left);
-    for (int64_t k = 0; k < n && regular; k++) {
-        int64_t at = k;
-        while (at < n && mpz_sgn(s->M[at * n + k]) == 0)
-            at++;
-        regular = at < n;
-        for (int64_t j = 0; j < n && regular; j++)
-            mpz_swap(s->M[at * n + j], s->M[k * n + j]);
-        if (regular)
-            mpz_swap(s->y[at], s->y[k]);
-        for (int64_t i = 0; i < n && regular; i++) {
-            if (i == k)
-                continue;
-            mpz_set(left, s->M[i * n + k]);
-            if (i < k)
-                reduce(s->M[i * n + i], s->M[k * n + k], left, s->M[k * n + i], previous, spare);
-            for (int64_t j = k + 1; j < n; j++)
-                reduce(s->M[i * n + j], s->M[k * n + k], left, s->M[k * n + j], previous, spare);
-            reduce(s->y[i], s->M[k * n + k], left, s->y[k], previous, spare);
-            mpz_set_ui(s->M[i * n + k], 0);
-        }
-        if (regular)
-            mpz_set(previous, s->M[k * n + k]);
+    for (int64_t k = 0; k < n; k++) {
+        integers_of(s, s->pivot[k], s->line);
+        for (int64_t i = 0; i < n; i++)
+            mpz_set(s->M[k * n + i], s->line[i]);
+        if (negative)
+            mpz_set(s->right[k], s->line[n]);
+        else
+            mpz_neg(s->right[k], s->line[n]);
     }
-    mpz_set(s->det, previous);
-    mpz_clear(previous);
-    mpz_clear(spare);
-    mpz_clear(left);
-    return regular;
+    TRY(rational_solve(s->M, s->right, n, 1, s->y, s->det, solved, err));
+    mpz_set(s->y[n], s->det);
+    if (negative)
+        mpz_neg(s->y[n], s->y[n]);
+    return ATTSVM_OK;
 }
 
-/* lambda (rows) from y / det and the fixed one; verifies signs, and the sum in every entry. */
-static bool verify(const proof *s, mpq_t *lambda)
+/* Signs, and sum_k y_k A_k = 0 in every entry. */
+static bool verify(const proof *s)
 {
     const svm_set *set = &s->run->set;
     bool good = true;
-    mpq_t sum, product;
-    mpq_init(sum);
-    mpq_init(product);
-    for (int64_t k = 0; k < s->rows - 1; k++) {
-        mpz_set(mpq_numref(lambda[k]), s->y[k]);
-        mpz_set(mpq_denref(lambda[k]), s->det);
-        mpq_canonicalize(lambda[k]);
-        good = good && (set->equality[s->slot[k]] || mpq_sgn(lambda[k]) >= 0);
-    }
+    mpz_t sum;
+    mpz_init(sum);
+    for (int64_t k = 0; k < s->rows; k++)
+        good = good && (set->equality[s->slot[k]] || mpz_sgn(s->y[k]) >= 0);
     for (int64_t j = 0; j < s->size && good; j++) {
-        mpq_set_ui(sum, 0, 1);
-        for (int64_t k = 0; k < s->rows; k++) {
-            mpq_mul(product, lambda[k], s->A[k * s->size + j]);
-            mpq_add(sum, sum, product);
-        }
-        good = mpq_sgn(sum) == 0;
+        integers_of(s, j, s->line);
+        mpz_set_ui(sum, 0);
+        for (int64_t k = 0; k < s->rows; k++)
+            mpz_addmul(sum, s->y[k], s->line[k]);
+        good = mpz_sgn(sum) == 0;
     }
-    mpq_clear(sum);
-    mpq_clear(product);
+    mpz_clear(sum);
     return good;
 }
 
-/* Splits x into its nearest double and a low part. */
-static void split(const mpq_t x, double *hi, double *lo)
+/* y / det as a double and a low part. */
+static void split(const mpz_t y, const mpz_t det, double *hi, double *lo)
 {
-    mpq_t rest;
+    mpq_t x, rest;
+    mpq_init(x);
     mpq_init(rest);
+    mpz_set(mpq_numref(x), y);
+    mpz_set(mpq_denref(x), det);
+    mpq_canonicalize(x);
     *hi = mpq_get_d(x);
     mpq_set_d(rest, *hi);
     mpq_sub(rest, x, rest);
     dd sum = base_dd_sum(*hi, mpq_get_d(rest));
     *hi = sum.hi;
     *lo = sum.lo;
+    mpq_clear(x);
     mpq_clear(rest);
 }
 
-/* Eliminates and verifies; writes the multipliers to coef and low, in units of the set. */
-static bool eliminate(proof *s, double *coef, double *low, double *scratch)
+/* Solves and verifies; writes the multipliers to coef and low, in units of the set. */
+static attsvm_status eliminate(proof *s, double *coef, double *low, double *scratch, bool *exact,
+                               attsvm_error *err)
 {
     const svm_set *set = &s->run->set;
-    mpq_t *lambda = malloc((size_t)s->rows * sizeof *lambda);
-    for (int64_t k = 0; k < s->rows; k++)
-        mpq_init(lambda[k]);
     for (int64_t k = 0; k < s->rows; k++)
         read_row(s, k, scratch);
-    mpq_set_d(lambda[s->rows - 1], coef[s->slot[s->rows - 1]] * set->sigma[s->slot[s->rows - 1]]);
-    bool good = choose_columns(s);
-    if (good) {
-        fill_system(s, lambda[s->rows - 1]);
-        good = solve(s) && verify(s, lambda);
-    }
-    for (int64_t k = 0; k < s->rows && good; k++) {
+    if (!choose_columns(s))
+        return ATTSVM_OK;
+    TRY(solve(s, coef[s->slot[s->rows - 1]] < 0, exact, err));
+    *exact = *exact && verify(s);
+    for (int64_t k = 0; k < s->rows && *exact; k++) {
         int64_t slot = s->slot[k];
-        split(lambda[k], &coef[slot], &low[slot]);
+        split(s->y[k], s->det, &coef[slot], &low[slot]);
         coef[slot] /= set->sigma[slot]; /* a power of two */
         low[slot] /= set->sigma[slot];
     }
-    for (int64_t k = 0; k < s->rows; k++)
-        mpq_clear(lambda[k]);
-    free(lambda);
-    return good;
+    return ATTSVM_OK;
+}
+
+/* The rows of the proof, the one with the largest multiplier and a right-hand side last. */
+static void choose_rows(proof *s, const double *coef)
+{
+    const svm_set *set = &s->run->set;
+    int64_t last = -1, count = 0;
+    for (int64_t k = 0; k < set->count; k++)
+        if (coef[k] != 0 && set->b[k] != 0 &&
+            (last < 0 || fabs(coef[k]) * set->length[k] > fabs(coef[last]) * set->length[last]))
+            last = k;
+    for (int64_t k = 0; k < set->count; k++)
+        if (coef[k] != 0 && k != last)
+            s->slot[count++] = k;
+    s->slot[count] = last;
 }
 
 attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, bool *exact,
                                       attsvm_error *err)
 {
     const svm_set *set = &run->set;
+    const double bits = 256; /* of an entry: products of two differences of doubles */
     proof s = { .run = run, .size = set->size };
-    int64_t last = -1;
+    bool valued = false;
     *exact = false;
     for (int64_t k = 0; k < set->count; k++) {
-        if (coef[k] == 0)
-            continue;
-        s.rows++;
-        /* fix the multiplier of a row with nonzero value, the largest one */
-        if (set->b[k] != 0 &&
-            (last < 0 || fabs(coef[k]) * set->length[k] > fabs(coef[last]) * set->length[last]))
-            last = k;
+        s.rows += coef[k] != 0;
+        valued = valued || (coef[k] != 0 && set->b[k] != 0);
     }
-    if (last < 0 || s.rows > MOST_ROWS || s.rows > MOST_NUMBERS / s.size)
+    if (!valued || s.rows > MOST_ROWS || s.rows > MOST_NUMBERS / s.size)
         return ATTSVM_OK;
     double *scratch;
+    int64_t rows = s.rows, entries = rows * s.size;
+    TRY(rational_probe((double)(2 * entries + rows * rows), bits, "exact proof", err));
     arena a = { 0 };
     for (int pass = 0; pass < 2; pass++) {
-        s.slot = take_int64(&a, (size_t)s.rows);
-        s.pivot = take_int64(&a, (size_t)s.rows);
-        s.near = take(&a, (size_t)(s.rows * s.size));
+        s.slot = take_int64(&a, (size_t)rows);
+        s.pivot = take_int64(&a, (size_t)rows);
+        s.near = take(&a, (size_t)entries);
         scratch = take(&a, 3 * (size_t)run->rows->d);
-        s.A = base_take(&a, (size_t)(s.rows * s.size), sizeof *s.A);
+        s.A = base_take(&a, (size_t)entries, sizeof *s.A);
         if (pass == 0)
             TRY(base_arena_allocate(&a, "exact proof", err));
     }
-    for (int64_t k = 0; k < s.rows * s.size; k++)
+    for (int64_t k = 0; k < entries; k++)
         mpq_init(s.A[k]);
-    int64_t count = 0;
-    for (int64_t k = 0; k < set->count; k++)
-        if (coef[k] != 0 && k != last)
-            s.slot[count++] = k;
-    s.slot[count] = last;
-    s.M = integers(count * count);
-    s.y = integers(count);
+    choose_rows(&s, coef);
+    attsvm_status status = ATTSVM_E_MEMORY;
     mpz_init(s.det);
-    *exact = eliminate(&s, coef, low, scratch);
+    s.M = rational_integers(rows * (rows + 3), err);
+    if (s.M) {
+        s.right = s.M + rows * rows;
+        s.line = s.right + rows;
+        s.y = s.line + rows;
+        status = eliminate(&s, coef, low, scratch, exact, err);
+    }
     mpz_clear(s.det);
-    free_integers(s.M, count * count);
-    free_integers(s.y, count);
-    for (int64_t k = 0; k < s.rows * s.size; k++)
+    rational_free(s.M, rows * (rows + 3));
+    for (int64_t k = 0; k < entries; k++)
         mpq_clear(s.A[k]);
     free(a.base);
-    return ATTSVM_OK;
+    return status;
 }

@@ -1,0 +1,27 @@
+/* rational: linear systems of integers, solved exactly (GMP). */
+#ifndef ATTSVM_BASE_RATIONAL_H
+#define ATTSVM_BASE_RATIONAL_H
+
+#include "base/base.h"
+
+#include <gmp.h>
+
+/* `count` zeros; free with rational_free.  NULL on failure. */
+mpz_t *rational_integers(int64_t count, attsvm_error *err);
+void rational_free(mpz_t *a, int64_t count);
+
+/*
+ * GMP ends the process when it finds no memory.  Fails before it may: `numbers` numbers of `bits`
+ * bits are allocated, and freed again.
+ */
+attsvm_status rational_probe(double numbers, double bits, const char *what, attsvm_error *err);
+
+/*
+ * x = y / denominator solves M x = r: M (n x n), r and y (n x sides), denominator > 0.  The
+ * solution was substituted into the system.  *solved false: M is singular, or the work is beyond
+ * the limit.
+ */
+attsvm_status rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t sides, mpz_t *y,
+                             mpz_t denominator, bool *solved, attsvm_error *err);
+
+#endif
