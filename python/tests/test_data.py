@@ -47,6 +47,18 @@ def test_offsets():
     same(attsvm.Data(X, offsets=[0, 1, 6]), [X[:1], X[1:]])
 
 
+def test_lengths_and_bags(tmp_path):
+    """The other ways in which a file says where sequences begin, also with an array replaced."""
+    X = np.arange(12.0).reshape(6, 2)
+    for more in ({"lengths": [2, 4]}, {"bags": [7, 7, 3, 3, 3, 3]}):
+        data = attsvm.Data(X, [1, -1], **more)
+        same(data, [X[:2], X[2:]])
+        data.save(tmp_path / "d.npz")
+        same(attsvm.Data(tmp_path / "d.npz", v=[1.0, 2.0])[::-1], [X[2:], X[:2]])
+        data[[1]].save(tmp_path / "view.npz")
+        same(attsvm.Data(tmp_path / "view.npz"), [X[2:]])
+
+
 def test_table():
     E = np.arange(8.0).reshape(4, 2)
     data = attsvm.Data(E=E, tokens=[3, 0, 1, 1], offsets=[0, 1, 4])
@@ -127,7 +139,8 @@ def test_a_view_shares_the_tokens(arrays):
     lambda X: X.astype(np.longdouble),
     lambda X: np.repeat(X, 2, axis=2)[:, :, ::2],
     lambda X: X.tolist(),
-], ids=["fortran", "swapped", "big-endian", "longdouble", "strided", "lists"])
+    lambda X: [part.view(np.matrix) for part in X],
+], ids=["fortran", "swapped", "big-endian", "longdouble", "strided", "lists", "matrices"])
 def test_others_are_copied_and_right(make):
     X = np.random.default_rng(1).normal(size=(3, 4, 5))
     given = make(X)
@@ -223,6 +236,7 @@ def test_an_empty_view_is_an_error(planted):
     ({"X": np.ones((2, 2, 2)), "v": ["x", "y"]}, "v"),
     ({"X": np.ma.masked_array(np.ones((2, 2, 2)))}, "X"),
     ({"X": np.ones((2, 2, 2)), "w": 1}, "'w'"), ({}, "X"),
+    ({"X": np.array(3.0)}, "X"), ({"X": attsvm.generate(n=2, T=2, d=2)}, "X"),
 ])
 def test_errors_name_the_argument(arguments, name):
     with pytest.raises(attsvm.InputError, match=name):

@@ -23,7 +23,8 @@ def test_docstrings_run(name):
 
 
 def test_every_public_name_has_an_example():
-    for name in attsvm.__all__:
+    for name in (*attsvm.__all__, "AttentionClassifier", "AttentionTextClassifier"):
+        assert name in dir(attsvm)
         value = getattr(attsvm, name)
         if inspect.ismodule(value) or name == "Setting":
             continue

@@ -47,6 +47,8 @@ def as_array(value: Any, name: str, dtype: Optional[type] = None) -> Array:
             raise InputError(f"{name} is not an array of numbers: {error}") from None
     if isinstance(array, np.ma.MaskedArray):
         raise InputError(f"{name} is a masked array; fill it or drop what is masked")
+    if type(array) is not np.ndarray:  # np.matrix has shapes of its own
+        array = np.asarray(array)
     if array.dtype not in BY_DTYPE:
         array = to_known_type(array, name)
     if dtype is not None and array.dtype != dtype:

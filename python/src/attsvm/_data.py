@@ -9,8 +9,9 @@ from ._library import Call, InputError, ffi, lib, new, own, text
 from ._settings import Settings
 
 # The arrays of a data set, in the order in which they are saved.
-NAMES = ("X", "E", "tokens", "offsets", "vocabulary", "Y", "Z", "v", "V", "W", "p", "ids", "O", "s",
-         "labels", "init_p", "init_W", "init_K", "init_Q", "init_v", "fold", "inst")
+TOKENS = ("X", "E", "tokens", "offsets", "lengths", "bags", "vocabulary")
+NAMES = TOKENS + ("Y", "Z", "v", "V", "W", "p", "ids", "O", "s", "labels", "init_p", "init_W",
+                  "init_K", "init_Q", "init_v", "fold", "inst")
 
 STORAGE = {lib.ATTSVM_EQUAL: "equal", lib.ATTSVM_RAGGED: "ragged", lib.ATTSVM_TABLE: "table"}
 
@@ -90,9 +91,9 @@ class Data:
     def _create(self, arrays: Dict[str, Array]) -> None:
         """Over arrays in memory, which are borrowed."""
         self._arrays = arrays
-        c_arrays, self._keep = named_arrays(list(arrays.items()))
+        c_arrays, keep = named_arrays(list(arrays.items()))
         self._handle = new("data_create", "data", c_arrays, len(arrays),
-                           self._settings.structs["read"])
+                           self._settings.structs["read"], keep=keep)
 
     def _read(self, path: str, arrays: Dict[str, Array]) -> None:
         """From a file, with some of its arrays replaced."""
@@ -287,6 +288,8 @@ def as_data(value: Any) -> Data:
 
 def tokens_of(X: Any) -> Dict[str, Array]:
     """X as (n,T,d) or (N,d), and offsets where X is a list of arrays."""
+    if isinstance(X, Data):
+        raise InputError("X is a Data already; data.replace(y=...) gives it other arrays")
     if not isinstance(X, (list, tuple)) or is_torch(X):
         array = as_array(X, "X")
         if array.ndim < 2:
@@ -365,7 +368,7 @@ def taken(parent: Data, indices: Optional[Array]) -> Dict[str, Array]:
     arrays.update(tokens_of([part.astype(dtype) for part in parts]))
     for name in NAMES:
         array = view.array(name)
-        if array is not None and name not in ("X", "E", "tokens", "offsets", "vocabulary"):
+        if array is not None and name not in TOKENS:
             arrays[name] = np.array(array)
     return {name: arrays[name] for name in NAMES if name in arrays}
 

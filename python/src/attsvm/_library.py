@@ -152,11 +152,15 @@ def signature(name: str) -> Tuple[Any, Any, int]:
     return found
 
 
-def new(name: str, kind: str, *arguments: Any, call: Optional[Call] = None) -> Any:
-    """An object made by attsvm_NAME, which frees itself; `kind` is its type without attsvm_."""
+def new(name: str, kind: str, *arguments: Any, call: Optional[Call] = None,
+        keep: Any = None) -> Any:
+    """An object made by attsvm_NAME, which frees itself; `kind` is its type without attsvm_.
+
+    What it was made from, and `keep`, stays alive until it is freed: it may borrow that.
+    """
     out = ffi.new(kind_of(kind)[0])
     (call or Call()).run(name, out, *arguments)
-    return own_object(out[0], kind)
+    return own_object(out[0], kind, arguments, keep)
 
 
 _kinds: Dict[str, Tuple[Any, Any]] = {}
@@ -171,9 +175,13 @@ def kind_of(kind: str) -> Tuple[Any, Any]:
     return found
 
 
-def own_object(pointer: Any, kind: str) -> Any:
-    """The pointer, freed by the library when Python lets go of it."""
-    return ffi.gc(pointer, kind_of(kind)[1])
+def own_object(pointer: Any, kind: str, *borrowed: Any) -> Any:
+    """The pointer, freed by the library when Python lets go of it, and before what it borrows."""
+    free = kind_of(kind)[1]
+
+    def release(last: Any, borrowed: Any = borrowed) -> None:
+        free(last)
+    return ffi.gc(pointer, release)
 
 
 def on_error(kind: Any, value: Any, trace: Any) -> None:

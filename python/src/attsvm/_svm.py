@@ -356,7 +356,7 @@ def solve(problem: Any, warm: Any = None, progress: Any = False) -> Any:
     except BaseException:
         lib.attsvm_solution_free(out[0])
         raise
-    return own_object(out[0], "solution")
+    return own_object(out[0], "solution", problem)
 
 
 # ------------------------------------------------------------------------------- checking

@@ -137,7 +137,8 @@ def verdict_of(run: Run, keywords: Dict[str, Any]) -> Verdict:
     with run._lock:
         verdict, out = ffi.new("attsvm_verdict *"), ffi.new("attsvm_solution **")
         Call().run("verdict_compute", verdict, run._handle, ffi.NULL, out)
-        solution = own_object(out[0], "solution") if out[0] != ffi.NULL else None
+        found = out[0] != ffi.NULL
+        solution = own_object(out[0], "solution", run._handle) if found else None
         conditions = ffi.new("attsvm_conditions *")
         Call().run("conditions_compute", conditions, run._handle)
         info = verdict_info(verdict, run)
@@ -214,7 +215,7 @@ def joint_info(run: Run, keywords: Dict[str, Any], info: Dict[str, Any]) -> Opti
                      "ratio_needed": j.ratio_needed}
     if out[0] == ffi.NULL:
         return None
-    solution = own_object(out[0], "solution")
+    solution = own_object(out[0], "solution", run._handle)
     chosen = Settings("svm", {"problem": "joint"})
     return Solution(solution, run._with_head(run._data), chosen, "run", 0)
 
@@ -275,7 +276,7 @@ class Tokens(Result):
                   ("support_lambda", self.support["lambda"])]
         if self._enumeration is not None:
             c_arrays, keep = named_arrays([(n, np.ascontiguousarray(a)) for n, a in arrays])
-            Call().run("enumeration_save", self._enumeration[0], os.fsencode(path), c_arrays,
+            Call().run("enumeration_save", self._enumeration, os.fsencode(path), c_arrays,
                        len(arrays))
             del keep
             return
@@ -338,7 +339,7 @@ def tokens(data: Any, *, select: Any = None, enumerate: bool = False,  # noqa: A
     out = Tokens(info, gamma_of(scores, terms, used), np.array([t.optimal for t in terms]),
                   np.array([alpha[g] for g in range(len(terms))], np.int64),
                  support_table(support, best.support), selections)
-    out._enumeration = found and (found, scores, used)  # it borrows the last two
+    out._enumeration = found
     return out
 
 
@@ -376,7 +377,7 @@ def enumerate_into(info: Dict[str, Any], scores: Any, chosen: Settings,
     out = ffi.new("attsvm_enumeration **")
     with watch(Call(), "tokens", progress) as call:
         call.run("enumerate", out, scores, chosen.structs["svm"], chosen.structs["enumerate"])
-    found = own_object(out[0], "enumeration")
+    found = own_object(out[0], "enumeration", scores)
     about = lib.attsvm_enumeration_describe(found)
     local = [lib.attsvm_enumeration_get(found, k) for k in range(about.count)]
     info.update(exhaustive=about.exhaustive, selections_norm=[one.norm for one in local],
@@ -407,8 +408,7 @@ class RegularisationPath(Stored):
     """
 
     def __init__(self, info: Dict[str, Any], arrays: Dict[str, Array], handle: Any) -> None:
-        self.info, self._arrays = info, arrays
-        self._handle = handle  # and the data set that it borrows; None of a loaded path
+        self.info, self._arrays, self._handle = info, arrays, handle
 
     @property
     def arrays(self) -> Dict[str, Array]:
@@ -426,7 +426,7 @@ class RegularisationPath(Stored):
         return {**shown, **super().to_dict()}
 
     def _save(self, path: str) -> None:
-        Call().run("path_save", self._handle[0], os.fsencode(path))
+        Call().run("path_save", self._handle, os.fsencode(path))
 
     def _shown(self) -> List[Tuple[str, str]]:
         radius = self.arrays["radius"]
@@ -460,7 +460,7 @@ def path(data: Any, model: Optional[str] = None, *, select: Any = None, progress
     with watch(Call(), "path", progress) as call:
         call.run("path_follow", out, used._handle, struct,
                  ffi.NULL if choice is None else choice.selection)
-    handle = own_object(out[0], "path")
+    handle = own_object(out[0], "path", used._handle)
     about = lib.attsvm_path_describe(handle)
     info = {"model": chosen.get("model"), "svm": outcome_name(about.svm),
             "svm_norm": about.svm_norm, "svm_gap": about.svm_gap}
@@ -472,7 +472,7 @@ def path(data: Any, model: Optional[str] = None, *, select: Any = None, progress
     info.update(solves=about.solves, evaluations=about.evaluations, seconds=about.seconds)
     named = [lib.attsvm_path_array(handle, k) for k in range(lib.attsvm_path_count(handle))]
     arrays = {text(one.name): copy_of(one.array) for one in named}
-    return RegularisationPath(info, arrays, (handle, used))
+    return RegularisationPath(info, arrays, handle)
 
 
 def load_path(path: Path, arrays: Dict[str, Array]) -> RegularisationPath:
