@@ -19,7 +19,7 @@ static const uint64_t PRIME = 0x1fffffffffffffff; /* 2^61 - 1 */
 enum { DIGIT = 61 };
 static const double MOST_WORK = 3e9; /* bit operations / 64: some seconds */
 
-mpz_t *rational_integers(int64_t count, attsvm_error *err)
+mpz_t *base_rational_integers(int64_t count, attsvm_error *err)
 {
     mpz_t *a;
     if (base_allocate(&a, (size_t)count + 1, sizeof *a, "integers", err) != ATTSVM_OK)
@@ -29,14 +29,14 @@ mpz_t *rational_integers(int64_t count, attsvm_error *err)
     return a;
 }
 
-void rational_free(mpz_t *a, int64_t count)
+void base_rational_free(mpz_t *a, int64_t count)
 {
     for (int64_t k = 0; a && k < count; k++)
         mpz_clear(a[k]);
     free(a);
 }
 
-attsvm_status rational_probe(double numbers, double bits, const char *what, attsvm_error *err)
+attsvm_status base_rational_probe(double numbers, double bits, const char *what, attsvm_error *err)
 {
     const double header = 64; /* of a number and its block */
     char *memory;
@@ -270,8 +270,8 @@ static bool solve_sides(lifting *s, const mpz_t *r, int64_t sides, mpz_t *y, mpz
     return good;
 }
 
-attsvm_status rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t sides, mpz_t *y,
-                             mpz_t denominator, bool *solved, attsvm_error *err)
+attsvm_status base_rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t sides,
+                                  mpz_t *y, mpz_t denominator, bool *solved, attsvm_error *err)
 {
     lifting s = { .M = M, .n = n };
     *solved = false;
@@ -279,12 +279,12 @@ attsvm_status rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t 
     double digits = (s.bits_top + s.bits_bottom) / DIGIT, words = s.longest / 64 + 2;
     if (!(((double)n * words + digits) * (double)n * digits * (double)sides <= MOST_WORK))
         return ATTSVM_OK;
-    TRY(rational_probe((double)(n * (sides + 4)), 2 * DIGIT * digits, "exact solution", err));
+    TRY(base_rational_probe((double)(n * (sides + 4)), 2 * DIGIT * digits, "exact solution", err));
     TRY(base_allocate(&s.C, (size_t)(2 * n * n + 2 * n), sizeof *s.C, "exact solution", err));
     s.residue = s.C + 2 * n * n;
     s.digit = s.residue + n;
-    s.r = rational_integers(n, err);
-    s.X = s.r ? rational_integers(n, err) : NULL;
+    s.r = base_rational_integers(n, err);
+    s.X = s.r ? base_rational_integers(n, err) : NULL;
     if (s.X) {
         mpz_init(s.power);
         mpz_init(s.spare);
@@ -298,8 +298,8 @@ attsvm_status rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t 
         mpz_clear(s.spare);
     }
     attsvm_status status = s.X ? ATTSVM_OK : ATTSVM_E_MEMORY;
-    rational_free(s.r, n);
-    rational_free(s.X, n);
+    base_rational_free(s.r, n);
+    base_rational_free(s.X, n);
     free(s.C);
     return status;
 }

@@ -6,22 +6,22 @@
 
 #include <gmp.h>
 
-/* `count` zeros; free with rational_free.  NULL on failure. */
-mpz_t *rational_integers(int64_t count, attsvm_error *err);
-void rational_free(mpz_t *a, int64_t count);
+/* `count` zeros; free with base_rational_free.  NULL on failure. */
+mpz_t *base_rational_integers(int64_t count, attsvm_error *err);
+void base_rational_free(mpz_t *a, int64_t count);
 
 /*
  * GMP ends the process when it finds no memory.  Fails before it may: `numbers` numbers of `bits`
  * bits are allocated, and freed again.
  */
-attsvm_status rational_probe(double numbers, double bits, const char *what, attsvm_error *err);
+attsvm_status base_rational_probe(double numbers, double bits, const char *what, attsvm_error *err);
 
 /*
  * x = y / denominator solves M x = r: M (n x n), r and y (n x sides), denominator > 0.  The
  * solution was substituted into the system.  *solved false: M is singular, or the work is beyond
  * the limit.
  */
-attsvm_status rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t sides, mpz_t *y,
-                             mpz_t denominator, bool *solved, attsvm_error *err);
+attsvm_status base_rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t sides,
+                                  mpz_t *y, mpz_t denominator, bool *solved, attsvm_error *err);
 
 #endif

@@ -71,14 +71,14 @@ attsvm_status check_system_open(check_system *s, int64_t n, int64_t sides, attsv
     mpz_init(s->det);
     TRY(base_allocate(&s->M, (size_t)(n * (n + sides)) + 1, sizeof *s->M, "system", err));
     s->r = s->M + n * n;
-    s->y = rational_integers(n * sides, err);
+    s->y = base_rational_integers(n * sides, err);
     return s->y ? ATTSVM_OK : ATTSVM_E_MEMORY;
 }
 
 void check_system_close(check_system *s)
 {
     mpz_clear(s->det);
-    rational_free(s->y, s->n * s->sides);
+    base_rational_free(s->y, s->n * s->sides);
     free(s->M);
 }
 
@@ -102,12 +102,12 @@ bool check_system_solve(check_system *s, attsvm_status *status, attsvm_error *er
 {
     int64_t n = s->n, sides = s->sides, width = n + sides;
     check_exact **numbers = NULL;
-    mpz_t *M = rational_integers(n * n, err), *r = NULL, *line = NULL;
+    mpz_t *M = base_rational_integers(n * n, err), *r = NULL, *line = NULL;
     bool solved = false;
     *status = M ? base_allocate(&numbers, (size_t)width, sizeof *numbers, "system", err)
                 : ATTSVM_E_MEMORY;
-    if (*status == ATTSVM_OK &&
-        !((r = rational_integers(n * sides, err)) && (line = rational_integers(width, err))))
+    if (*status == ATTSVM_OK && !((r = base_rational_integers(n * sides, err)) &&
+                                  (line = base_rational_integers(width, err))))
         *status = ATTSVM_E_MEMORY;
     for (int64_t i = 0; i < n && *status == ATTSVM_OK; i++) {
         for (int64_t j = 0; j < width; j++)
@@ -117,11 +117,11 @@ bool check_system_solve(check_system *s, attsvm_status *status, attsvm_error *er
             mpz_set(j < n ? M[i * n + j] : r[i * sides + j - n], line[j]);
     }
     if (*status == ATTSVM_OK)
-        *status = rational_solve(M, r, n, sides, s->y, s->det, &solved, err);
+        *status = base_rational_solve(M, r, n, sides, s->y, s->det, &solved, err);
     solved = solved && substitute(s, M, r);
-    rational_free(M, n * n);
-    rational_free(r, n * sides);
-    rational_free(line, width);
+    base_rational_free(M, n * n);
+    base_rational_free(r, n * sides);
+    base_rational_free(line, width);
     free(numbers);
     return solved;
 }

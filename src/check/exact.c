@@ -174,7 +174,7 @@ check_exact *check_exact_array(size_t count, attsvm_status *status, attsvm_error
     const double bits = 256; /* a double has 53, a sum of products of several some hundred */
     check_exact *a = NULL;
     if (*status == ATTSVM_OK)
-        *status = rational_probe((double)count, bits, "exact numbers", err);
+        *status = base_rational_probe((double)count, bits, "exact numbers", err);
     if (*status == ATTSVM_OK)
         *status = base_allocate(&a, count + 1, sizeof *a, "exact numbers", err);
     for (size_t k = 0; a && k < count; k++)

@@ -126,7 +126,7 @@ static attsvm_status solve(proof *s, bool negative, bool *solved, attsvm_error *
         else
             mpz_neg(s->right[k], s->line[n]);
     }
-    TRY(rational_solve(s->M, s->right, n, 1, s->y, s->det, solved, err));
+    TRY(base_rational_solve(s->M, s->right, n, 1, s->y, s->det, solved, err));
     mpz_set(s->y[n], s->det);
     if (negative)
         mpz_neg(s->y[n], s->y[n]);
@@ -223,7 +223,7 @@ attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, b
         return ATTSVM_OK;
     double *scratch;
     int64_t rows = s.rows, entries = rows * s.size;
-    TRY(rational_probe((double)(2 * entries + rows * rows), bits, "exact proof", err));
+    TRY(base_rational_probe((double)(2 * entries + rows * rows), bits, "exact proof", err));
     arena a = { 0 };
     for (int pass = 0; pass < 2; pass++) {
         s.slot = take_int64(&a, (size_t)rows);
@@ -239,7 +239,7 @@ attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, b
     choose_rows(&s, coef);
     attsvm_status status = ATTSVM_E_MEMORY;
     mpz_init(s.det);
-    s.M = rational_integers(rows * (rows + 3), err);
+    s.M = base_rational_integers(rows * (rows + 3), err);
     if (s.M) {
         s.right = s.M + rows * rows;
         s.line = s.right + rows;
@@ -247,7 +247,7 @@ attsvm_status svm_exact_contradiction(svm_run *run, double *coef, double *low, b
         status = eliminate(&s, coef, low, scratch, exact, err);
     }
     mpz_clear(s.det);
-    rational_free(s.M, rows * (rows + 3));
+    base_rational_free(s.M, rows * (rows + 3));
     for (int64_t k = 0; k < entries; k++)
         mpq_clear(s.A[k]);
     free(a.base);
