@@ -120,6 +120,7 @@ static double svg_number(const char *svg, const char *name, int skip)
 static void put_svg(FILE *out, const char *svg, const char *id)
 {
     static const char canvas[] = "id=\"gnuplot_canvas\"";
+    svg = strstr(svg, "<svg") ? strstr(svg, "<svg") : svg; /* no XML declaration inside a page */
     const char *name = strstr(svg, canvas);
     int columns = (int)svg_number(svg, "data-columns=\"", 0);
     int panels = (int)svg_number(svg, "data-panels=\"", 0);

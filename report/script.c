@@ -293,11 +293,12 @@ static void write_log_tics(char name, const range *r, FILE *out)
     fprintf(out, "set logscale %c\nset format %c \"%s\"\n", name, name,
             decades > 2.5 || r->low < 1e-3 ? "10^{%L}" : "%g");
     double powers = floor(log10(r->high)) - ceil(log10(r->low)) + 1;
-    if (powers < 2 || decades < 1.5) { /* 1, 2, 5: whole powers would be one or none */
+    if (powers < 2 || decades < 1.5) { /* 1, 2, 5, or all: whole powers would be one or none */
+        const bool all = decades < 0.8;
         fprintf(out, "set %ctics (", name);
         bool first = true;
         for (int k = (int)floor(log10(r->low)); k <= (int)ceil(log10(r->high)); k++)
-            for (int digit = 1; digit <= 5; digit += digit == 1 ? 1 : 3) {
+            for (int digit = 1; digit <= (all ? 9 : 5); digit += all || digit == 1 ? 1 : 3) {
                 fputs(first ? "" : ", ", out);
                 if (k < -2) /* 0.0005 would run into the label of the axis */
                     fprintf(out, "\"%de%d\" ", digit, k);

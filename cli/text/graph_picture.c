@@ -148,13 +148,46 @@ static void draw_box(FILE *out, const panel *p, int64_t component)
         lo - RADIUS - 7, y - RADIUS - 9, hi - lo + 2 * RADIUS + 14, 2 * RADIUS + 18, RADIUS + 7);
 }
 
-/* Slightly curved, so that opposite edges and edges across a row stay apart. */
-static void draw_edge(FILE *out, const panel *p, const attsvm_graph_edge *edge)
+/* How many words lie under the curve from one word over (mx, my) to the other. */
+static int64_t count_crossed(const panel *p, const attsvm_graph_edge *edge, double mx, double my)
 {
+    enum { POINTS = 32, CLEAR = RADIUS + 2 };
     double x = place_x(p, edge->from), y = place_y(p, edge->from);
     double u = place_x(p, edge->to), v = place_y(p, edge->to);
-    double length = hypot(u - x, v - y), bend = p->row[edge->from] == p->row[edge->to] ? 0.3 : 0.12;
-    double mx = (x + u) / 2 - bend * (v - y), my = (y + v) / 2 + bend * (u - x);
+    int64_t crossed = 0;
+    for (int64_t a = 0; a < p->part.words; a++) {
+        double nearest = INFINITY;
+        for (int k = 1; k < POINTS; k++) {
+            double t = (double)k / POINTS, s = 1 - t;
+            nearest = fmin(nearest, hypot(s * s * x + 2 * s * t * mx + t * t * u - place_x(p, a),
+                                          s * s * y + 2 * s * t * my + t * t * v - place_y(p, a)));
+        }
+        crossed += a != edge->from && a != edge->to && nearest < CLEAR;
+    }
+    return crossed;
+}
+
+/*
+ * Slightly curved, so that opposite edges stay apart.  Where words are in the way, the curve bends
+ * more, to either side, until it passes them; at worst it passes behind the fewest.
+ */
+static void draw_edge(FILE *out, const panel *p, const attsvm_graph_edge *edge)
+{
+    static const double bends[] = { 0.12, -0.12, 0.25, -0.25, 0.4, -0.4, 0.6, -0.6, 0.9, -0.9 };
+    double x = place_x(p, edge->from), y = place_y(p, edge->from);
+    double u = place_x(p, edge->to), v = place_y(p, edge->to);
+    double length = hypot(u - x, v - y), mx = 0, my = 0;
+    const int same_row = p->row[edge->from] == p->row[edge->to] ? 4 : 0; /* these begin at 0.4 */
+    int64_t fewest = INT64_MAX;
+    for (size_t k = (size_t)same_row; k < sizeof bends / sizeof *bends && fewest > 0; k++) {
+        double nx = (x + u) / 2 - bends[k] * (v - y), ny = (y + v) / 2 + bends[k] * (u - x);
+        int64_t crossed = count_crossed(p, edge, nx, ny);
+        if (crossed < fewest) {
+            fewest = crossed;
+            mx = nx;
+            my = ny;
+        }
+    }
     double first = hypot(mx - x, my - y), second = hypot(u - mx, v - my);
     bool inside = p->part.component[edge->from] == p->part.component[edge->to];
     bool far = p->row[edge->to] > p->row[edge->from] + 1;

@@ -103,6 +103,9 @@ attsvm_status cli_picture_train(const cli_call *call, const attsvm_train *run, c
     if (!cli_picture_wanted(call))
         return ATTSVM_OK;
     const attsvm_array *iter = attsvm_train_find(run, "trace_iter");
+    if (!iter)
+        return fail(err, ATTSVM_E_ARG,
+                    "The run holds no trace to draw: train it with --record log.");
     int64_t count = iter->shape[0];
     double *x = column(run, "trace_iter"), *least = column(run, "trace_softmax_min");
     double *mean = column(run, "trace_softmax_mean"), *norm = column(run, "trace_norm");
@@ -117,7 +120,7 @@ attsvm_status cli_picture_train(const cli_call *call, const attsvm_train *run, c
         add_panel(figure, "1 - correlation with the SVM", "step", true, "", true);
         add_line(figure, NULL, REPORT_GREEN, x, apart, count);
     } else {
-        add_panel(figure, "log of the excess loss", "step", true, "", false);
+        add_panel(figure, "ln of the excess of the loss", "step", true, "", false);
         add_line(figure, NULL, REPORT_GREEN, x, excess, count);
     }
     attsvm_status status = finish(call, figure, title, (const char *const[]){ text, NULL }, err);
@@ -179,7 +182,7 @@ attsvm_status cli_picture_tokens(const cli_call *call, const cli_token_points *p
 {
     if (!cli_picture_wanted(call))
         return ATTSVM_OK;
-    report_figure *figure = report_figure_create(1, 960, 420);
+    report_figure *figure = report_figure_create(1, 620, 420);
     add_panel(figure, "scores of the tokens of each sequence", "sequence or query", false, "score",
               false);
     static const char *const labels[] = { "other tokens", "support tokens", "selected tokens" };

@@ -139,7 +139,7 @@ static void draw_plane(report_figure *f, const experiments_view p[RULES],
                                                    .label = i      ? NULL
                                                             : best ? "best tokens"
                                                                    : "other tokens",
-                                                   .colour = best ? REPORT_GREEN : REPORT_GREY,
+                                                   .colour = best ? REPORT_GREEN : REPORT_PURPLE,
                                                    .mark = best ? REPORT_DIAMOND : REPORT_RING,
                                                    .count = best ? 1 : T - 1,
                                                    .x = &plane[i * T + !best][0],

@@ -27,6 +27,32 @@ says '4 contexts, 3 words, 2 last words'
 says '[0 1] -> 2'
 says 'Inside the cycles it settles at the finite part'
 check 'the picture is SVG' grep -q '^</svg>' small.svg
+
+# Edges that run behind a word other than their ends, in all panels of a picture.
+crossed_words() {
+    awk -F'[" ]' '
+        function near(k, w,   t, x, y, d, least) {
+            for (least = 1e9; t <= 1; t += 0.02) {
+                x = (1-t)^2 * X[k] + 2*t*(1-t) * MX[k] + t^2 * U[k] - CX[w]
+                y = (1-t)^2 * Y[k] + 2*t*(1-t) * MY[k] + t^2 * V[k] - CY[w]
+                d = sqrt(x*x + y*y); if (d < least) least = d
+            }
+            return least
+        }
+        /^<path d="M/ { k = edges++; split($0, q, /[MQ" ]+/); X[k] = q[3]; Y[k] = q[4]
+                        MX[k] = q[5]; MY[k] = q[6]; U[k] = q[7]; V[k] = q[8] }
+        /^<circle/ { split($0, q, "\""); CX[words] = q[2]; CY[words++] = q[4] }
+        /^<\/g>/ { for (k = 0; k < edges; k++)
+                       for (w = 0; w < words; w++)
+                           if ((X[k]-CX[w])^2 + (Y[k]-CY[w])^2 > 400 &&
+                               (U[k]-CX[w])^2 + (V[k]-CY[w])^2 > 400)
+                               crossed += near(k, w) < 15
+                   all += edges; edges = words = 0 }
+        END { print all + 0, crossed + 0 }' "$1"
+}
+good generate --kind ntp --n 200 --T 6 --d 16 -o many.npz -q
+good graph many.npz --svg many.svg -q
+check 'edges pass beside the words' test "$(crossed_words many.svg)" = '84 0'
 check 'the graph is DOT' grep -q '"2:0" -> "2:1" \[label="2"\]' small.dot
 good graph small.npz -q
 check '-q is quiet' test ! -s out

@@ -14,6 +14,13 @@ check 'the page of verify has the verdict' grep -q '<h1>data.npz: local</h1>' ve
 check 'and the figure' grep -q '</svg>' verify.html
 check 'and the distance from the SVM' grep -q '1 - correlation with the SVM' verify.html
 check 'the page of tokens names support tokens' grep -q 'support tokens' tokens.html
+check 'panels can stack' sh -c "test \$(grep -c '<use href=\"#figure-drawing\"' verify.html) -eq 3"
+# a stored run is drawn from its trace
+good train data.npz --model W --iters 200 -q -o bare.npz
+bad 2 'The run holds no trace to draw: train it with --record log.' \
+    verify data.npz bare.npz -q --svg bare.svg
+good train data.npz --model W --iters 2000 --init uniform:0.4 --record log -q -o traced.npz
+good verify data.npz traced.npz -q --svg traced.svg
 # without gnuplot it is said before any work
 run() { status=0; PATH=/nowhere "$attsvm" "$@" >out 2>err || status=$?; last="attsvm $*"; }
 bad 2 'gnuplot is not installed' train data.npz --model W --iters 200 --svg never.svg
