@@ -46,7 +46,7 @@ static bool is_proved_rule(const cli_verified *v)
 /*
  * The loss decreases everywhere along the max-margin direction of the optimal tokens (theory 6.13).
  * With one sequence descent reaches them from any start; with several it may end on other tokens,
- * even from 0 (tests/theory, statement_1_does_not_hold_from_zero).
+ * even from 0 (tests/theory, theory_6_1_does_not_hold_from_zero).
  */
 static bool is_benign(const attsvm_conditions *c)
 {

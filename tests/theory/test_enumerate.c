@@ -134,7 +134,7 @@ static int64_t compare(const attsvm_data *data, const attsvm_svm_settings *svm, 
 }
 
 /* 200 instances: W and p problems, d from 1 (hardly ever feasible) to 6, copies and ties. */
-static void enumeration_agrees_with_brute_force(void **state)
+static void theory_5_enumeration_agrees_with_brute_force(void **state)
 {
     (void)state;
     int64_t found = 0, pruned = 0, several = 0;
@@ -311,7 +311,7 @@ static void a_search_trains_the_query_that_it_was_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(enumeration_agrees_with_brute_force),
+        cmocka_unit_test(theory_5_enumeration_agrees_with_brute_force),
         cmocka_unit_test(other_norms_are_enumerated_too),
         cmocka_unit_test(a_search_says_that_it_is_one),
         cmocka_unit_test(a_search_trains_the_query_that_it_was_asked_for),

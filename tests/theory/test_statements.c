@@ -1,7 +1,7 @@
 /*
  * Statements of theory, section 6, each a test named after it, with fixed seeds.  Elsewhere: 4, 5
- * and 11 in tests/unit/train/test_train.c (growth_of_the_norm, matrix_and_prompt_descend_alike,
- * losses_share_their_limit).
+ * and 11 in tests/unit/train/test_train.c (theory_6_4_growth_of_the_norm,
+ * theory_6_5_matrix_and_prompt_descend_alike, theory_6_11_losses_share_their_limit).
  */
 #include "generated.h"
 
@@ -87,7 +87,7 @@ static attsvm_verdict judge(attsvm_train *run, const attsvm_svm_settings *svm)
 }
 
 /* One sequence: from any start.  Several: from 0 with these data; the next tests show others. */
-static void statement_1_equal_scores_lead_to_the_optimum(void **state)
+static void theory_6_1_equal_scores_lead_to_the_optimum(void **state)
 {
     (void)state;
     for (uint64_t k = 0; k < 20; k++) {
@@ -125,7 +125,7 @@ static void statement_1_equal_scores_lead_to_the_optimum(void **state)
  * its wrong token, in the flow and for any step.  The selection is locally optimal (theory 5): the
  * best token of sequence 1 is no support token.
  */
-static void statement_1_does_not_hold_from_every_start(void **state)
+static void theory_6_1_does_not_hold_from_every_start(void **state)
 {
     (void)state;
     static const double X[12] = { 1, 0, 1, 0, 0, .5, -2, 1, 1, 0, 0, .5 }, Y[2] = { 1, 1 };
@@ -172,7 +172,7 @@ static void statement_1_does_not_hold_from_every_start(void **state)
  * At 0 sequence 0 pulls ten times as hard, and p_1 grows; then sequence 1 has the wrong token, a
  * locally optimal selection.
  */
-static void statement_1_does_not_hold_from_zero(void **state)
+static void theory_6_1_does_not_hold_from_zero(void **state)
 {
     (void)state;
     static const double X[12] = { 1, 0, 1, 0, 0, 0, -3.6, 1.744, .1, 0, 0, 0 }, Y[2] = { 1, 1 };
@@ -263,7 +263,7 @@ static tally start_everywhere(void)
     return sum;
 }
 
-static void statements_2_and_3_descent_stays_at_locally_optimal_directions_only(void **state)
+static void theory_6_2_and_6_3_descent_stays_at_locally_optimal_directions_only(void **state)
 {
     (void)state;
     tally sum = start_everywhere();
@@ -274,7 +274,7 @@ static void statements_2_and_3_descent_stays_at_locally_optimal_directions_only(
     assert_true(sum.left >= sum.bad * 95 / 100);
 }
 
-static void statement_6_parametrisation_decides_the_norm(void **state)
+static void theory_6_6_parametrisation_decides_the_norm(void **state)
 {
     (void)state;
     double mean[2][2] = { { 0 } };
@@ -302,7 +302,7 @@ static void statement_6_parametrisation_decides_the_norm(void **state)
 }
 
 /* mm-joint-tight: v-SVM (0,1)... all three sequences are at its margin, and nu stays above 0. */
-static void statement_8_assumption_b_on_the_tight_example(void **state)
+static void theory_6_8_assumption_b_on_the_tight_example(void **state)
 {
     (void)state;
     static const double X[12] = { 0, 0, 1, 1, 0, 0, 1, -1, 0, 0, .5, 1 }, Y[3] = { 1, -1, 1 };
@@ -348,7 +348,7 @@ static void count_kinds(int64_t d, int64_t count, int64_t *local, int64_t *globa
     }
 }
 
-static void statement_10_the_global_share_rises_with_d(void **state)
+static void theory_6_10_the_global_share_rises_with_d(void **state)
 {
     (void)state;
     int64_t local[3], global[3];
@@ -366,7 +366,7 @@ static void statement_10_the_global_share_rises_with_d(void **state)
     assert_true(correlation[1] > 0.995);
 }
 
-static void statement_12_mirror_descent_is_nearest_to_its_own_norm(void **state)
+static void theory_6_12_mirror_descent_is_nearest_to_its_own_norm(void **state)
 {
     (void)state;
     static const double q[3] = { 1.75, 2, 3 };
@@ -396,7 +396,7 @@ static void statement_12_mirror_descent_is_nearest_to_its_own_norm(void **state)
     }
 }
 
-static void statement_12_normalised_and_polyak_steps_beat_gd(void **state)
+static void theory_6_12_normalised_and_polyak_steps_beat_gd(void **state)
 {
     (void)state;
     static const char *const steps[3] = { "gd", "ngd", "polyak" };
@@ -416,7 +416,7 @@ static void statement_12_normalised_and_polyak_steps_beat_gd(void **state)
 }
 
 /* <grad L(W), W_svm> < 0 at random W: 10^4 of norms 1e-2 .. 1e3. */
-static void statement_13_the_landscape_is_benign(void **state)
+static void theory_6_13_the_landscape_is_benign(void **state)
 {
     (void)state;
     equal e;
@@ -452,16 +452,16 @@ static void statement_13_the_landscape_is_benign(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statement_1_equal_scores_lead_to_the_optimum),
-        cmocka_unit_test(statement_1_does_not_hold_from_every_start),
-        cmocka_unit_test(statement_1_does_not_hold_from_zero),
-        cmocka_unit_test(statements_2_and_3_descent_stays_at_locally_optimal_directions_only),
-        cmocka_unit_test(statement_6_parametrisation_decides_the_norm),
-        cmocka_unit_test(statement_8_assumption_b_on_the_tight_example),
-        cmocka_unit_test(statement_10_the_global_share_rises_with_d),
-        cmocka_unit_test(statement_12_mirror_descent_is_nearest_to_its_own_norm),
-        cmocka_unit_test(statement_12_normalised_and_polyak_steps_beat_gd),
-        cmocka_unit_test(statement_13_the_landscape_is_benign),
+        cmocka_unit_test(theory_6_1_equal_scores_lead_to_the_optimum),
+        cmocka_unit_test(theory_6_1_does_not_hold_from_every_start),
+        cmocka_unit_test(theory_6_1_does_not_hold_from_zero),
+        cmocka_unit_test(theory_6_2_and_6_3_descent_stays_at_locally_optimal_directions_only),
+        cmocka_unit_test(theory_6_6_parametrisation_decides_the_norm),
+        cmocka_unit_test(theory_6_8_assumption_b_on_the_tight_example),
+        cmocka_unit_test(theory_6_10_the_global_share_rises_with_d),
+        cmocka_unit_test(theory_6_12_mirror_descent_is_nearest_to_its_own_norm),
+        cmocka_unit_test(theory_6_12_normalised_and_polyak_steps_beat_gd),
+        cmocka_unit_test(theory_6_13_the_landscape_is_benign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,7 +193,7 @@ static void components_match_reachability(void **state)
  * settles; along the rest it grows like the logarithm of the steps, so the direction is near, not
  * reached.
  */
-static void trained_matrix_is_finite_plus_direction(void **state)
+static void theory_6_14_trained_matrix_is_finite_plus_direction(void **state)
 {
     (void)state;
     for (int64_t seed = 0; seed < long_or_short(3, 1); seed++) {
@@ -300,7 +300,7 @@ int main(void)
         cmocka_unit_test(components_by_hand),
         cmocka_unit_test(direction_and_finite_part_by_hand),
         cmocka_unit_test(components_match_reachability),
-        cmocka_unit_test(trained_matrix_is_finite_plus_direction),
+        cmocka_unit_test(theory_6_14_trained_matrix_is_finite_plus_direction),
         cmocka_unit_test(few_dimensions_are_infeasible),
         cmocka_unit_test(data_without_labels_are_refused),
         cmocka_unit_test(a_long_chain_is_described_at_once),

@@ -49,7 +49,7 @@ static attsvm_optimality optimality_of(const attsvm_data *data, int64_t token,
     return out;
 }
 
-static void scores_and_ties(void **state)
+static void theory_5_scores_and_ties(void **state)
 {
     (void)state;
     attsvm_data *data = single(1);
@@ -71,7 +71,7 @@ static void scores_and_ties(void **state)
 }
 
 /* Token 1 against (-.1,1) and the origin: its support is the origin, of score 0 or .9. */
-static void a_worse_token_is_locally_optimal(void **state)
+static void theory_5_a_worse_token_is_locally_optimal(void **state)
 {
     (void)state;
     attsvm_support support[4];
@@ -239,7 +239,7 @@ static void words_that_descent_cannot_separate_went_unsaid(void **state)
 }
 
 /* Exact descent keeps them tied: what the report says, seen over 500 steps. */
-static void exchangeable_words_stay_tied(void **state)
+static void theory_6_3_exchangeable_words_stay_tied(void **state)
 {
     (void)state;
     static const double alike[4] = { 1, 1, .5, 2 };
@@ -265,9 +265,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_that_descent_cannot_separate_went_unsaid),
-        cmocka_unit_test(exchangeable_words_stay_tied),
-        cmocka_unit_test(scores_and_ties),
-        cmocka_unit_test(a_worse_token_is_locally_optimal),
+        cmocka_unit_test(theory_6_3_exchangeable_words_stay_tied),
+        cmocka_unit_test(theory_5_scores_and_ties),
+        cmocka_unit_test(theory_5_a_worse_token_is_locally_optimal),
         cmocka_unit_test(predicted_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void two_hundred_thousand_steps(void **state)
 }
 
 /* Theory 6.4: attention sparsifies; NGD grows linearly in steps, GD logarithmically. */
-static void growth_of_the_norm(void **state)
+static void theory_6_4_growth_of_the_norm(void **state)
 {
     (void)state;
     attsvm_data *data = generated(ATTSVM_SPHERE, 4, 5, 20, .seed = 2);
@@ -63,7 +63,7 @@ static void growth_of_the_norm(void **state)
 }
 
 /* Theory 6.5: GD on W with fixed p is GD on the vector W'p with step lr |p|^2. */
-static void matrix_and_prompt_descend_alike(void **state)
+static void theory_6_5_matrix_and_prompt_descend_alike(void **state)
 {
     (void)state;
     enum { N = 5, T = 6, D = 4 };
@@ -118,7 +118,7 @@ static double cosine(const double *x, const double *y, int64_t count)
 }
 
 /* Theory 6.11: the loss shapes the early path, not the limit. */
-static void losses_share_their_limit(void **state)
+static void theory_6_11_losses_share_their_limit(void **state)
 {
     (void)state;
     static const char *const losses[] = { "logistic", "exp", "linear" };
@@ -423,9 +423,9 @@ int main(void)
         cmocka_unit_test(steps_decay),
         cmocka_unit_test(a_schedule_sets_the_steps),
         cmocka_unit_test(every_rule_descends),
-        cmocka_unit_test(growth_of_the_norm),
-        cmocka_unit_test(matrix_and_prompt_descend_alike),
-        cmocka_unit_test(losses_share_their_limit),
+        cmocka_unit_test(theory_6_4_growth_of_the_norm),
+        cmocka_unit_test(theory_6_5_matrix_and_prompt_descend_alike),
+        cmocka_unit_test(theory_6_11_losses_share_their_limit),
         cmocka_unit_test(two_hundred_thousand_steps),
         cmocka_unit_test(early_stops),
         cmocka_unit_test(observer_can_stop),
