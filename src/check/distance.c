@@ -28,6 +28,7 @@ typedef struct distance {
     check_exact *rest; /* the same for the nearest e that the slack allows */
     double *scale;     /* a power of two: scale |A_r| is about 1           */
     double *r;         /* scale * rest, rounded                            */
+    bool tiny;         /* a residual is below the range of doubles        */
     dd *delta;         /* count x d                                        */
     double *z;         /* count x d                                        */
     char *why;
@@ -93,8 +94,8 @@ static bool read_row(distance *s, attsvm_row row, double *base, double *x, doubl
         use_slack(&s->rest[at], s->slack[at]);
     s->r[at] = s->scale[at] * base_dd_value(check_exact_value(&s->rest[at], &in_range));
     s->count++;
-    return in_range || check_exact_sign(&s->rest[at]) == 0 ||
-           unknown(s, "a residual leaves the range of doubles");
+    s->tiny = s->tiny || (!in_range && s->r[at] == 0);
+    return in_range || s->r[at] == 0 || unknown(s, "a residual leaves the range of doubles");
 }
 
 /* Whether an equal row with right-hand side 0 is already in the list. */
@@ -250,7 +251,7 @@ static bool rounded(const distance *s, double *square, attsvm_status *status, at
     arena a = { 0 };
     dd *S, *keys;
     double *R, *y, error = 0, sum = 0, size = 0, total = 0;
-    if (n > MOST_ROUNDED)
+    if (n > MOST_ROUNDED || s->tiny)
         return false;
     for (int pass = 0; pass < 2; pass++) {
         S = base_take(&a, (size_t)(n * n), sizeof *S);

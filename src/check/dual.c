@@ -342,19 +342,20 @@ static double rounding(const combination *c)
 /* The exact G as double-double, and the error of that. */
 static void round_exact(combination *c, check_dual *out, int64_t entries)
 {
-    double square = 0;
+    double square = 0, left_out = 0;
     bool good = true, in_range;
     out->zero = true;
     if (!c->p->matrix)
         map_keys_exactly(c);
     for (int64_t k = 0; k < entries; k++) {
         out->G[k] = check_exact_value(&c->exact[k], &in_range);
-        good = good && in_range;
+        good = good && (in_range || out->G[k].hi == 0);
+        left_out += in_range ? 0 : CHECK_SMALL; /* below the range of doubles */
         out->zero = out->zero && check_exact_sign(&c->exact[k]) == 0;
         square += fabs(out->G[k].hi);
     }
     /* entry by entry 2^-104 of it; l1 bounds every norm but the nuclear one, and d times it that */
-    out->error = good ? square * (double)c->p->d * 0x1p-102 : INFINITY;
+    out->error = good ? (square * 0x1p-102 + left_out) * (double)c->p->d : INFINITY;
 }
 
 static bool add_all(combination *c, check_dual *out, attsvm_report *report)

@@ -20,7 +20,9 @@ static bool is_sampled(const svm_pass_settings *settings, int64_t term)
  */
 static double slack_now(const svm_find *find, int64_t g, double rate)
 {
-    double moved = find->path_length - find->path_at_read[g];
+    /* a sum of steps hides those that are short beside it */
+    double hidden = 0x1p-50 * find->path_length;
+    double moved = find->path_length - find->path_at_read[g] + hidden;
     return find->slack[g] - rate * find->bound[g] * moved;
 }
 
@@ -59,7 +61,7 @@ bool svm_skip_needs_read(const svm_find *find, const svm_pass_settings *settings
          slack_now(find, g, find->likely_rate) > settings->slack_below))
         return false;
     /* certainly neither violated nor tight at the current theta: skip */
-    return settings->read_everything || fresh || slack_now(find, g, 1) <= 2 * SVM_NEAR;
+    return settings->read_everything || fresh || !(slack_now(find, g, 1) > 2 * SVM_NEAR);
 }
 
 /* Whether a term of a v problem needs only one of many tokens. */
