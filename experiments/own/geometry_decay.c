@@ -183,9 +183,9 @@ const experiment geometry_decay = {
             "l_infinity margin, spectral descent and Muon to the spectral one (Fan, Schmidt, "
             "Thrampoulidis, arXiv 2502.04664; Gronich, Vardi, arXiv 2602.16340). Attention is not "
             "linear: here it is observed.",
-    .runs = 20,
+    .runs = 100,
     .unit = "instances",
-    .seconds = 25,
+    .seconds = 42,
     .run = run,
     .numbers = numbers,
     .draw = draw,
