@@ -1,6 +1,10 @@
 /*
  * The solutions and feasibility verdicts of tests/reference, to 1e-9 relative (1e-7 where the
- * norm exceeds 1000), each proved to the checker.  Skipped where the folder is absent.
+ * norm exceeds 1000), each proved to the checker; all but those of `finite`, and the same
+ * problems in l1 and linf, in rational numbers as well.  Skipped where the folder is absent.
+ *
+ *     test_reference [FOLDER]     writes those in l2 of p, v and W with their data into FOLDER,
+ *                                 for other checkers
  */
 #include "reference.h"
 #include "solved.h"
@@ -22,6 +26,67 @@ static double assert_agrees(const attsvm_solution *solution, const attsvm_array 
     return error;
 }
 
+/* ---------------------------------------------------------------- in rational numbers */
+
+static const char *folder;            /* NULL: nothing is written */
+static int64_t answers, exact, saved; /* seen, proved in rational numbers, written */
+
+static void assert_exact(const attsvm_data *data, const attsvm_solution *solution)
+{
+    attsvm_error err;
+    attsvm_report report;
+    attsvm_check_settings settings;
+    attsvm_claim claim = attsvm_solution_claim(solution);
+    attsvm_check_settings_init(&settings);
+    settings.exact = 1;
+    assert_ok(attsvm_check(&report, data, &claim, &settings, NULL, NULL, &err), err);
+    if (!report.valid || !report.exact)
+        fail_msg("answer %d: %s", (int)answers, report.reason);
+    exact++;
+}
+
+static void save(const attsvm_data *data, const attsvm_solution *solution)
+{
+    static const char *const names[] = { "X", "offsets", "Y", "Z", "W", "v" };
+    attsvm_named_array arrays[sizeof names / sizeof *names];
+    attsvm_error err;
+    char path[512];
+    int64_t count = 0;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const attsvm_array *array = attsvm_data_array(data, names[k]);
+        if (array)
+            arrays[count++] = (attsvm_named_array){ names[k], *array };
+    }
+    snprintf(path, sizeof path, "%s/%03d_data.npz", folder, (int)saved);
+    assert_ok(attsvm_archive_write(path, arrays, count, &err), err);
+    snprintf(path, sizeof path, "%s/%03d_result.npz", folder, (int)saved++);
+    assert_ok(attsvm_solution_save(solution, data, path, NULL, 0, &err), err);
+}
+
+/* As `solved`; what it finds is proved in rational numbers. */
+static attsvm_solution *proved(const attsvm_data *data, const attsvm_svm_settings *settings,
+                               const attsvm_selection *selection, attsvm_outcome expected)
+{
+    static const int32_t linear[] = { ATTSVM_NORM_L1, ATTSVM_NORM_LINF };
+    attsvm_solution *solution = solved(data, settings, selection, expected);
+    int32_t problem = settings->problem;
+    answers++;
+    if (problem == ATTSVM_PROBLEM_FINITE)
+        return solution;
+    assert_exact(data, solution);
+    if (folder &&
+        (problem == ATTSVM_PROBLEM_P || problem == ATTSVM_PROBLEM_V || problem == ATTSVM_PROBLEM_W))
+        save(data, solution);
+    for (size_t k = 0; k < sizeof linear / sizeof *linear; k++) {
+        attsvm_svm_settings other = *settings;
+        other.norm = linear[k];
+        attsvm_solution *second = solved(data, &other, selection, expected);
+        assert_exact(data, second);
+        attsvm_solution_free(second);
+    }
+    return solution;
+}
+
 static const char *const none[] = { NULL };
 static const char *const tokens_queries[] = { "X", "Z", NULL };
 
@@ -37,7 +102,7 @@ static void check_p(const attsvm_archive *archive, int64_t k, attsvm_problem_kin
     integers_of(&ids, alpha);
     attsvm_svm_settings settings = settings_for(kind);
     attsvm_selection selection = { .alpha = solution_index >= 0 ? alpha + solution_index : alpha };
-    attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+    attsvm_solution *solution = proved(data, &settings, &selection, ATTSVM_OPTIMAL);
     assert_agrees(solution, &wanted, solution_name, k);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
@@ -77,7 +142,7 @@ static void prompt_problems(void **state)
         assert_ok(attsvm_data_create(&data, arrays, 4, NULL, &err), err);
         attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
         attsvm_solution *solution =
-            solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+            proved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
         assert_agrees(solution, &wanted, "p_svm", k);
         attsvm_solution_free(solution);
         attsvm_data_free(data);
@@ -113,7 +178,7 @@ static void check_W(const attsvm_archive *archive, const char *prefix, int64_t k
     integers_of(&selected, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
     attsvm_solution *solution =
-        solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
+        proved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
     assert_agrees(solution, &wanted, solution_name, k);
     attsvm_solution_free(solution);
     attsvm_data_free(data);
@@ -188,7 +253,7 @@ static void feasibility(void **state)
             attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
             settings.duplicates = ATTSVM_DUPLICATES_STRICT;
             attsvm_solution *solution =
-                solved(data, &settings, &(attsvm_selection){ .alpha = alpha },
+                proved(data, &settings, &(attsvm_selection){ .alpha = alpha },
                        expected ? ATTSVM_OPTIMAL : ATTSVM_INFEASIBLE);
             if (expected)
                 assert_agrees(solution, &wanted, prefix, k);
@@ -229,7 +294,7 @@ static void check_sets(const attsvm_archive *archive, const char *prefix, int64_
     for (int p = 0; p < 3; p++) {
         attsvm_array wanted = array_of(archive, prefix, names[p], k);
         attsvm_svm_settings settings = settings_for(kinds[p]);
-        attsvm_solution *solution = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
+        attsvm_solution *solution = proved(data, &settings, &selection, ATTSVM_OPTIMAL);
         assert_agrees(solution, &wanted, names[p], k);
         attsvm_solution_free(solution);
     }
@@ -249,12 +314,16 @@ static void several_tokens(void **state)
     attsvm_archive_free(archive);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    folder = argc > 1 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompt_problems), cmocka_unit_test(joint_problems),
         cmocka_unit_test(cross_attention), cmocka_unit_test(ranks),
         cmocka_unit_test(feasibility),     cmocka_unit_test(several_tokens),
     };
-    return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("reference", tests, NULL, NULL);
+    printf("%d answers, %d proofs in rational numbers, %d written\n", (int)answers, (int)exact,
+           (int)saved);
+    return failed;
 }
