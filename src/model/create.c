@@ -439,6 +439,6 @@ void model_free(model *m)
     free(base_from(m->scores, -m->token_lo, sizeof *m->scores));
     forget_duplicates(m);
     free(m->memory);
-    free(m->small_memory);
+    model_small_free(m->small);
     free(m);
 }

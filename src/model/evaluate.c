@@ -149,6 +149,11 @@ static void evaluate_block(void *context, int64_t b, int worker)
     model_worker *k = &m->worker[worker];
     model_partial *part = &m->slot[b];
     int64_t lo = m->block_first[m->node + b], hi = m->block_first[m->node + b + 1];
+    if (c->small) {
+        part->attention_log =
+            model_small_sum(m, m->node + b - m->block_lo, worker, part->attention);
+        return;
+    }
     if (c->sequences) {
         lo = place_of(c, lo);
         hi = place_of(c, hi);
@@ -206,20 +211,32 @@ static model_partial *sum_node(model *m, int64_t lo, int64_t hi, int level, mode
     return waiting;
 }
 
-/* Sums over terms into m->total, and the arrays of terms. */
-static void sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
-                      bool gradient, bool value)
+/* Sums over the blocks of this rank into m->total. */
+static void sum_blocks(model *m, model_pass *c)
 {
-    model_pass c = { m, sequences, count, sequences ? 0 : (double)m->terms, m->v, gradient, value };
-    for (int64_t s = 0; sequences && s < count; s++)
-        c.terms += (double)data_terms_queries(&m->query, sequences[s]);
-    if (m->trains_v)
-        c.v = theta + m->parameter[m->parameters - 1].offset;
     m->total = &m->slot[0];
     m->slot[0].attention_log = m->slot[0].v_log = -INFINITY;
     m->slot[0].sums = MODEL_NO_SUMS;
     if (m->block_lo < m->block_hi)
-        m->total = sum_node(m, m->block_lo, m->block_hi, 0, &c);
+        m->total = sum_node(m, m->block_lo, m->block_hi, 0, c);
+}
+
+/* Sums over terms into m->total, and the arrays of terms. */
+static void sum_terms(model *m, const double *theta, const int64_t *sequences, int64_t count,
+                      bool gradient, bool value)
+{
+    model_pass c = { .m = m,
+                     .sequences = sequences,
+                     .count = count,
+                     .terms = sequences ? 0 : (double)m->terms,
+                     .v = m->v,
+                     .gradient = gradient,
+                     .value = value };
+    for (int64_t s = 0; sequences && s < count; s++)
+        c.terms += (double)data_terms_queries(&m->query, sequences[s]);
+    if (m->trains_v)
+        c.v = theta + m->parameter[m->parameters - 1].offset;
+    sum_blocks(m, &c);
     if (sequences) /* mini-batches touch pages all over the file, few of which lie in one sequence
                     */
         data_reader_release(m->data, m->own_lo, m->own_hi);
@@ -238,30 +255,38 @@ static dist_scaled copy_total(const model *m, bool head, int64_t count, double *
 }
 
 /* All sums of a gradient over all ranks, with one exchange. */
-static void collect_gradient(model *m, bool attention, model_gradient *gradient)
+static void collect_gradient(model *m, model_gradient *gradient)
 {
     dist_scaled sums[2];
     int count = 0, last = m->parameters - 1;
-    if (attention)
-        sums[count++] = copy_total(m, false, m->map_size, m->attention_gradient);
+    sums[count++] = copy_total(m, false, m->map_size, m->attention_gradient);
     if (m->trains_v)
         sums[count++] = copy_total(m, true, m->head.size, gradient->x + m->parameter[last].offset);
     dist_scaled_sum(m->comm, sums, count);
-    if (attention)
-        m->gradient_log = sums[0].log;
+    m->gradient_log = sums[0].log;
     if (m->trains_v)
-        gradient->log[last] = sums[count - 1].log;
+        gradient->log[last] = sums[1].log;
+}
+
+/* The gradient by m->small; false if equal scores leave the work to weights.c. */
+static bool small_gradient(model *m, model_gradient *gradient)
+{
+    if (m->blocks == 1)
+        return model_small_gradient(m);
+    sum_blocks(m, &(model_pass){ .m = m, .gradient = true, .small = true });
+    collect_gradient(m, gradient);
+    return true;
 }
 
 void model_evaluate(model *m, const double *theta, const int64_t *sequences, int64_t count,
                     model_gradient *gradient, model_value *value)
 {
     model_set_logit_map(m, theta);
-    bool small = m->small && gradient && !sequences && model_small_gradient(m);
+    bool small = m->small && gradient && !sequences && small_gradient(m, gradient);
     if (!small || value)
         sum_terms(m, theta, sequences, count, gradient && !small, value != NULL);
-    if (gradient)
-        collect_gradient(m, !small, gradient);
+    if (gradient && !small)
+        collect_gradient(m, gradient);
     if (gradient)
         model_chain_rule(m, theta, gradient);
     if (value)

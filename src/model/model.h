@@ -249,10 +249,9 @@ struct attsvm_model {
     const double *logit_map;    /* W of the logits X W z (KQ: K Q'), or W'p of the prompt models */
     double *attention_gradient; /* d x d or d                                                    */
     double gradient_log;        /* its exponent, after the last gradient                         */
-    la_small *small;            /* tiny problems, one per lane; NULL: term by term               */
-    double *small_slope, *small_log, *small_factor;
-    model_fault fault; /* of the caller's loss or head */
-    void *memory, *keys_memory, *small_memory, *fixed[2];
+    struct model_small *small;  /* short sequences, one term per lane; NULL: term by term        */
+    model_fault fault;          /* of the caller's loss or head */
+    void *memory, *keys_memory, *fixed[2];
 };
 
 attsvm_status model_create(model **out, const attsvm_data *data, const model_options *options,
@@ -308,6 +307,7 @@ typedef struct model_pass {
     double terms;    /* of all sequences of the pass */
     const double *v; /* head                          */
     bool gradient, value;
+    bool small; /* by m->small */
 } model_pass;
 
 /*

@@ -1,18 +1,26 @@
 /*
- * Tiny problems, as in the papers' experiments: all terms at once, one per lane, with tokens stored
- * in that order.  The formulas are those of weights.c, which handles duplicates and equal scores.
+ * Short sequences, as in the papers' experiments: all terms of a block at once, one per lane, with
+ * tokens stored in that order.  The formulas are those of weights.c, which handles duplicates and
+ * equal scores.
  */
 #include "model/small.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_VALUES = 1 << 17 }; /* doubles in the second copy of the tokens: 1 MB */
+enum {
+    MOST_VALUES = 1 << 21,    /* doubles in the second copy of the tokens: 16 MB          */
+    MOST_PER_BLOCK = 1 << 17, /* ... if there is a single block: 1 MB                    */
+    CHUNK = 64                /* terms that are computed together                        */
+};
+
+/* Values of a sequence; with more, term by term is as fast.  A single block may have any. */
+static const int64_t short_sequence = 512;
 
 static bool scores_differ(const model *m)
 {
     const int64_t T = m->data->T_max;
-    for (int64_t i = 0; i < m->n; i++)
+    for (int64_t i = m->own_lo; i < m->own_hi; i++)
         for (int64_t t = 0; t < T; t++)
             for (int64_t s = 0; s < t; s++)
                 if (m->scores[i * T + s] == m->scores[i * T + t])
@@ -23,7 +31,7 @@ static bool scores_differ(const model *m)
 /* A term with z = 0 adds nothing, but its exponent could be the largest: evaluate.c handles it. */
 static bool queries_differ_from_zero(const model *m)
 {
-    for (int64_t term = 0; term < m->terms && !m->prompt; term++) {
+    for (int64_t term = m->term_lo; term < m->term_hi && !m->prompt; term++) {
         int64_t i, q;
         double *z = m->worker[0].x;
         data_terms_find(&m->query, term, &i, &q);
@@ -34,15 +42,22 @@ static bool queries_differ_from_zero(const model *m)
     return true;
 }
 
+static bool fits(const model *m)
+{
+    double length = (double)m->data->T_max * (double)m->d, values = (double)m->terms * length;
+    if (m->blocks == 1)
+        return values <= MOST_PER_BLOCK;
+    return values <= MOST_VALUES && length <= (double)short_sequence;
+}
+
+/* Whether equal scores can be excluded; those of a ReLU head are known during an evaluation. */
 static bool applies(const model *m)
 {
     const attsvm_data *data = m->data;
-    double values = (double)m->terms * (double)data->T_max * (double)m->d;
-    bool relu = m->head.kind->kind == ATTSVM_HEAD_RELU && !m->trains_v;
-    return m->blocks == 1 && !m->comm && !m->loss.takes_log && !m->has_duplicates &&
-           data->T_min == data->T_max && data->T_max > 1 && m->query.mode != ATTSVM_QUERY_CAUSAL &&
-           values <= MOST_VALUES && (relu || (m->scores && scores_differ(m))) &&
-           queries_differ_from_zero(m);
+    bool relu = m->head.kind->kind == ATTSVM_HEAD_RELU && !m->trains_v && m->blocks == 1;
+    return fits(m) && !m->loss.takes_log && !m->has_duplicates && data->T_min == data->T_max &&
+           data->T_max > 1 && m->query.mode != ATTSVM_QUERY_CAUSAL &&
+           (relu || (m->scores && scores_differ(m))) && queries_differ_from_zero(m);
 }
 
 static int64_t padded(int64_t count)
@@ -50,10 +65,10 @@ static int64_t padded(int64_t count)
     return (count + LA_LANES - 1) / LA_LANES * LA_LANES;
 }
 
-la_small model_small_shape(const model *m)
+la_small model_small_shape(const model *m, int64_t terms)
 {
-    return (la_small){ .problems = m->terms,
-                       .count = padded(m->terms),
+    return (la_small){ .problems = terms,
+                       .count = padded(terms),
                        .T = m->data->T_max,
                        .d = m->d,
                        .stride = padded(m->d),
@@ -72,6 +87,12 @@ void model_small_layout(la_small *l, model_small_tables *own, arena *a)
     l->v = own->v = take(a, units * count);
     l->Y = own->Y = take(a, count);
     l->score = take(a, T * count);
+}
+
+void model_small_layout_work(la_small *l, arena *a)
+{
+    size_t count = (size_t)l->count, T = (size_t)l->T, d = (size_t)l->d, stride = (size_t)l->stride;
+    size_t units = (size_t)l->units, shared = l->own_maps ? 0 : 1;
     l->gate = take(a, units * count);
     l->needs_general = take(a, count);
     l->B = take(a, d * count);
@@ -99,14 +120,13 @@ static void fill_units(const model *m, const la_small *l, const model_small_tabl
         own->v[j * l->count + at] = m->v[j];
 }
 
-/* Term k of the model goes to lane first + k step. */
-void model_small_fill(const model *m, const la_small *l, const model_small_tables *own,
-                      int64_t first, int64_t step)
+void model_small_fill(const model *m, const la_small *l, const model_small_tables *own, int64_t lo,
+                      int64_t hi, int64_t first, int64_t step)
 {
     const int64_t d = l->d, count = l->count;
     double *x = m->worker[0].x;
-    for (int64_t term = 0; term < m->terms; term++) {
-        int64_t i, q, at = first + term * step;
+    for (int64_t term = lo; term < hi; term++) {
+        int64_t i, q, at = first + (term - lo) * step;
         data_terms_find(&m->query, term, &i, &q);
         la_rows keys = model_keys(m, i);
         int Y = data_terms_label(&m->query, i, q);
@@ -126,61 +146,112 @@ void model_small_fill(const model *m, const la_small *l, const model_small_table
         for (int64_t j = 0; j < d; j++) {
             own->Zt[j * count + at] = x[j];
             if (!l->own_maps)
-                own->Z[term * l->stride + j] = x[j];
+                own->Z[(term - lo) * l->stride + j] = x[j];
         }
     }
 }
 
-static void layout_factors(model *m, size_t count, arena *a)
+/* First term of block b of this rank. */
+static int64_t first_term(const model *m, int64_t b)
 {
-    m->small_slope = take(a, count);
-    m->small_log = take(a, count);
-    m->small_factor = take(a, count);
+    return data_terms_first(&m->query, m->block_first[m->block_lo + b]);
+}
+
+static void layout_work(const model *m, model_small_work *work, arena *a)
+{
+    la_small l = model_small_shape(m, CHUNK < m->terms ? CHUNK : m->terms);
+    model_small_layout_work(&l, a);
+    double *slope = take(a, (size_t)l.count), *log = take(a, (size_t)l.count);
+    double *factor = take(a, (size_t)l.count), *gradient = take(a, (size_t)m->map_size);
+    if (a->base)
+        *work = (model_small_work){ l, slope, log, factor, gradient };
+}
+
+/* l with the work space of a thread. */
+static la_small with_work(const la_small *chunk, const la_small *work)
+{
+    la_small l = *chunk;
+    l.gate = work->gate;
+    l.needs_general = work->needs_general;
+    l.B = work->B;
+    l.w = work->w;
+    l.M = work->M;
+    l.Z_sum = work->Z_sum;
+    l.output = work->output;
+    l.U = work->U;
+    l.G = work->G;
+    l.square = work->square;
+    return l;
+}
+
+/* Terms lo..hi-1. */
+static void layout_chunk(const model *m, la_small *chunk, const model_small_work *work, int64_t lo,
+                         int64_t hi, arena *a)
+{
+    model_small_tables own;
+    la_small l = model_small_shape(m, hi - lo);
+    model_small_layout(&l, &own, a);
+    if (!a->base)
+        return;
+    model_small_fill(m, &l, &own, lo, hi, 0, 1);
+    *chunk = with_work(&l, &work->l);
+}
+
+/* Measures the memory, then sets and fills it. */
+static void layout(model *m, arena *a)
+{
+    const int64_t blocks = m->block_hi - m->block_lo;
+    int64_t chunks = 0;
+    for (int64_t b = 0; b < blocks; b++)
+        chunks += (first_term(m, b + 1) - first_term(m, b) + CHUNK - 1) / CHUNK;
+    model_small *small = base_take(a, 1, sizeof *small);
+    model_small_work *work = base_take(a, (size_t)m->threads, sizeof *work);
+    la_small *chunk = base_take(a, (size_t)chunks, sizeof *chunk);
+    int64_t *first = take_int64(a, (size_t)blocks + 1), at = 0;
+    for (int k = 0; k < m->threads; k++)
+        layout_work(m, work + k, a);
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t end = first_term(m, b + 1);
+        if (a->base)
+            first[b] = at;
+        for (int64_t lo = first_term(m, b); lo < end; lo += CHUNK, at++)
+            layout_chunk(m, chunk + at, work, lo, lo + CHUNK < end ? lo + CHUNK : end, a);
+    }
+    if (!a->base)
+        return;
+    first[blocks] = at;
+    *small = (model_small){ chunk, first, work, a->base };
+    m->small = small;
 }
 
 attsvm_status model_small_create(model *m, attsvm_error *err)
 {
-    if (!applies(m))
+    double without = applies(m) ? 0 : 1; /* all ranks must agree */
+    dist_max(m->comm, &without, 1);
+    if (without > 0)
         return ATTSVM_OK;
-    la_small l = model_small_shape(m);
     arena a = { 0 };
-    model_small_tables own;
-    la_small *kept;
-    (void)base_take(&a, 1, sizeof *kept);
-    model_small_layout(&l, &own, &a);
-    layout_factors(m, (size_t)l.count, &a);
-    TRY(base_arena_allocate(&a, "small problems", err));
-    m->small_memory = a.base;
-    kept = base_take(&a, 1, sizeof *kept);
-    model_small_layout(&l, &own, &a);
-    layout_factors(m, (size_t)l.count, &a);
-    model_small_fill(m, &l, &own, 0, 1);
-    *kept = l;
-    m->small = kept;
+    layout(m, &a);
+    TRY(base_arena_allocate(&a, "short sequences", err));
+    layout(m, &a);
     return ATTSVM_OK;
 }
 
-/* Whether some but not all scores of a problem were equal: weights.c must compute its weights. */
-static bool needs_general(const la_small *l)
+void model_small_free(model_small *small)
 {
-    bool any = false;
-    for (int64_t k = 0; l->units > 0 && k < l->problems; k++) {
-        any |= l->needs_general[k] != 0;
-        l->needs_general[k] = 0;
-    }
-    return any;
+    if (small)
+        free(small->memory);
 }
 
-bool model_small_gradient(model *m)
+/* The gradient over a chunk, in units of exp(the result). */
+static double sum_chunk(const model *m, const la_small *l, const model_small_work *work,
+                        double *gradient)
 {
-    const la_small *l = m->small;
-    double *factor = m->small_factor, largest = -INFINITY;
+    double *factor = work->factor, largest = -INFINITY;
     la_active()->small_forward(l, m->logit_map);
-    if (needs_general(l))
-        return false;
-    model_loss_slopes(&m->loss, l->output, m->small_slope, m->small_log, l->count);
+    model_loss_slopes(&m->loss, l->output, work->slope, work->log, l->count);
     for (int64_t k = 0; k < l->problems; k++) {
-        factor[k] = m->small_log[k] - l->M[k];
+        factor[k] = work->log[k] - l->M[k];
         largest = factor[k] > largest ? factor[k] : largest;
     }
     for (int64_t k = 0; k < l->problems; k++)
@@ -189,8 +260,46 @@ bool model_small_gradient(model *m)
     for (int64_t k = l->problems; k < l->count; k++)
         factor[k] = 0;
     for (int64_t k = 0; k < l->problems; k++)
-        factor[k] *= -m->small_slope[k] / (l->Z_sum[k] * (double)m->terms);
-    la_active()->small_backward(l, factor, m->attention_gradient);
-    m->gradient_log = largest;
-    return true;
+        factor[k] *= -work->slope[k] / (l->Z_sum[k] * (double)m->terms);
+    la_active()->small_backward(l, factor, gradient);
+    return largest;
+}
+
+double model_small_sum(const model *m, int64_t b, int worker, double *gradient)
+{
+    const model_small_work *work = &m->small->work[worker];
+    double log = -INFINITY;
+    for (int64_t k = m->small->first[b]; k < m->small->first[b + 1]; k++) {
+        const bool first = k == m->small->first[b];
+        const la_small *chunk = &m->small->chunk[k];
+        la_small own;
+        if (worker > 0) {
+            own = with_work(chunk, &work->l);
+            chunk = &own;
+        }
+        double *sum = first ? gradient : work->gradient, exponent = sum_chunk(m, chunk, work, sum);
+        if (first)
+            log = exponent;
+        else if (exponent > -INFINITY)
+            la_axpy(model_sum_weight(gradient, m->map_size, &log, exponent), sum, gradient,
+                    m->map_size);
+    }
+    return log;
+}
+
+/* Whether some but not all scores of a problem were equal: weights.c must compute its weights. */
+static bool needs_general(const la_small *l)
+{
+    bool any = false;
+    for (int64_t k = 0; l->units > 0 && k < l->count; k++) {
+        any |= l->needs_general[k] != 0;
+        l->needs_general[k] = 0;
+    }
+    return any;
+}
+
+bool model_small_gradient(model *m)
+{
+    m->gradient_log = model_small_sum(m, 0, 0, m->attention_gradient);
+    return !needs_general(&m->small->work->l);
 }

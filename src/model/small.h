@@ -4,14 +4,32 @@
 
 #include "model/model.h"
 
+/* Work space of a thread: of l what a chunk of terms does not bring along. */
+typedef struct model_small_work {
+    la_small l;
+    double *slope, *log, *factor; /* (l.count)                    */
+    double *gradient;             /* (map_size) of a single chunk */
+} model_small_work;
+
+/* The short sequences of a model, one term per lane, in chunks that do not cross blocks. */
+typedef struct model_small {
+    la_small *chunk;        /* with the work space of the first thread      */
+    int64_t *first;         /* (blocks of this rank + 1) chunks of a block  */
+    model_small_work *work; /* (threads)                                    */
+    void *memory;
+} model_small;
+
 /*
- * Small problems: equal lengths, and a fixed head that is ReLU, or linear without equal scores.
+ * Short sequences of equal length with a fixed head that is linear, without equal scores, or ReLU.
  * Sets m->small if this applies.
  */
 attsvm_status model_small_create(model *m, attsvm_error *err);
+void model_small_free(model_small *small); /* NULL is fine */
+/* The gradient in W or W'p over the terms of block b of this rank, in units of exp(the result). */
+double model_small_sum(const model *m, int64_t b, int worker, double *gradient);
 /*
- * The gradient in W or W'p over all terms into m->attention_gradient, its exponent into
- * m->gradient_log; false if equal scores require weights.c.
+ * The same for a model of one block, into m->attention_gradient and m->gradient_log; false if equal
+ * scores leave the work to weights.c.
  */
 bool model_small_gradient(model *m);
 
@@ -46,10 +64,12 @@ typedef struct model_small_tables {
     double *X, *Zt, *Z, *P, *v, *Y;
 } model_small_tables;
 
-/* The shape of a model's terms in lanes; its memory; copies its term k to lane first + k step. */
-la_small model_small_shape(const model *m);
+/* The shape of `terms` terms in lanes; its tables and work space; copies term lo + k to lane first
+ * + k step. */
+la_small model_small_shape(const model *m, int64_t terms);
 void model_small_layout(la_small *l, model_small_tables *own, arena *a);
-void model_small_fill(const model *m, const la_small *l, const model_small_tables *own,
-                      int64_t first, int64_t step);
+void model_small_layout_work(la_small *l, arena *a);
+void model_small_fill(const model *m, const la_small *l, const model_small_tables *own, int64_t lo,
+                      int64_t hi, int64_t first, int64_t step);
 
 #endif

@@ -11,14 +11,15 @@ bool model_small_batch_fits(const model *a, const model *b)
 {
     return a->small && b->small && a->kind == ATTSVM_MODEL_W && b->kind == ATTSVM_MODEL_W &&
            a->terms == b->terms && a->d == b->d && a->data->T_max == b->data->T_max &&
-           a->small->units == b->small->units && a->loss.value == b->loss.value &&
-           !a->loss.user.value;
+           a->blocks == 1 && b->blocks == 1 && a->small->chunk->units == b->small->chunk->units &&
+           a->loss.value == b->loss.value && !a->loss.user.value;
 }
 
 static void layout(model_small_batch *p, la_small *l, model_small_tables *own, arena *a)
 {
     size_t lanes = LA_LANES, count = (size_t)l->count, size = (size_t)(l->d * l->d);
     model_small_layout(l, own, a);
+    model_small_layout_work(l, a);
     p->theta = take(a, size * lanes);
     p->gradient = take(a, size * lanes);
     p->log = take(a, lanes);
@@ -34,7 +35,7 @@ attsvm_status model_small_batch_create(model_small_batch **out, model *const *mo
     const int64_t lanes = LA_LANES;
     *out = NULL;
     model_small_batch p = { .first = models[0], .count = count };
-    p.l = model_small_shape(models[0]);
+    p.l = model_small_shape(models[0], models[0]->terms);
     p.l.own_maps = true;
     p.l.count = p.l.problems = p.l.problems * lanes;
     arena a = { 0 };
@@ -46,7 +47,7 @@ attsvm_status model_small_batch_create(model_small_batch **out, model *const *mo
     layout(&p, &p.l, &own, &a);
     /* lanes without a model repeat the first */
     for (int64_t k = 0; k < lanes; k++)
-        model_small_fill(models[k < count ? k : 0], &p.l, &own, k, lanes);
+        model_small_fill(models[k < count ? k : 0], &p.l, &own, 0, models[0]->terms, k, lanes);
     *kept = p;
     *out = kept;
     return ATTSVM_OK;

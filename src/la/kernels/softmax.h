@@ -26,13 +26,14 @@ typedef struct top_token {
     double number, best, second;
 } top_token;
 
-INLINE top_token better_of(top_token a, top_token b)
+/* The largest lane; no lane is NaN. */
+INLINE double most_of_eight(const double *x)
 {
-    const bool first = a.best > b.best || (a.best == b.best && a.number < b.number);
-    const double seconds = a.second > b.second ? a.second : b.second;
-    const double loser = first ? b.best : a.best;
-    return (top_token){ first ? a.number : b.number, first ? a.best : b.best,
-                        seconds > loser ? seconds : loser };
+    double y[4];
+    for (int k = 0; k < 4; k++)
+        y[k] = x[k] > x[k + 4] ? x[k] : x[k + 4];
+    const double p = y[0] > y[2] ? y[0] : y[2], q = y[1] > y[3] ? y[1] : y[3];
+    return p > q ? p : q;
 }
 
 /* First per lane, then across lanes; NaN is never the largest. second = -INFINITY: one token. */
@@ -49,15 +50,18 @@ INLINE top_token find_top(int64_t T, const double *a)
             second.part[part] = most(least(x, best.part[part]), second.part[part]);
             best.part[part] = most(x, best.part[part]);
         }
-    top_token lane[LA_LANES];
-    for (int k = 0; k < LA_LANES; k++) {
-        const int part = k / LANES, at = k % LANES;
-        lane[k] = (top_token){ number.part[part][at], best.part[part][at], second.part[part][at] };
-    }
-    for (int half = LA_LANES / 2; half > 0; half /= 2)
-        for (int k = 0; k < half; k++)
-            lane[k] = better_of(lane[k], lane[k + half]);
-    return lane[0];
+    double lane[LA_LANES];
+    for (int part = 0; part < PARTS; part++)
+        store(lane + part * LANES, best.part[part]);
+    const double highest = most_of_eight(lane);
+    for (int part = 0; part < PARTS; part++) /* the largest -number is the first token */
+        store(lane + part * LANES,
+              choose(best.part[part] == highest, -number.part[part], all(-INFINITY)));
+    const double first = -most_of_eight(lane);
+    for (int part = 0; part < PARTS; part++)
+        store(lane + part * LANES,
+              choose(number.part[part] == first, second.part[part], best.part[part]));
+    return (top_token){ first, highest, most_of_eight(lane) };
 }
 
 INLINE bool any_lane(eight v)

@@ -3,6 +3,7 @@
  * term, threads.
  */
 #include "generated.h"
+#include "model/small.h"
 #include "unit_model.h"
 
 static void compare_with_differences(model *m, double *theta)
@@ -152,7 +153,7 @@ static void small_matches_terms(void **state)
                     for (int r = 0; r < 4; r++) {
                         model_gradient g[2] = { { .x = x[0] }, { .x = x[1] } };
                         point(m, 5, radius[r], theta);
-                        la_small *small = m->small;
+                        model_small *small = m->small;
                         assert_non_null(small);
                         model_evaluate(m, theta, NULL, 0, &g[0], NULL);
                         m->small = NULL;
@@ -174,6 +175,43 @@ static void small_matches_terms(void **state)
                     attsvm_data_free(s->data);
                     free(s);
                 }
+}
+
+/* The same for data of several blocks and chunks; same bytes for any number of threads. */
+static void short_sequences_of_many_blocks(void **state)
+{
+    (void)state;
+    enum { SIZE = 5 * 5 };
+    static const attsvm_model_kind kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_W };
+    attsvm_data *data = generated(ATTSVM_SPHERE, 15013, 4, 5, .queries = 1, .seed = 7);
+    for (int k = 0; k < 4; k++) {
+        double theta[SIZE], x[3][SIZE], error = 0, size = 0;
+        int64_t count = 0;
+        model_gradient g[3] = { { .x = x[0] }, { .x = x[1] }, { .x = x[2] } };
+        model_options options = model_flags(kinds[k % 2], "logistic", "linear", "", 0);
+        for (int run = 0; run < 3; run++) {
+            model *m;
+            options.threads = run == 0 ? 1 : 3;
+            assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
+            model_small *small = m->small;
+            assert_non_null(small);
+            assert_true(m->blocks > 1);
+            m->small = run < 2 ? small : NULL;
+            point(m, 5, k < 2 ? 2 : 3000, theta);
+            model_evaluate(m, theta, NULL, 0, &g[run], NULL);
+            m->small = small;
+            count = m->size;
+            model_free(m);
+        }
+        assert_memory_equal(x[0], x[1], (size_t)count * sizeof(double));
+        assert_true(g[0].log[0] == g[1].log[0]);
+        for (int64_t j = 0; j < count; j++) {
+            error += pow(x[0][j] * exp(g[0].log[0] - g[2].log[0]) - x[2][j], 2);
+            size += pow(x[2][j], 2);
+        }
+        assert_true(size > 0 && sqrt(error / size) < 1e-12);
+    }
+    attsvm_data_free(data);
 }
 
 /* Gradients by the kernel are those by the general weights, which serve where values are asked. */
@@ -312,6 +350,7 @@ int main(void)
         cmocka_unit_test(copies_are_counted_together),
         cmocka_unit_test(callbacks_replace_loss_and_head),
         cmocka_unit_test(small_matches_terms),
+        cmocka_unit_test(short_sequences_of_many_blocks),
         cmocka_unit_test(quick_terms_match_general_terms),
         cmocka_unit_test(zero_queries_add_nothing),
         cmocka_unit_test(threads_do_not_matter),

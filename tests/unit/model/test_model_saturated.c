@@ -383,8 +383,10 @@ static void check_prompt(const attsvm_data *data, const char *head, bool lanes, 
     model_gradient gradient = { .x = x };
     model *m;
     assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
-    m->small = lanes ? m->small : NULL;
+    struct model_small *small = m->small;
+    m->small = lanes ? small : NULL;
     model_evaluate(m, p, NULL, 0, &gradient, NULL);
+    m->small = small;
     const double size = hypot(x[0], x[1]);
     assert_true(hypot(x[0] / size - direction[0], x[1] / size - direction[1]) < 1e-14);
     assert_true(fabs(gradient.log[0] + log(size) - log_size) < 1e-13 * fabs(log_size));
