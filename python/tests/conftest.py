@@ -24,7 +24,7 @@ settings.load_profile("long" if LONG else "short")
 def command(*arguments, status=(0, 1)):
     """The JSON that the command prints."""
     done = subprocess.run([str(BUILD / "attsvm"), *map(str, arguments), "--json"],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=600)
     assert done.returncode in status, done.stderr
     return json.loads(done.stdout)
 

@@ -129,6 +129,8 @@ def test_verify(file, tmp_path, settings):
     agree(verdict.to_dict(), printed)
     verdict.save(tmp_path / "p.npz")
     same_arrays(tmp_path / "p.npz", tmp_path / "c.npz")
+    again = command("verify", file, tmp_path / "p.npz")
+    agree(attsvm.load(tmp_path / "c.npz", file).verdict().to_dict(), again)
 
 
 @pytest.mark.parametrize("settings", [{}, {"problem": "W"}, {"norm": "l1", "problem": "p"}],

@@ -13,7 +13,7 @@ EXAMPLES = sorted((ROOT / "examples/python").glob("*.py"))
 def test_example(path, tmp_path):
     arguments = ["figure.png"] if path.stem == "quickstart" else []
     done = subprocess.run([sys.executable, str(path), *arguments], capture_output=True, text=True,
-                          timeout=120, cwd=tmp_path, env=os.environ)
+                          timeout=600, cwd=tmp_path, env=os.environ)
     assert done.returncode == 0, done.stderr
     assert done.stdout in (ROOT / "docs/python.md").read_text(encoding="utf-8")
     if arguments:

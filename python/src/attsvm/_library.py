@@ -4,7 +4,8 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 # Debian's packages of the shared libraries that the extension stands on.
-PACKAGES = {"libzip": "libzip4", "libjansson": "libjansson4", "libstdc++": "libstdc++6"}
+PACKAGES = {"libgmp": "libgmp10", "libzip": "libzip4", "libjansson": "libjansson4",
+            "libstdc++": "libstdc++6"}
 
 try:
     from ._attsvm import ffi, lib

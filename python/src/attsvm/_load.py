@@ -12,8 +12,8 @@ from ._train import load_run
 def load(path: Path, data: Any = None, *, loss: Any = None, head: Any = None) -> Any:
     """A :class:`Run`, :class:`Solution` or :class:`RegularisationPath` from a result file.
 
-    With its ``data`` the result has all its numbers, and a run can go on.  ``loss`` and ``head``
-    are the functions that a run was trained with, if any.
+    The file of a verdict gives its run.  With its ``data`` the result has all its numbers, and a
+    run can go on.  ``loss`` and ``head`` are the functions that a run was trained with, if any.
 
     >>> import os, tempfile, attsvm
     >>> data = attsvm.generate("planted-p", n=6, T=8, d=10, seed=1)
@@ -23,11 +23,12 @@ def load(path: Path, data: Any = None, *, loss: Any = None, head: Any = None) ->
     150
     """
     arrays = read_arrays(os.fspath(path))
-    if "lambda" in arrays and "theta" in arrays:
+    trained = "ids" in arrays and "softmax" in arrays
+    if "lambda" in arrays and "theta" in arrays and not trained:
         return load_solution(path, arrays, data)
     if "radius" in arrays and "correlation" in arrays:
         return load_path(path, arrays)
-    if "ids" in arrays and "softmax" in arrays:
+    if trained:
         return load_run(path, arrays, data, loss, head)
     raise FileError(f"{os.fspath(path)} is no result of svm, train or path; it holds: "
                     f"{', '.join(arrays)}")
