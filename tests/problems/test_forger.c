@@ -251,7 +251,8 @@ static bool is_false(forged *f, const attsvm_report *report, char *why)
     if (report->outcome == ATTSVM_STATIONARY)
         return value < known.dual * (1 - tol) &&
                snprintf(why, 160, "norm %.15g below the bound %.15g", value, known.dual) > 0;
-    /* the solver's own theta is feasible, and its multipliers are a bound, whatever their gap */
+    /* of an optimum, norm and bound agree to 1e-9, so that this asks for equality; a solve that
+       stalled still has a bound */
     if (known.outcome == ATTSVM_OPTIMAL && value > known.norm * (1 + tol))
         return snprintf(why, 160, "value %.15g, solved %.15g", value, known.norm) > 0;
     return value < known.dual * (1 - tol) &&
