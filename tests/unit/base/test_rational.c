@@ -1,0 +1,105 @@
+/* Exact solutions of integer systems. */
+#include "base/rational.h"
+#include "unit.h"
+
+enum { MOST = 12 };
+
+static void set(mpz_t *a, const long *values, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++)
+        mpz_set_si(a[k], values[k]);
+}
+
+/* [2 1; 1 3] x = [1 3; 2 4]: x = [1/5 1; 3/5 1]. */
+static void two_equations_with_two_sides(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    mpz_t *M = base_rational_integers(4, &err), *r = base_rational_integers(4, &err),
+          *y = base_rational_integers(4, &err), det;
+    bool solved;
+    mpz_init(det);
+    set(M, (long[]){ 2, 1, 1, 3 }, 4);
+    set(r, (long[]){ 1, 3, 2, 4 }, 4);
+    assert_ok(base_rational_solve(M, r, 2, 2, y, det, &solved, &err), err);
+    assert_true(solved);
+    assert_int_equal(mpz_get_si(det), 5);
+    const long wanted[] = { 1, 5, 3, 5 };
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(mpz_get_si(y[k]), wanted[k]);
+    set(M, (long[]){ 2, 1, 4, 2 }, 4); /* singular */
+    assert_ok(base_rational_solve(M, r, 2, 2, y, det, &solved, &err), err);
+    assert_false(solved);
+    mpz_clear(det);
+    base_rational_free(M, 4);
+    base_rational_free(r, 4);
+    base_rational_free(y, 4);
+}
+
+/* Entries of up to 300 bits: M y = det r, substituted. */
+static void long_numbers(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    gmp_randstate_t random;
+    gmp_randinit_default(random);
+    mpz_t det, sum;
+    mpz_init(det);
+    mpz_init(sum);
+    for (int64_t n = 1; n <= MOST; n++) {
+        mpz_t *M = base_rational_integers(n * n, &err), *r = base_rational_integers(n, &err),
+              *y = base_rational_integers(n, &err);
+        bool solved;
+        for (int64_t k = 0; k < n * n; k++) {
+            mpz_rrandomb(M[k], random, (mp_bitcnt_t)(25 * n));
+            if (k % 3 == 0)
+                mpz_neg(M[k], M[k]);
+            mpz_rrandomb(r[k % n], random, (mp_bitcnt_t)(40 * n));
+        }
+        assert_ok(base_rational_solve(M, r, n, 1, y, det, &solved, &err), err);
+        assert_true(solved && mpz_sgn(det) > 0);
+        for (int64_t i = 0; i < n; i++) {
+            mpz_mul(sum, det, r[i]);
+            for (int64_t j = 0; j < n; j++)
+                mpz_submul(sum, M[i * n + j], y[j]);
+            assert_int_equal(mpz_sgn(sum), 0);
+        }
+        base_rational_free(M, n * n);
+        base_rational_free(r, n);
+        base_rational_free(y, n);
+    }
+    mpz_clear(det);
+    mpz_clear(sum);
+    gmp_randclear(random);
+}
+
+/* Work beyond the limit is not begun, and memory that there is not is an error. */
+static void limits(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    mpz_t *M = base_rational_integers(1, &err), *r = base_rational_integers(1, &err),
+          *y = base_rational_integers(1, &err), det;
+    bool solved;
+    mpz_init(det);
+    mpz_set_ui(M[0], 3);
+    mpz_mul_2exp(M[0], M[0], 10000000);
+    mpz_set_ui(r[0], 1);
+    assert_ok(base_rational_solve(M, r, 1, 1, y, det, &solved, &err), err);
+    assert_false(solved);
+    assert_int_equal(base_rational_probe(0x1p60, 64, "numbers", &err), ATTSVM_E_MEMORY);
+    mpz_clear(det);
+    base_rational_free(M, 1);
+    base_rational_free(r, 1);
+    base_rational_free(y, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_equations_with_two_sides),
+        cmocka_unit_test(long_numbers),
+        cmocka_unit_test(limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
