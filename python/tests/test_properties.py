@@ -7,7 +7,7 @@ import resource
 import numpy as np
 import pytest
 from conftest import LONG
-from hypothesis import given, note
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -100,6 +100,10 @@ def test_train(data, settings):
     "query": st.sampled_from(["all", "causal", "last", "0", "7"]),
     "soft": numbers, "rank": st.integers(-1, 3), "tol": numbers, "threshold": numbers,
     "threads": st.integers(0, 3), "duplicates": st.sampled_from(["merge", "strict", "?"])}))
+@example(attsvm.Data([[[3.4395525670743494e-136], [-1e100], [0.0]]], [-1], v=[1e-300]), {})
+@example(attsvm.Data([[[1e-300, -1e100], [0.0, -1e100]]], [1], v=[5e-324, 1.0]), {"problem": "p"})
+@example(attsvm.Data([[[2.9e-96], [26.7], [-449.8]], [[5.2e-285], [1e150], [-1e100]]], [1, -1],
+                     v=[-2.0]), {})
 def test_svm(data, settings):
     try:
         solution = attsvm.svm(data, **settings, time_limit=5)

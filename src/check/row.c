@@ -5,6 +5,7 @@
 #include "check/check.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------- entries, exactly */
 
@@ -142,6 +143,22 @@ static bool mapped_exactly(const check_problem *p, const dd *delta, double *key,
     return good;
 }
 
+/* |x|, divided by a power of two that is added to *power, so that no square leaves the range. */
+static double scaled_norm(attsvm_norm norm, double q, double *x, int64_t d, int *power)
+{
+    double largest = 0;
+    int own = 0;
+    for (int64_t j = 0; j < d; j++)
+        largest = check_max(largest, fabs(x[j]));
+    if (!(largest > 0) || !isfinite(largest))
+        return largest;
+    frexp(largest, &own);
+    *power += own;
+    for (int64_t j = 0; j < d; j++)
+        x[j] = ldexp(x[j], -own);
+    return check_vector_norm(norm, q, x, d);
+}
+
 /*
  * A row is W delta for vectors (W the key map), delta z' for matrices.  The entrywise norms of a
  * rank-one matrix are products of vector norms, and so are its Frobenius, spectral and nuclear
@@ -155,15 +172,15 @@ check_range check_row_size(const check_problem *p, attsvm_norm norm, double q, c
         scratch[j] = delta[j].hi;
     if (!zero && p->key_map && !mapped(p, delta, scratch, scratch + p->d))
         good = mapped_exactly(p, delta, scratch, &zero);
-    double size = zero ? 0 : check_vector_norm(norm, q, scratch, p->d);
+    int power = 0;
+    double size = zero ? 0 : scaled_norm(norm, q, scratch, p->d, &power);
     if (p->matrix) {
-        double query = check_vector_norm(norm, q, z, p->d);
-        zero = zero || query == 0;
-        good = good && query > 0x1p-450 && query < CHECK_LARGE;
-        size *= query;
+        memcpy(scratch, z, (size_t)p->d * sizeof *z);
+        size *= scaled_norm(norm, q, scratch, p->d, &power);
     }
-    if (zero)
+    if (size == 0)
         return (check_range){ 0, 0 };
+    size = ldexp(size, power);
     if (good && size > 0x1p-900 && size < 0x1p900)
         return (check_range){ size * (1 - 1e-10), size * (1 + 1e-10) };
     return (check_range){ 0, INFINITY };
