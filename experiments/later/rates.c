@@ -222,6 +222,10 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 static attsvm_status draw_panel(report_figure *f, const experiments_view *values,
                                 const experiments_view *steps, attsvm_error *err)
 {
+    /* rescaled steps are normalised ones at first: dashes over a wide line show both */
+    static const report_dash dashes[DRAWN] = { REPORT_SOLID, REPORT_SOLID, REPORT_DOTTED,
+                                               REPORT_DASHED };
+    static const double widths[DRAWN] = { 0, 3, 0, 0 };
     const int64_t records = steps->count;
     double *y;
     TRY(base_allocate(&y, (size_t)(3 * records), sizeof *y, "figure", err));
@@ -240,7 +244,8 @@ static attsvm_status draw_panel(report_figure *f, const experiments_view *values
         report_add_series(f, &(report_series){ .kind = REPORT_LINE,
                                                .label = rules[rule].name,
                                                .colour = (report_colour)rule,
-                                               .dash = (report_dash)(rule % 3),
+                                               .dash = dashes[rule],
+                                               .size = widths[rule],
                                                .count = records,
                                                .x = steps->x,
                                                .y = y + records });
