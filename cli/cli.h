@@ -192,7 +192,20 @@ typedef void cli_printer(FILE *out, const void *what);
 attsvm_status cli_write_text(const char *path, cli_printer *draw, const void *what,
                              attsvm_error *err);
 
-/* Graphs of next-token prediction (an attsvm_graph) for graphviz, and drawn. */
+/* A graph of next-token prediction with the names of its words; free `word`. */
+enum { CLI_WORD = 32 };
+typedef struct cli_graph_shown {
+    const attsvm_graph *graph;
+    char (*word)[CLI_WORD]; /* (count), printable; NULL: the file has none */
+    int64_t count;
+} cli_graph_shown;
+/* Reads the names of `count` words from the array `words` of the file, if it has one. */
+attsvm_status cli_graph_words(cli_graph_shown *g, const char *path, int64_t count,
+                              attsvm_error *err);
+/* The name of a word, or its number, written into `buffer`. */
+const char *cli_graph_word(const cli_graph_shown *g, int64_t row, char buffer[CLI_WORD]);
+
+/* A cli_graph_shown for graphviz, and drawn. */
 cli_printer cli_graph_dot, cli_graph_svg;
 
 /* ------------------------------------------------------------------------ SVM results */

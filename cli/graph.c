@@ -36,6 +36,7 @@ typedef struct found {
     attsvm_data *data;
     attsvm_data_info info;
     attsvm_graph *graph;
+    cli_graph_shown shown;
     attsvm_graph_info about;
     attsvm_solution *solution;
     attsvm_svm_info svm;
@@ -139,15 +140,16 @@ static attsvm_status find_out(found *f, attsvm_error *err)
 
 /* ---------------------------------------------------------------------------------- text */
 
-static void print_component(const attsvm_graph_part *part, int64_t c)
+static void print_component(const found *f, const attsvm_graph_part *part, int64_t c)
 {
     int64_t members = 0, shown = 0;
+    char buffer[CLI_WORD];
     for (int64_t a = 0; a < part->words; a++)
         members += part->component[a] == c;
     printf("%s", members > 1 ? "[" : "");
     for (int64_t a = 0; a < part->words; a++)
         if (part->component[a] == c)
-            printf("%s%d", shown++ ? " " : "", part->word[a]);
+            printf("%s%s", shown++ ? " " : "", cli_graph_word(&f->shown, part->word[a], buffer));
     printf("%s", members > 1 ? "]" : "");
 }
 
@@ -156,7 +158,7 @@ static void print_component(const attsvm_graph_part *part, int64_t c)
  * component is the length of the longest path that leads to it; components of one level are not
  * ordered.
  */
-static void print_order(const attsvm_graph_part *part)
+static void print_order(const found *f, const attsvm_graph_part *part)
 {
     int64_t level[MOST_WORDS] = { 0 }, last = 0;
     for (int64_t c = 0; c < part->components; c++) /* edges lead to higher numbers */
@@ -175,7 +177,7 @@ static void print_order(const attsvm_graph_part *part)
         for (int64_t c = 0; c < part->components; c++)
             if (level[c] == l) {
                 printf("%s", shown++ ? ", " : "");
-                print_component(part, c);
+                print_component(f, part, c);
             }
         printf("%s", members > 1 ? "}" : "");
     }
@@ -189,9 +191,11 @@ static void print_parts(const found *f)
            "is a cycle\n");
     for (int64_t k = 0; k < shown; k++) {
         attsvm_graph_part part = attsvm_graph_part_of(f->graph, k);
-        printf("  %9" PRId64 "  %5" PRId64 "  %5" PRId64 "  ", part.last, part.words, part.edges);
+        char buffer[CLI_WORD];
+        printf("  %9s  %5" PRId64 "  %5" PRId64 "  ", cli_graph_word(&f->shown, part.last, buffer),
+               part.words, part.edges);
         if (part.words <= MOST_WORDS)
-            print_order(&part);
+            print_order(f, &part);
         else
             printf("%" PRId64, part.components);
         putchar('\n');
@@ -329,9 +333,9 @@ static attsvm_status show(found *f, attsvm_error *err)
 {
     TRY(save(f, err));
     if (*f->options->dot)
-        TRY(cli_write_text(f->options->dot, cli_graph_dot, f->graph, err));
+        TRY(cli_write_text(f->options->dot, cli_graph_dot, &f->shown, err));
     if (*f->options->svg)
-        TRY(cli_write_text(f->options->svg, cli_graph_svg, f->graph, err));
+        TRY(cli_write_text(f->options->svg, cli_graph_svg, &f->shown, err));
     if (f->call->common->json)
         return print_json(f, err);
     if (!f->call->common->quiet)
@@ -353,6 +357,9 @@ attsvm_status cli_graph(cli_call *call, attsvm_error *err)
     attsvm_status status = attsvm_graph_create(&f.graph, f.data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, f.path);
+    f.shown.graph = f.graph;
+    if (status == ATTSVM_OK)
+        status = cli_graph_words(&f.shown, f.path, f.info.vocabulary, err);
     if (status == ATTSVM_OK)
         status = find_out(&f, err);
     /* after an interrupt the results so far are saved but not shown */
@@ -361,6 +368,7 @@ attsvm_status cli_graph(cli_call *call, attsvm_error *err)
     else if (status == ATTSVM_OK)
         status = show(&f, err);
     call->negative = f.svm.outcome != ATTSVM_OPTIMAL;
+    free(f.shown.word);
     free(f.W);
     free(f.finite);
     attsvm_solution_free(f.solution);

@@ -35,40 +35,61 @@ static bool is_cyclic(const attsvm_graph_part *part, int64_t component)
 
 /* ---------------------------------------------------------------------------------- DOT */
 
+/* A word inside quotes of DOT or in the text of SVG. */
+static void put_word(FILE *out, const cli_graph_shown *g, int64_t row, bool dot)
+{
+    char buffer[CLI_WORD];
+    for (const char *c = cli_graph_word(g, row, buffer); *c; c++) {
+        if (dot)
+            fprintf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+        else if (*c == '<' || *c == '&')
+            fputs(*c == '<' ? "&lt;" : "&amp;", out);
+        else
+            fputc(*c, out);
+    }
+}
+
+static void put_dot_part(FILE *out, const cli_graph_shown *g, const attsvm_graph_part *part)
+{
+    fprintf(out, "  subgraph cluster_%" PRId64 " {\n    label=\"contexts that end with ",
+            part->last);
+    put_word(out, g, part->last, true);
+    fputs("\";\n", out);
+    for (int64_t c = 0; c < part->components; c++) {
+        bool boxed = is_cyclic(part, c);
+        if (boxed)
+            fprintf(out, "    subgraph cluster_%" PRId64 "_%" PRId64 " {\n      label=\"\";\n",
+                    part->last, c);
+        for (int64_t a = 0; a < part->words; a++)
+            if (part->component[a] == c) {
+                fprintf(out, "    \"%" PRId64 ":%d\" [label=\"", part->last, part->word[a]);
+                put_word(out, g, part->word[a], true);
+                fputs("\"];\n", out);
+            }
+        if (boxed)
+            fputs("    }\n", out);
+    }
+    for (int64_t e = 0; e < part->edges; e++)
+        fprintf(out, "    \"%" PRId64 ":%d\" -> \"%" PRId64 ":%d\" [label=\"%" PRId64 "\"];\n",
+                part->last, part->word[part->edge[e].from], part->last,
+                part->word[part->edge[e].to], part->edge[e].count);
+    fputs("  }\n", out);
+}
+
 void cli_graph_dot(FILE *out, const void *what)
 {
-    const attsvm_graph *graph = what;
+    const cli_graph_shown *g = what;
     fputs("digraph attention {\n  node [shape=circle];\n", out);
-    for (int64_t k = 0; k < attsvm_graph_describe(graph).lasts; k++) {
-        attsvm_graph_part part = attsvm_graph_part_of(graph, k);
-        fprintf(out,
-                "  subgraph cluster_%" PRId64 " {\n    label=\"contexts that end with %" PRId64
-                "\";\n",
-                part.last, part.last);
-        for (int64_t c = 0; c < part.components; c++) {
-            bool boxed = is_cyclic(&part, c);
-            if (boxed)
-                fprintf(out, "    subgraph cluster_%" PRId64 "_%" PRId64 " {\n      label=\"\";\n",
-                        part.last, c);
-            for (int64_t a = 0; a < part.words; a++)
-                if (part.component[a] == c)
-                    fprintf(out, "    \"%" PRId64 ":%d\" [label=\"%d\"];\n", part.last,
-                            part.word[a], part.word[a]);
-            if (boxed)
-                fputs("    }\n", out);
-        }
-        for (int64_t e = 0; e < part.edges; e++)
-            fprintf(out, "    \"%" PRId64 ":%d\" -> \"%" PRId64 ":%d\" [label=\"%" PRId64 "\"];\n",
-                    part.last, part.word[part.edge[e].from], part.last, part.word[part.edge[e].to],
-                    part.edge[e].count);
-        fputs("  }\n", out);
+    for (int64_t k = 0; k < attsvm_graph_describe(g->graph).lasts; k++) {
+        attsvm_graph_part part = attsvm_graph_part_of(g->graph, k);
+        put_dot_part(out, g, &part);
     }
     fputs("}\n", out);
 }
 
 /* ---------------------------------------------------------------------------------- SVG */
 
-enum { MOST_PANELS = 12, COLUMNS = 2, GAP_X = 52, GAP_Y = 74, RADIUS = 15, MARGIN = 30, HEAD = 44 };
+enum { MOST_PANELS = 12, COLUMNS = 2, GAP_X = 22, GAP_Y = 74, RADIUS = 15, MARGIN = 30, HEAD = 44 };
 
 /* A panel: layer and position of each word, and its size. */
 typedef struct panel {
@@ -77,6 +98,8 @@ typedef struct panel {
     int32_t *row, *side; /* (words)                                */
     int32_t *in_row;     /* (components) words of each layer       */
     int32_t rows, widest;
+    double half, gap; /* half the width of a node, and from one node of a row to the next */
+    double down;      /* from one row to the next                                       */
     double width, height;
 } panel;
 
@@ -101,13 +124,30 @@ static void find_layers(panel *p)
         p->rows = p->in_row[c] > 0 ? (int32_t)c + 1 : p->rows;
         p->widest = p->in_row[c] > p->widest ? p->in_row[c] : p->widest;
     }
-    p->width = fmax(p->widest * GAP_X, 230) + 2 * MARGIN;
-    p->height = p->rows * GAP_Y + HEAD;
+    p->width = fmax(p->widest * p->gap, 230) + 2 * MARGIN;
+    p->height = p->rows * p->down + HEAD;
 }
 
-static bool open_panel(panel *p, const attsvm_graph *graph, int64_t k)
+/* Half the width of the longest word of a graph; that of a circle where words are numbers. */
+static double half_width(const cli_graph_shown *g, const attsvm_graph_part *part)
 {
-    *p = (panel){ .part = attsvm_graph_part_of(graph, k) };
+    const double letter = 7.5;
+    double half = RADIUS;
+    for (int64_t a = 0; a < part->words && g->word; a++) {
+        double letters = 0;
+        for (const char *c = g->word[part->word[a]]; *c; c++)
+            letters += ((unsigned char)*c & 0xC0) != 0x80;
+        half = fmax(half, letter * letters / 2 + 7);
+    }
+    return half;
+}
+
+static bool open_panel(panel *p, const cli_graph_shown *g, int64_t k)
+{
+    *p = (panel){ .part = attsvm_graph_part_of(g->graph, k) };
+    p->half = half_width(g, &p->part);
+    p->gap = 2 * p->half + GAP_X;
+    p->down = GAP_Y + p->half - RADIUS;
     size_t words = (size_t)p->part.words;
     p->layer = calloc(4 * words, sizeof *p->layer);
     if (!p->layer)
@@ -122,13 +162,13 @@ static bool open_panel(panel *p, const attsvm_graph *graph, int64_t k)
 /* Every second row is shifted sideways, so that edges across a row do not run behind its words. */
 static double place_x(const panel *p, int64_t a)
 {
-    double shift = p->row[a] % 2 ? GAP_X / 4.0 : -GAP_X / 4.0;
-    return p->width / 2 + shift + GAP_X * (p->side[a] - (p->in_row[p->row[a]] - 1) / 2.0);
+    double shift = p->row[a] % 2 ? p->gap / 4 : -p->gap / 4;
+    return p->width / 2 + shift + p->gap * (p->side[a] - (p->in_row[p->row[a]] - 1) / 2.0);
 }
 
 static double place_y(const panel *p, int64_t a)
 {
-    return HEAD + GAP_Y * (p->row[a] + 0.5);
+    return HEAD + p->down * (p->row[a] + 0.5);
 }
 
 static void draw_box(FILE *out, const panel *p, int64_t component)
@@ -145,7 +185,22 @@ static void draw_box(FILE *out, const panel *p, int64_t component)
     fprintf(
         out,
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"%d\" class=\"cycle\"/>\n",
-        lo - RADIUS - 7, y - RADIUS - 9, hi - lo + 2 * RADIUS + 14, 2 * RADIUS + 18, RADIUS + 7);
+        lo - p->half - 7, y - RADIUS - 9, hi - lo + 2 * p->half + 14, 2 * RADIUS + 18, RADIUS + 7);
+}
+
+/* Distance of (x, y) from the middle line of a node at 0; a node reaches RADIUS around it. */
+static double off_node(const panel *p, double x, double y)
+{
+    return hypot(fmax(fabs(x) - (p->half - RADIUS), 0), y);
+}
+
+/* How far a line from the middle of a node along (x, y), of length 1, runs inside it. */
+static double inside_node(const panel *p, double x, double y)
+{
+    double far = RADIUS;
+    while (off_node(p, far * x, far * y) < RADIUS - 1e-9)
+        far += 0.5;
+    return far;
 }
 
 /* How many words lie under the curve from one word over (mx, my) to the other. */
@@ -159,8 +214,9 @@ static int64_t count_crossed(const panel *p, const attsvm_graph_edge *edge, doub
         double nearest = INFINITY;
         for (int k = 1; k < POINTS; k++) {
             double t = (double)k / POINTS, s = 1 - t;
-            nearest = fmin(nearest, hypot(s * s * x + 2 * s * t * mx + t * t * u - place_x(p, a),
-                                          s * s * y + 2 * s * t * my + t * t * v - place_y(p, a)));
+            nearest =
+                fmin(nearest, off_node(p, s * s * x + 2 * s * t * mx + t * t * u - place_x(p, a),
+                                       s * s * y + 2 * s * t * my + t * t * v - place_y(p, a)));
         }
         crossed += a != edge->from && a != edge->to && nearest < CLEAR;
     }
@@ -193,37 +249,51 @@ static void draw_edge(FILE *out, const panel *p, const attsvm_graph_edge *edge)
     bool far = p->row[edge->to] > p->row[edge->from] + 1;
     if (!(length > 0))
         return;
+    double start = inside_node(p, (mx - x) / first, (my - y) / first);
+    double stop = inside_node(p, (u - mx) / second, (v - my) / second) + 3;
     fprintf(out, "<path d=\"M%.1f %.1f Q%.1f %.1f %.1f %.1f\" class=\"%s\"/>\n",
-            x + RADIUS * (mx - x) / first, y + RADIUS * (my - y) / first, mx, my,
-            u - (RADIUS + 3) * (u - mx) / second, v - (RADIUS + 3) * (v - my) / second,
+            x + start * (mx - x) / first, y + start * (my - y) / first, mx, my,
+            u - stop * (u - mx) / second, v - stop * (v - my) / second,
             inside ? "inside"
             : far  ? "far"
                    : "near");
 }
 
-static void draw_panel(FILE *out, const panel *p, double x, double y)
+static void draw_word(FILE *out, const cli_graph_shown *g, const panel *p, int64_t a)
+{
+    double x = place_x(p, a), y = place_y(p, a);
+    if (p->half > RADIUS)
+        fprintf(out,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"%d\" "
+                "class=\"word\"/>",
+                x - p->half, y - RADIUS, 2 * p->half, 2 * RADIUS, RADIUS);
+    else
+        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"/>", x, y, RADIUS);
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">", x, y + 4.5);
+    put_word(out, g, p->part.word[a], false);
+    fputs("</text>\n", out);
+}
+
+static void draw_panel(FILE *out, const cli_graph_shown *g, const panel *p, double x, double y)
 {
     const attsvm_graph_part *part = &p->part;
     fprintf(out, "<g transform=\"translate(%.1f %.1f)\">\n", x, y);
-    fprintf(out,
-            "<text x=\"%.1f\" y=\"26\" class=\"title\">contexts that end with word %" PRId64
-            "</text>\n",
-            p->width / 2, part->last);
+    fprintf(out, "<text x=\"%.1f\" y=\"26\" class=\"title\">contexts that end with %s",
+            p->width / 2, g->word ? "" : "word ");
+    put_word(out, g, part->last, false);
+    fputs("</text>\n", out);
     for (int64_t c = 0; c < part->components; c++)
         draw_box(out, p, c);
     for (int64_t e = 0; e < part->edges; e++)
         draw_edge(out, p, &part->edge[e]);
     for (int64_t a = 0; a < part->words; a++)
-        fprintf(out,
-                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"/><text x=\"%.1f\" y=\"%.1f\">%d</text>\n",
-                place_x(p, a), place_y(p, a), RADIUS, place_x(p, a), place_y(p, a) + 4.5,
-                part->word[a]);
+        draw_word(out, g, p, a);
     fputs("</g>\n", out);
 }
 
 static const char style[] =
     "<style>text{font:13px sans-serif;text-anchor:middle;fill:#222}.title{font-size:14px;"
-    "font-weight:bold}circle{fill:#fff;stroke:#0072b2;stroke-width:1.6}path{fill:none}"
+    "font-weight:bold}circle,.word{fill:#fff;stroke:#0072b2;stroke-width:1.6}path{fill:none}"
     ".near{stroke:#444;stroke-width:1.3;marker-end:url(#tip)}"
     ".far{stroke:#bbb;stroke-width:1;marker-end:url(#faint)}"
     ".inside{stroke:#d55e00;stroke-width:1.4;marker-end:url(#warm)}"
@@ -238,13 +308,13 @@ static const char style[] =
 
 void cli_graph_svg(FILE *out, const void *what)
 {
-    const attsvm_graph *graph = what;
+    const cli_graph_shown *g = what;
     const double foot = 46;
-    int64_t lasts = attsvm_graph_describe(graph).lasts;
+    int64_t lasts = attsvm_graph_describe(g->graph).lasts;
     int64_t panels = lasts < MOST_PANELS ? lasts : MOST_PANELS, opened = 0;
     panel all[MOST_PANELS];
     double column[COLUMNS] = { 0 }, row[MOST_PANELS] = { 0 }, height = foot;
-    while (opened < panels && open_panel(&all[opened], graph, opened))
+    while (opened < panels && open_panel(&all[opened], g, opened))
         opened++;
     for (int64_t k = 0; k < opened; k++) {
         column[k % COLUMNS] = fmax(column[k % COLUMNS], all[k].width);
@@ -259,7 +329,7 @@ void cli_graph_svg(FILE *out, const void *what)
         "viewBox=\"0 0 %.0f %.0f\">\n%s<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
         width, height, width, height, style);
     for (int64_t k = 0; k < opened; k++) {
-        draw_panel(out, &all[k], k % COLUMNS ? column[0] : 0, y);
+        draw_panel(out, g, &all[k], k % COLUMNS ? column[0] : 0, y);
         y += k % COLUMNS == COLUMNS - 1 || k == opened - 1 ? row[k / COLUMNS] : 0;
         free(all[k].layer);
     }

@@ -53,6 +53,17 @@ crossed_words() {
 good generate --kind ntp --n 200 --T 6 --d 16 -o many.npz -q
 good graph many.npz --svg many.svg -q
 check 'edges pass beside the words' test "$(crossed_words many.svg)" = '84 0'
+
+# words instead of row numbers, where the file has them
+"$helper" write named.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:4=0,2,1,2 offsets:int64:3=0,2,4 \
+    labels:int32:2=0,1 words:uint8:9=99,97,116,10,38,10,111,110,10
+good graph named.npz --svg named.svg --dot named.dot
+says '{&, cat} -> on'
+check 'words in the picture' grep -q '>&amp;</text>' named.svg
+check 'words in DOT' grep -q '\[label="cat"\]' named.dot
+"$helper" write short.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:4=0,2,1,2 offsets:int64:3=0,2,4 \
+    labels:int32:2=0,1 words:uint8:4=99,97,116,10
+bad 2 'short.npz: words has 1 words; E has 3 rows' graph short.npz
 check 'the graph is DOT' grep -q '"2:0" -> "2:1" \[label="2"\]' small.dot
 good graph small.npz -q
 check '-q is quiet' test ! -s out
