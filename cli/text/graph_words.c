@@ -23,7 +23,7 @@ static attsvm_status split(cli_graph_shown *g, const attsvm_array *words, int64_
         stop = stop ? stop : end;
         size_t size = (size_t)(stop - at) < sizeof name ? (size_t)(stop - at) : sizeof name - 1;
         memcpy(name, at, size);
-        while (size > 0 && size == sizeof name - 1 && ((unsigned char)at[size] & 0xC0) == 0x80)
+        while (size > 0 && at + size < stop && ((unsigned char)at[size] & 0xC0) == 0x80)
             name[--size] = '\0'; /* no part of a letter */
         snprintf(g->word[k], sizeof g->word[k], "%s", base_printable(name, printable));
         at = stop < end ? stop + 1 : end;
