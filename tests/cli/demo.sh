@@ -23,7 +23,7 @@ near correlation 0.99 0.01
 near gap 0 1e-12
 check 'the same page for any number of threads' cmp page.html attsvm-demo.html
 # The processor and the seed do not decide: from 0 rounding chose among words that are alike.
-for name in baseline avx2 avx512; do
+for name in baseline $(long_or_short 'avx2 avx512' ''); do
     "$attsvm" --version --kernels "$name" >/dev/null 2>&1 || continue
     good demo --json --kernels "$name" -o "$name.html"
     json kind '"global"'

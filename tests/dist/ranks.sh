@@ -174,7 +174,16 @@ attsvm=$one
 "$mpirun" --oversubscribe -n "$ranks" "$one" svm hard.npz --problem W --threads 1 --json \
     -o stopped.npz >out 2>err &
 job=$!
-sleep 2
+# Until all ranks catch the signal: mpirun would pass it on to those that run, and the others would
+# never hear of it.
+ready() {
+    local pid
+    for pid in $(pgrep -f "^$one svm hard.npz .*stopped.npz"); do
+        [ $((0x$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$pid/status") >> 9 & 1)) -eq 1 ] && echo "$pid"
+    done | wc -l
+}
+while kill -0 $job 2>/dev/null && [ "$(ready)" -lt "$ranks" ]; do sleep 0.1; done
+sleep 1
 kill -USR1 $job # mpirun passes it on to its ranks
 wait $job
 status=$?
@@ -206,10 +215,7 @@ flags='p.npz --model p --iters 2000 --record 500 -q --threads 1'
 good train $flags -o whole.npz
 "$many" train $flags --checkpoint state.npz --every 20 -o dead.npz >out 2>err &
 job=$!
-for _ in $(seq 200); do
-    [ -e state.npz ] && break
-    sleep 0.05
-done
+while kill -0 $job 2>/dev/null && [ ! -e state.npz ]; do sleep 0.05; done
 victim=$(pgrep -f "^$one train p.npz .*dead.npz" | tail -1)
 [ -n "$victim" ] && kill -9 "$victim"
 wait $job

@@ -1,14 +1,14 @@
 /*
  * Random problems in every norm; every answer, optimal or infeasible, is proved to the checker.
  *
- *     test_norms_random [COUNT [FILE]]     problems of each kind and norm, 20 when not said;
- *                                          a table of all into FILE
+ *     test_norms_random [COUNT [FILE]]     problems of each kind and norm (default: 20 in `make
+ *                                          test-all`, otherwise 4); a table of all into FILE
  */
 #include "solved.h"
 
 #include "base/base.h"
 
-static int64_t count = 20;
+static int64_t count;
 
 static const char *const norms[] = { "nuc",  "spectral", "lq:1.2", "lq:1.75",
                                      "lq:3", "lq:6",     "l1",     "linf" };
@@ -220,8 +220,7 @@ static int write_table(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        count = strtoll(argv[1], NULL, 10);
+    count = argc > 1 ? strtoll(argv[1], NULL, 10) : long_or_short(20, 4);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrices),
         cmocka_unit_test(sets),

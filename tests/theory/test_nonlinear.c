@@ -191,7 +191,7 @@ static void theory_10_3_p_is_w_with_one_query(void **state)
     (void)state;
     enum { D = 6, POINTS = 4, STARTS = 16 };
     const drawn shape = { .n = 2, .T = 3, .d = D, .length = 2 };
-    const int instances = (int)long_or_short(20, 6);
+    const int instances = (int)long_or_short(20, 2);
     double direction = 0, attention = 0;
     for (int seed = 1; seed <= instances; seed++) {
         attsvm_data *data = draw(&shape, (uint64_t)seed);
@@ -224,7 +224,7 @@ static void theory_10_3_p_is_w_with_one_query(void **state)
  */
 static void agree_with_the_svm(int32_t kind, const char *head, const drawn *shape, bool all)
 {
-    const int instances = (int)long_or_short(20, 6);
+    const int instances = (int)long_or_short(20, 2);
     int compared = 0, kinked = 0, none = 0, several = 0;
     double worst = 0;
     for (int seed = 1; seed <= instances; seed++) {
