@@ -56,12 +56,17 @@ set_source_files_properties(src/svm/norm/clp/clp.c PROPERTIES COMPILE_DEFINITION
 
 # src/la/kernels/kernels.c is compiled once for each instruction set.  The objects are
 # listed in attsvm_more_objects.
+# These checks of every load and store of a kernel, all of them inline, double the time of its
+# compilation; a wrong address is AddressSanitizer's to find.
+if(ATTSVM_SANITIZE)
+    set(attsvm_kernel_checks -fno-sanitize=null,object-size,pointer-overflow)
+endif()
 function(attsvm_kernel_set name vector_bytes)
     add_library(attsvm_kernels_${name} OBJECT src/la/kernels/kernels.c)
     target_link_libraries(attsvm_kernels_${name} PRIVATE attsvm_flags)
     target_compile_definitions(attsvm_kernels_${name} PRIVATE KERNELS=la_${name} NAME="${name}"
                                VECTOR_BYTES=${vector_bytes})
-    target_compile_options(attsvm_kernels_${name} PRIVATE ${ARGN})
+    target_compile_options(attsvm_kernels_${name} PRIVATE ${ARGN} ${attsvm_kernel_checks})
     set(attsvm_more_objects ${attsvm_more_objects} $<TARGET_OBJECTS:attsvm_kernels_${name}>
         PARENT_SCOPE)
 endfunction()

@@ -12,9 +12,9 @@ typedef struct tally {
     int64_t refused, harmless;
 } tally;
 
-/* Flips each bit of bytes first..last-1; fails where other arrays come out. */
-static tally flip_all(const char *name, unsigned char *bytes, size_t size, size_t first,
-                      size_t last)
+/* Flips every `step`-th bit of bytes first..last-1; fails where other arrays come out. */
+static tally flip_bits(const char *name, unsigned char *bytes, size_t size, size_t first,
+                       size_t last, size_t step)
 {
     tally t = { 0, 0 };
     attsvm_archive *whole, *damaged;
@@ -22,7 +22,7 @@ static tally flip_all(const char *name, unsigned char *bytes, size_t size, size_
     unsigned char *copy = malloc(size); /* `whole` may point into `bytes` */
     memcpy(copy, bytes, size);
     assert_ok(read_bytes_as(name, copy, size, &whole, &err), err);
-    for (size_t bit = 8 * first; bit < 8 * last; bit++) {
+    for (size_t bit = 8 * first; bit < 8 * last; bit += step) {
         bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
         attsvm_status status = read_bytes_as(name, bytes, size, &damaged, &err);
         if (status == ATTSVM_OK) {
@@ -63,7 +63,7 @@ static void flip_small(files *f, const char *name, bool deflate)
     for (int k = 0; k < 10; k++)
         values[k] = (float)k / 3;
     unsigned char *bytes = make_file(f, name, deflate, values, 5, &size);
-    tally t = flip_all(name, bytes, size, 0, size);
+    tally t = flip_bits(name, bytes, size, 0, size, 1);
     print_message("%s, %s: %zu bytes, %" PRId64 " flips refused, %" PRId64 " harmless\n", name,
                   deflate ? "deflated" : "stored", size, t.refused, t.harmless);
     /* cut anywhere, or with anything behind it, it is no archive */
@@ -101,8 +101,9 @@ static size_t find(const unsigned char *bytes, size_t size, size_t from, const c
 static tally flip_around(const char *name, unsigned char *bytes, size_t size, size_t elements)
 {
     size_t start = find(bytes, size, find(bytes, size, 0, "}"), "\n") + 1;
-    tally front = flip_all(name, bytes, size, 0, start);
-    tally back = flip_all(name, bytes, size, start + elements, size);
+    size_t step = (size_t)long_or_short(1, 7); /* bits of all places in a byte */
+    tally front = flip_bits(name, bytes, size, 0, start, step);
+    tally back = flip_bits(name, bytes, size, start + elements, size, step);
     return (tally){ front.refused + back.refused, front.harmless + back.harmless };
 }
 
@@ -219,7 +220,7 @@ static int flip_files(int count, char **paths)
         attsvm_archive_free(archive);
         unsigned char *bytes = files_get(paths[k], &size);
         tally t = mapped ? flip_around(paths[k], bytes, size, elements)
-                         : flip_all(paths[k], bytes, size, 0, size);
+                         : flip_bits(paths[k], bytes, size, 0, size, 1);
         printf("%s: %" PRId64 " flips refused, %" PRId64 " harmless\n", paths[k], t.refused,
                t.harmless);
         free(bytes);

@@ -190,7 +190,7 @@ static void seam_of(const la_kernels *kernels)
     (void)kernels; /* selected: the seam uses it below the crossover */
     base_random random = base_random_stream(44, 0);
     products_of(NULL);
-    for (int i = 0; i < 6; i++) {
+    for (int64_t i = 0; i < long_or_short(6, 2); i++) {
         one_gemv(NULL, 1201 - i, 1103 + i, &random);
         one_trsv(NULL, 294 + i, &random);
     }

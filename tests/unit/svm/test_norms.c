@@ -364,8 +364,8 @@ static void stopping_in_every_norm(void **state)
             attsvm_solution *whole = solved(data, &settings, &selection, ATTSVM_OPTIMAL);
             attsvm_svm_info info = attsvm_solution_describe(whole);
             settings.rank = k == 5 && !multi ? 2 : 0; /* a limit that is never reached in time */
-            for (int part = 0; part <= 8; part++)
-                feasible += stopped(data, settings, &selection, &info, part / 8.0);
+            for (int64_t part = 0; part <= 8; part += long_or_short(1, 4))
+                feasible += stopped(data, settings, &selection, &info, (double)part / 8);
             attsvm_solution_free(whole);
         }
     assert_true(feasible > 0);
