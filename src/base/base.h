@@ -272,8 +272,7 @@ static inline double base_dd_value(dd a)
 dd base_dd_div(dd a, dd b);
 dd base_dd_sqrt(dd a); /* a >= 0 */
 int base_dd_compare(dd a, dd b);
-/* Sum and dot product of doubles in double-double. */
-dd base_dd_total(const double *x, int64_t count);
+/* Dot product of doubles in double-double. */
 dd base_dd_dot(const double *x, const double *y, int64_t count);
 
 /* -------------------------------------------------------- elementary functions */

@@ -33,14 +33,6 @@ int base_dd_compare(dd a, dd b)
     return a.lo < b.lo ? -1 : a.lo > b.lo;
 }
 
-dd base_dd_total(const double *x, int64_t count)
-{
-    dd s = base_dd(0);
-    for (int64_t i = 0; i < count; i++)
-        s = base_dd_add(s, base_dd(x[i]));
-    return s;
-}
-
 dd base_dd_dot(const double *x, const double *y, int64_t count)
 {
     dd s = base_dd(0);

@@ -303,14 +303,6 @@ bool io_json_is_list(const io_json *json)
     return json_is_array(inside(json));
 }
 
-const char *io_json_key(const io_json *object, int64_t index)
-{
-    const char *key = io_json_next_key(object, NULL);
-    for (int64_t k = 0; key && k < index; k++)
-        key = io_json_next_key(object, key);
-    return index < 0 ? NULL : key;
-}
-
 const char *io_json_next_key(const io_json *object, const char *key)
 {
     json_t *json = inside(object);

@@ -37,7 +37,6 @@ const io_json *io_json_get(const io_json *object, const char *key);
 const io_json *io_json_at(const io_json *list, int64_t index);
 int64_t io_json_count(const io_json *object_or_list); /* -1 for other kinds */
 bool io_json_is_list(const io_json *json);
-const char *io_json_key(const io_json *object, int64_t index);
 /* The key after `key` (a pointer that this function returned; NULL: the first), in constant time.
  */
 const char *io_json_next_key(const io_json *object, const char *key);

@@ -7,17 +7,17 @@ static attsvm_status measure(attsvm_comparison *out, const attsvm_solution *solu
 {
     const attsvm_claim *claim = &solution->claim;
     svm_rows rows;
-    double least, least_zero;
+    double min_margin, min_zero_margin;
     TRY(theory_rows_of(&rows, data, claim, err));
-    attsvm_status status = theory_margins_least(&rows, theta, &least, &least_zero, err);
+    attsvm_status status = theory_margins_min(&rows, theta, &min_margin, &min_zero_margin, err);
     svm_rows_free(&rows);
     if (status != ATTSVM_OK)
         return status;
-    out->margin = isfinite(least) ? least : NAN;
+    out->margin = isfinite(min_margin) ? min_margin : NAN;
     /* theta scaled to margin 1 is feasible, so |theta_svm| is at most its norm; rows with b = 0
        (joint problems) must hold but do not enter the margin */
-    if (claim->outcome != ATTSVM_INFEASIBLE && out->norm > 0 && isfinite(least))
-        out->efficiency = least_zero < 0 ? 0 : least / out->norm * solution->info.norm;
+    if (claim->outcome != ATTSVM_INFEASIBLE && out->norm > 0 && isfinite(min_margin))
+        out->efficiency = min_zero_margin < 0 ? 0 : min_margin / out->norm * solution->info.norm;
     return ATTSVM_OK;
 }
 

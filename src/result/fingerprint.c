@@ -29,6 +29,7 @@ static uint64_t of_tokens(uint64_t number, const attsvm_data *data)
             double x = rows.base ? attsvm_array_get(&token, j) : j == row; /* a one-hot word */
             number = base_digest(number, &x, sizeof x);
         }
+        data_reader_release_around(data, i); /* a touch may map a huge page of a large file */
     }
     return number;
 }

@@ -18,9 +18,10 @@ static const char *const path_unsaid[] = { "threads", "time_limit", NULL };
 
 io_json *result_origin(const char *verb, const attsvm_data *data)
 {
-    char fingerprint[ATTSVM_FINGERPRINT];
+    char fingerprint[ATTSVM_FINGERPRINT] = "";
     io_json *json = io_json_object();
-    attsvm_data_fingerprint(data, fingerprint);
+    if (dist_rank(data->comm) == 0) /* which writes; it touches tokens of all shares */
+        attsvm_data_fingerprint(data, fingerprint);
     io_json_set(json, "verb", io_json_text(verb));
     io_json_set(json, "version", io_json_text(attsvm_version()));
     io_json_set(json, "file", io_json_text(data->file));

@@ -61,12 +61,12 @@ double theory_margins_exact(theory_margins *m, const svm_term *term, int64_t t)
     return base_dd_value(sum);
 }
 
-attsvm_status theory_margins_least(const svm_rows *rows, const double *theta, double *least,
-                                   double *least_zero, attsvm_error *err)
+attsvm_status theory_margins_min(const svm_rows *rows, const double *theta, double *min_margin,
+                                 double *min_zero_margin, attsvm_error *err)
 {
     theory_margins m;
     int64_t lo, hi;
-    *least = *least_zero = INFINITY;
+    *min_margin = *min_zero_margin = INFINITY;
     data_own(rows->data, &lo, &hi);
     data_reader reader = data_reader_terms(&rows->terms, data_terms_first(&rows->terms, lo),
                                            data_terms_first(&rows->terms, hi));
@@ -74,7 +74,7 @@ attsvm_status theory_margins_least(const svm_rows *rows, const double *theta, do
     for (int64_t g; data_reader_each(&reader, &g);) {
         svm_term term = svm_rows_term(rows, g);
         theory_margins_visit(&m, &term);
-        double *to = term.b_is_zero ? least_zero : least;
+        double *to = term.b_is_zero ? min_zero_margin : min_margin;
         for (int64_t t = 0; t < term.visible; t++) {
             double margin = m.a[term.base] - m.a[t];
             if (margin < *to && svm_rows_resolve(rows, &term, t, m.more) != SVM_NO_ROW)
@@ -82,10 +82,10 @@ attsvm_status theory_margins_least(const svm_rows *rows, const double *theta, do
         }
     }
     free(m.memory);
-    double largest[] = { -*least, -*least_zero };
+    double largest[] = { -*min_margin, -*min_zero_margin };
     dist_max(rows->data->comm, largest, 2);
-    *least = -largest[0];
-    *least_zero = -largest[1];
+    *min_margin = -largest[0];
+    *min_zero_margin = -largest[1];
     return ATTSVM_OK;
 }
 

@@ -58,11 +58,11 @@ void theory_margins_visit(theory_margins *m, const svm_term *term);
 double theory_margins_exact(theory_margins *m, const svm_term *term, int64_t t);
 
 /*
- * Smallest <A_r, theta> over the rows with b = 1 (*least; INFINITY: no such row) and over those
- * with b = 0 (*least_zero).
+ * Smallest <A_r, theta> over the rows with b = 1 (*min_margin; INFINITY: no such row) and over
+ * those with b = 0 (*min_zero_margin).
  */
-attsvm_status theory_margins_least(const svm_rows *rows, const double *theta, double *least,
-                                   double *least_zero, attsvm_error *err);
+attsvm_status theory_margins_min(const svm_rows *rows, const double *theta, double *min_margin,
+                                 double *min_zero_margin, attsvm_error *err);
 
 /* The angle between a and b in degrees, accurate near 0; NAN if one of them is 0. */
 double theory_angle(const double *a, const double *b, int64_t count);

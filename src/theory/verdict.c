@@ -35,7 +35,7 @@ static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const d
                              attsvm_error *err)
 {
     svm_rows rows;
-    double least, least_zero;
+    double min_margin, min_zero_margin;
     int64_t d = data->d;
     bool matrix = claim->settings.problem == ATTSVM_PROBLEM_W;
     TRY(svm_norm_of(&claim->settings, false, theta, d, matrix ? d : 1, &v->norm, err));
@@ -44,10 +44,10 @@ static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const d
     v->correlation = attsvm_correlation(theta, claim->theta, count);
     v->angle = theory_angle(theta, claim->theta, count);
     TRY(theory_rows_of(&rows, data, claim, err));
-    attsvm_status status = theory_margins_least(&rows, theta, &least, &least_zero, err);
+    attsvm_status status = theory_margins_min(&rows, theta, &min_margin, &min_zero_margin, err);
     svm_rows_free(&rows);
-    if (status == ATTSVM_OK && v->norm > 0 && isfinite(least))
-        v->efficiency = least_zero < 0 ? 0 : least / v->norm * optimal_norm;
+    if (status == ATTSVM_OK && v->norm > 0 && isfinite(min_margin))
+        v->efficiency = min_zero_margin < 0 ? 0 : min_margin / v->norm * optimal_norm;
     return status;
 }
 

@@ -29,14 +29,14 @@ static double *exact_of(const attsvm_train *t)
     return t->textbook + 3 * longest_of(m) + 7 * m->d + m->head.size + 2 * m->map_size + m->size;
 }
 
-static double *by_v_of(const attsvm_train *t)
+static double *gradient_v_of(const attsvm_train *t)
 {
     return exact_of(t) + t->m->size;
 }
 
 static double *wide_of(const attsvm_train *t)
 {
-    return by_v_of(t) + t->m->head.size;
+    return gradient_v_of(t) + t->m->head.size;
 }
 
 static double *map_gradient_of(const attsvm_train *t)
