@@ -128,11 +128,18 @@ extern const cli_entry cli_exits[];  /* ends with name == NULL */
 extern const cli_entry cli_arrays[]; /* likewise               */
 extern const char cli_purpose[];     /* what attsvm is, in a phrase */
 
-/* -------------------------------------------------------------------------- process */
+/* ---------------------------------------------------------------------------- input */
 
 /* The data set of a verb, with its threads and memory, shared over its ranks. */
 attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data **out,
                             attsvm_error *err);
+
+/* attsvm_chosen_create; messages about the data set name `file`. */
+attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const char *file,
+                         const attsvm_svm_settings *settings, const char *source,
+                         attsvm_error *err);
+
+/* -------------------------------------------------------------------------- process */
 
 /* Sets up standard streams, signals, and a message for files that shrink while mapped. */
 void cli_process_start(void);
@@ -209,11 +216,6 @@ const char *cli_graph_word(const cli_graph_shown *g, int64_t row, char buffer[CL
 cli_printer cli_graph_dot, cli_graph_svg;
 
 /* ------------------------------------------------------------------------ SVM results */
-
-/* attsvm_chosen_create; messages about the data set name `file`. */
-attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const char *file,
-                         const attsvm_svm_settings *settings, const char *source,
-                         attsvm_error *err);
 
 /* Whether a flag has set this field. */
 bool cli_is_given(const cli_call *call, const settings_table *table, const char *name);

@@ -96,24 +96,6 @@ static void keep_standard_streams(void)
             _exit(3);
 }
 
-attsvm_status cli_data_read(const cli_call *call, const char *path, attsvm_data **out,
-                            attsvm_error *err)
-{
-    attsvm_read_settings reading;
-    attsvm_read_settings_init(&reading);
-    reading.threads = call->common->threads;
-    reading.memory = call->common->memory;
-    reading.comm = call->comm;
-    return attsvm_data_read(out, path, &reading, err);
-}
-
-attsvm_status cli_choose(attsvm_chosen **out, const attsvm_data *data, const char *file,
-                         const attsvm_svm_settings *settings, const char *source, attsvm_error *err)
-{
-    attsvm_status status = attsvm_chosen_create(out, data, settings, source, err);
-    return status == ATTSVM_E_DATA ? base_fail_in(err, status, file) : status;
-}
-
 /* Clp loads the LAPACK of the system.  If that is OpenBLAS, it starts a thread for every core,
    which hangs if memory is short; restricted to one core it starts none. */
 static void keep_openblas_alone(void)

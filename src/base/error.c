@@ -1,3 +1,4 @@
+/* Errors: the version, names of statuses, and messages. */
 #include "base/base.h"
 
 #include <stdarg.h>

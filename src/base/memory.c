@@ -1,3 +1,4 @@
+/* Memory: checked allocation, blocks laid out in pieces, huge pages. */
 #include "base/base.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Settings of a run: the table, and short forms such as --query 1. */
 #include "train/train.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Settings of a path: the table, short forms, and lists of radii. */
 #include "theory/path/path.h"
 
 #include <math.h>
