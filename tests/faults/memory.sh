@@ -17,7 +17,7 @@ run() {
     local number=$1
     shift
     rm -f result.npz
-    timeout 60 env FAIL_AT=$number FAIL_COUNT=count LD_PRELOAD="$failing" "$attsvm" "$@" --threads 1 \
+    timeout 600 env FAIL_AT=$number FAIL_COUNT=count LD_PRELOAD="$failing" "$attsvm" "$@" --threads 1 \
         >out 2>err </dev/null
     status=$?
 }

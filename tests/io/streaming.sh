@@ -1,7 +1,7 @@
 # A file eight times larger than the memory allowed: streaming.sh ATTSVM
 #
 # ATTSVM_LONG=1: a gigabyte, few and many dimensions, and very long sequences, as `make test-all` runs
-# it; otherwise one file of a quarter of that.
+# it; otherwise one file of half of that.
 # The process runs in a control group of that memory where one can be made (as root, version 1 or 2);
 # otherwise it is told the limit, and its resident memory must stay below it.  Prints the speed.
 set -eu
@@ -16,7 +16,7 @@ trap cleanup EXIT
 cd "$dir"
 
 long=${ATTSVM_LONG-}
-limit=$((32 << 20))
+limit=$((64 << 20))
 [ -z "$long" ] || limit=$((128 << 20))
 room=$(df -Pk . | awk 'NR == 2 { print $4 }')
 if [ "$room" -lt $((2 << 20)) ]; then

@@ -431,7 +431,6 @@ static void double_double_keeps_what_double_loses(void **state)
     dd p = base_dd_product(1 + 0x1p-40, 1 - 0x1p-40); /* 1 - 2^-80 */
     assert_true(p.hi == 1 && p.lo == -0x1p-80);
     double x[] = { 1e16, 1, -1e16, 3e-9 }, y[] = { 1, 1, 1, 1 };
-    assert_true(base_dd_value(base_dd_total(x, 4)) == 1 + 3e-9);
     assert_true(base_dd_value(base_dd_dot(x, y, 4)) == 1 + 3e-9);
 }
 

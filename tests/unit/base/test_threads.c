@@ -120,7 +120,7 @@ static int in_child(int (*test)(void))
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(600);
         _exit(test());
     }
     assert_true(child > 0);
@@ -203,7 +203,7 @@ static void busy_cores_do_not_make_two_threads_lose(void **state)
         busy[k] = fork();
         assert_true(busy[k] >= 0);
         if (busy[k] == 0) {
-            alarm(120);
+            alarm(600);
             for (volatile unsigned count = 0;; count++) {
             }
         }

@@ -419,7 +419,7 @@ static void a_time_limit_ends_generating(void **state)
         double start = base_seconds();
         assert_fails(attsvm_data_generate(&data, &s, &err), err, ATTSVM_E_STOPPED, "0.05 seconds");
         assert_null(data);
-        assert_true(base_seconds() - start < 5); /* on a busy machine; alone it is 0.06 */
+        assert_true(base_seconds() - start < 60); /* on the busiest machine; alone it is 0.06 */
     }
 }
 
