@@ -120,6 +120,10 @@ def test_loaded_runs_that_cannot_go_on(planted, tmp_path):
     with pytest.raises(attsvm.InputError, match="state of the step rule"):
         attsvm.load(tmp_path / "m.npz", planted).continue_(5)
 
+    attsvm.train(planted, iters=5, schedule=lambda step: 0.1).save(tmp_path / "f.npz")
+    with pytest.raises(attsvm.InputError, match="schedule"):
+        attsvm.load(tmp_path / "f.npz", planted).continue_(5)
+
     def loss(u):
         return np.logaddexp(0, -u), -1 / (1 + np.exp(u))
     attsvm.train(planted, iters=5, loss=loss).save(tmp_path / "l.npz")

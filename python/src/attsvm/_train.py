@@ -3,6 +3,8 @@ import os
 import threading
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
+import numpy as np
+
 from ._arrays import Array, as_array, copy_doubles, copy_of, named_arrays
 from ._data import Data, as_data
 from ._library import Call, InputError, callback_struct, ffi, lib, new, text
@@ -83,6 +85,7 @@ class Run(Stored):
         self._lock = threading.RLock()
         self._exchangeable = exchangeable
         self._file: Optional[str] = None
+        self._scheduled = "schedule" in call.functions
         self._describe()
 
     def _describe(self) -> None:
@@ -107,6 +110,7 @@ class Run(Stored):
         if self._handle is not None:
             return
         used = self._beside() if data is None else as_data(data)
+        scheduled = "schedule" in self._arrays
 
         def read(path: str) -> None:
             loss, head = callback_struct(self._call, "loss"), callback_struct(self._call, "head")
@@ -114,7 +118,7 @@ class Run(Stored):
                                call=self._call)
             self._settings = Origin(path).train_settings()
         with_file(self._bytes(), read)
-        self._data, self._content = used, None
+        self._data, self._content, self._scheduled = used, None, scheduled
         self._exchangeable = exchangeable_of(self._handle, self._call)
         self._describe()
 
@@ -230,6 +234,9 @@ class Run(Stored):
             raise InputError(f"iters = {iters} is negative")
         with self._lock:
             self._open(data)
+            if self._scheduled and "schedule" not in self._call.functions:
+                raise InputError("the schedule of this run is a function, which a file cannot "
+                                 "hold; start a new run with init=run")
             total = self.iters + int(iters)
             try:
                 run_watched(self._call, "train_continue", self._handle, (total,), callback,
@@ -254,8 +261,11 @@ class Run(Stored):
         return data if self.v is None else data.replace(v=self.v)
 
     def _save(self, path: str) -> None:
+        more = [("schedule", np.ones(1, np.uint8))] if "schedule" in self._call.functions else []
+        arrays, keep = named_arrays(more)
         with self._lock:
-            Call().run("train_save", self._handle, os.fsencode(path), ffi.NULL, 0)
+            Call().run("train_save", self._handle, os.fsencode(path), arrays, len(more))
+        del keep
 
     def to_dict(self) -> Dict[str, Any]:
         out = super().to_dict()
