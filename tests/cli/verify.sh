@@ -277,6 +277,11 @@ json undecided 1
 json unpulled 1
 run verify "$source/examples/data/musk1.npz" --model vp --iters 1000
 says 'The head has outgrown the'
+says 'grow slowly: --eps 0,1e-3'
+good verify "$source/examples/data/musk1.npz" --model vp --iters 10000 --eps 0,1e-3 --samples 0 --descent 0 --json
+json joint.compared '"unrelaxed"'
+json undecided 0
+near correlation 0.9957 1e-3
 run verify local.npz --model vp --iters 3
 says 'has not decided'
 never 'The head has outgrown the'
