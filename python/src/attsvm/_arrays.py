@@ -75,9 +75,7 @@ def describe(to: Any, array: Array) -> Any:
     to.data = pointer
     to.ndim = array.ndim
     to.dtype = BY_DTYPE[array.dtype]
-    shape = to.shape
-    for k, extent in enumerate(array.shape):
-        shape[k] = extent
+    to.shape = array.shape
     return pointer
 
 
