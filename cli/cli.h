@@ -317,14 +317,13 @@ cli_printer cli_predicted_page; /* of a cli_predicted */
 
 /* Reviews, the layer trained on them, and its verdict. */
 typedef struct cli_demo {
-    int64_t n, words, tokens;
-    char *text;          /* of the reviews, cut into words               */
-    const char **word;   /* (words)                                      */
-    int32_t *token;      /* (tokens) indices into `word`                 */
-    int64_t *offsets;    /* (n+1)                                        */
-    int8_t *Y;           /* (n)                                          */
-    float *E;            /* (words,words) unit vectors                   */
-    double *correlation; /* (records) of p with the max-margin direction */
+    int64_t n, words;
+    attsvm_samples *reviews;
+    const char **word;      /* (words)                                     */
+    const int32_t *token;   /* (tokens) indices into `word`                 */
+    const int64_t *offsets; /* (n+1)                                       */
+    int8_t *Y;              /* (n)                                         */
+    double *correlation;    /* (records) of p with the max-margin direction */
     attsvm_data *data;
     attsvm_train *train;
     attsvm_train_info info;

@@ -45,6 +45,39 @@ static attsvm_status compare_kept(cli_verified *v, const attsvm_data *data, atts
     return attsvm_multi_token_compare(&v->kept, data, W, &svm, NULL, NULL, NULL, err);
 }
 
+/*
+ * --init M.npz where M is a model of attsvm fit: the data become what its first member sees, and
+ * training goes on from its prompt and head.
+ */
+static attsvm_status go_on_from_model(cli_verified *v, const cli_call *call, attsvm_data **data,
+                                      attsvm_error *err)
+{
+    attsvm_archive *archive;
+    attsvm_classifier *model;
+    attsvm_data *seen;
+    if (!strstr(v->settings.init, ".npz") || strncmp(v->settings.init, "svm:", 4) == 0)
+        return ATTSVM_OK;
+    TRY(attsvm_archive_open(&archive, v->settings.init, NULL, err));
+    const bool fitted = attsvm_archive_find(archive, "model") && attsvm_archive_find(archive, "mu");
+    attsvm_archive_free(archive);
+    if (!fitted)
+        return ATTSVM_OK;
+    TRY(attsvm_classifier_load(&model, v->settings.init, err));
+    attsvm_status status = attsvm_classifier_tokens(&seen, model, *data, err);
+    attsvm_classifier_free(model);
+    if (status != ATTSVM_OK)
+        return base_fail_in(err, status, v->settings.init);
+    if (!call->common->quiet && !call->common->json)
+        fprintf(stderr,
+                "attsvm verify: tokens scaled as in %s; its first member is the start, without "
+                "bias\n",
+                v->settings.init);
+    v->settings.init = "file";
+    attsvm_data_free(*data);
+    *data = seen;
+    return ATTSVM_OK;
+}
+
 static attsvm_status train(cli_verified *v, const cli_call *call, const attsvm_data *data,
                            attsvm_error *err)
 {
@@ -270,8 +303,10 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     cli_process_limit(2 *
                       v.settings.time_limit); /* for training, and the same again for the verdict */
     TRY(cli_data_read(call, v.file, &data, err));
+    attsvm_status status = go_on_from_model(&v, call, &data, err);
     v.data = data;
-    attsvm_status status = verify(&v, call, data, err);
+    if (status == ATTSVM_OK)
+        status = verify(&v, call, data, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, v.file);
     /* interrupted: the run is saved without a verdict */

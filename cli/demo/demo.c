@@ -13,38 +13,19 @@ enum { STEPS = 3000 };
 
 static void layout(cli_demo *d, arena *a)
 {
-    size_t words = (size_t)d->words;
-    d->word = base_take(a, words, sizeof *d->word);
-    d->token = base_take(a, (size_t)d->tokens, sizeof *d->token);
-    d->offsets = take_int64(a, (size_t)d->n + 1);
+    d->word = base_take(a, (size_t)d->words, sizeof *d->word);
     d->Y = base_take(a, (size_t)d->n, 1);
-    d->E = base_take(a, words * words, sizeof *d->E);
     d->correlation = take(a, STEPS + 1);
 }
 
-static int32_t place_of(cli_demo *d, const char *word)
+/* Labels -1 and +1, and the words by index. */
+static void read_reviews(cli_demo *d)
 {
-    int64_t k = 0;
-    while (k < d->words && strcmp(d->word[k], word) != 0)
-        k++;
-    if (k == d->words)
-        d->word[d->words++] = word;
-    return (int32_t)k;
-}
-
-/* Lines "+1<tab>words"; others are comments.  Splits the text into words in place. */
-static void read_lines(cli_demo *d)
-{
-    char *rest = d->text, *line, *within;
-    d->n = d->tokens = d->words = 0;
-    while ((line = strtok_r(rest, "\n", &rest))) {
-        if (line[0] != '+' && line[0] != '-')
-            continue;
-        d->Y[d->n] = line[0] == '+' ? 1 : -1;
-        for (char *word = strtok_r(line + 3, " ", &within); word;
-             word = strtok_r(NULL, " ", &within))
-            d->token[d->tokens++] = place_of(d, word);
-        d->offsets[++d->n] = d->tokens;
+    const int64_t *label = attsvm_samples_label(d->reviews);
+    for (int64_t i = 0; i < d->n; i++) {
+        d->Y[i] = strcmp(attsvm_samples_class(d->reviews, label[i]), "+1") == 0 ? 1 : -1;
+        for (int64_t at = d->offsets[i]; at < d->offsets[i + 1]; at++)
+            d->word[d->token[at]] = attsvm_samples_word(d->reviews, i, at - d->offsets[i]);
     }
 }
 
@@ -55,28 +36,24 @@ static attsvm_status open_reviews(cli_demo *d, attsvm_error *err)
     arena a = { 0 };
     if (!file)
         return fail(err, ATTSVM_E_OPEN, "this program was built without the reviews");
-    TRY(base_allocate(&d->text, file->size + 1, 1, "reviews", err));
-    memcpy(d->text, file->text, file->size);
-    for (size_t k = 0; k < file->size; k++) {
-        d->n += file->text[k] == '\n';
-        d->tokens += file->text[k] == ' ' || file->text[k] == '\t';
-    }
-    d->words = d->tokens = d->tokens + d->n;
-    d->words = d->words < 1000 ? d->words : 1000; /* more than the file has */
+    TRY(attsvm_samples_parse(&d->reviews, file->text, file->size, NULL, NULL, err));
+    const attsvm_samples_info info = attsvm_samples_describe(d->reviews);
+    const attsvm_data *read = attsvm_samples_data(d->reviews);
+    attsvm_named_array arrays[] = { { "tokens", *attsvm_data_array(read, "tokens") },
+                                    { "offsets", *attsvm_data_array(read, "offsets") },
+                                    { "vocabulary", *attsvm_data_array(read, "vocabulary") },
+                                    { "Y", { .ndim = 1, .dtype = ATTSVM_I8 } } };
+    d->n = info.n;
+    d->words = info.words;
+    d->token = arrays[0].array.data;
+    d->offsets = arrays[1].array.data;
     layout(d, &a);
     TRY(base_arena_allocate(&a, "reviews", err));
     d->memory = a.base;
     layout(d, &a);
-    read_lines(d);
-    for (int64_t k = 0; k < d->words; k++)
-        d->E[k * d->words + k] = 1;
-    attsvm_named_array arrays[] = {
-        { "E", { .data = d->E, .shape = { d->words, d->words }, .ndim = 2, .dtype = ATTSVM_F32 } },
-        { "tokens", { .data = d->token, .shape = { d->tokens }, .ndim = 1, .dtype = ATTSVM_I32 } },
-        { "offsets",
-          { .data = d->offsets, .shape = { d->n + 1 }, .ndim = 1, .dtype = ATTSVM_I64 } },
-        { "Y", { .data = d->Y, .shape = { d->n }, .ndim = 1, .dtype = ATTSVM_I8 } },
-    };
+    read_reviews(d);
+    arrays[3].array.data = d->Y;
+    arrays[3].array.shape[0] = d->n;
     return attsvm_data_create(&d->data, arrays, 4, NULL, err);
 }
 
@@ -248,7 +225,7 @@ attsvm_status cli_demo_run(cli_call *call, attsvm_error *err)
     attsvm_solution_free(d.solution);
     attsvm_train_free(d.train);
     attsvm_data_free(d.data);
+    attsvm_samples_free(d.reviews);
     free(d.memory);
-    free(d.text);
     return status;
 }

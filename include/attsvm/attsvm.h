@@ -1623,6 +1623,15 @@ ATTSVM_API attsvm_status attsvm_classifier_attend(const attsvm_classifier *class
                                                   attsvm_classifier_attention *out,
                                                   attsvm_error *err);
 
+/*
+ * The data as a classifier of two classes with one head sees them, so that training can go on from
+ * its first member: scaled tokens, labels, v (and init_v) the head, init_p the prompt (beta v for
+ * the pools score and witness).  There is no bias.
+ */
+ATTSVM_API attsvm_status attsvm_classifier_tokens(attsvm_data **out,
+                                                  const attsvm_classifier *classifier,
+                                                  const attsvm_data *data, attsvm_error *err);
+
 /* ----------------------------------------------------------------- predictions */
 
 typedef struct attsvm_predict_settings {
@@ -1781,6 +1790,10 @@ typedef struct attsvm_samples_info {
 ATTSVM_API attsvm_status attsvm_samples_read(attsvm_samples **out, const char *path,
                                              const attsvm_samples_settings *settings,
                                              const attsvm_classifier *model, attsvm_error *err);
+/* What a file of texts holds, in memory. */
+ATTSVM_API attsvm_status attsvm_samples_parse(attsvm_samples **out, const char *bytes, size_t size,
+                                              const attsvm_samples_settings *settings,
+                                              const attsvm_classifier *model, attsvm_error *err);
 /* Texts in memory; label (n) may be NULL. */
 ATTSVM_API attsvm_status attsvm_samples_texts(attsvm_samples **out, const char *const *text,
                                               const char *const *label, int64_t n,

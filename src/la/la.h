@@ -83,6 +83,10 @@ typedef struct la_kernels {
     void (*rows_square)(const la_rows *rows, double *y);
     /* y += sum_t w[t] x_t; rows with w[t] == 0 are not read */
     void (*rows_sum)(const la_rows *rows, const double *w, const void *ahead, double *y);
+    /* rows_dot and rows_sum for `count` directions side by side, of rows that are stored: y[t *
+       count + c] = x_t' p_c, p (count x d); y_c += sum_t w[t * count + c] x_t, y (count x d) */
+    void (*rows_dots)(const la_rows *rows, const double *p, int64_t count, double *y);
+    void (*rows_sums)(const la_rows *rows, const double *w, int64_t count, double *y);
     /* index of the first element that is not finite, or -1 */
     int64_t (*first_nonfinite)(attsvm_dtype dtype, const void *x, int64_t count);
     /* count floats of any stored type to double */

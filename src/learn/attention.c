@@ -9,73 +9,131 @@
 
 static const double most_values = 2e7;
 
-typedef struct picture {
-    double *phi;      /* (tokens x d)              */
-    int64_t *offsets; /* (n+1)                     */
-    int64_t *alpha;   /* (n)                       */
-    double *p;        /* (d) the prompt            */
-    double *a;        /* (tokens) its logits       */
-} picture;
+/* ---------------------------------------------------------------------------- features */
 
-static void layout(picture *f, arena *a, const attsvm_data *data)
+/* Features of all tokens, and the prompt and head of the first member. */
+typedef struct seen {
+    double *phi;      /* (tokens x d) */
+    int64_t *offsets; /* (n+1)        */
+    double *p, *v;    /* (d)          */
+} seen;
+
+static void layout(seen *s, arena *a, const attsvm_data *data)
 {
     const size_t N = (size_t)data->tokens, d = (size_t)data->d, n = (size_t)data->n;
-    f->phi = take(a, N * d);
-    f->offsets = take_int64(a, n + 1);
-    f->alpha = take_int64(a, n);
-    f->p = take(a, d);
-    f->a = take(a, N);
+    s->phi = take(a, N * d);
+    s->offsets = take_int64(a, n + 1);
+    s->p = take(a, d);
+    s->v = take(a, d);
 }
 
-/* Features of the tokens, and the token with the largest logit in each bag. */
-static void draw(picture *f, const attsvm_classifier *c, const attsvm_data *data)
+static void fill(const seen *s, const attsvm_classifier *c, const attsvm_data *data)
 {
     const int64_t d = data->d;
-    const double *theta = c->theta;
+    const double *theta = c->theta, *v = theta + c->shape.prompts * d;
     const double beta = c->shape.betas >= 0 ? base_exp(theta[c->shape.betas]) : 1;
+    memcpy(s->v, v, (size_t)d * sizeof *v);
     for (int64_t j = 0; j < d; j++)
-        f->p[j] = beta * theta[j];
+        s->p[j] = beta * theta[j];
     for (int64_t i = 0; i < data->n; i++) {
         const la_rows rows = data_sequence(data, i);
         const int64_t first = data_first(data, i);
-        f->offsets[i + 1] = first + rows.count;
+        s->offsets[i + 1] = first + rows.count;
         for (int64_t t = 0; t < rows.count; t++) {
-            double *x = f->phi + (first + t) * d;
+            double *x = s->phi + (first + t) * d;
             la_row(&rows, t, x);
             for (int64_t j = 0; j < d; j++)
                 x[j] = (x[j] - c->features.mu[j]) * c->features.scale[j];
-            f->a[first + t] = la_dot(x, f->p, d);
-            if (t == 0 || f->a[first + t] > f->a[first + f->alpha[i]])
-                f->alpha[i] = t;
         }
     }
 }
 
+/* One softmax and one score, as in theory 2. */
+static bool has_prompt(const learn_shape *s)
+{
+    return s->pool != ATTSVM_POOL_MEAN && s->outputs == 1 && s->heads == 1;
+}
+
+attsvm_status attsvm_classifier_tokens(attsvm_data **out, const attsvm_classifier *classifier,
+                                       const attsvm_data *data, attsvm_error *err)
+{
+    seen s;
+    arena a = { 0 };
+    *out = NULL;
+    TRY(learn_classifier_check(classifier, data, err));
+    if (!has_prompt(&classifier->shape))
+        return fail(err, ATTSVM_E_ARG,
+                    "the model has no single prompt: it needs two classes, one head, and the pool "
+                    "prompt, score or witness");
+    layout(&s, &a, data);
+    TRY(base_arena_allocate(&a, "scaled tokens", err));
+    layout(&s, &a, data);
+    fill(&s, classifier, data);
+    const attsvm_array vector = { .shape = { data->d }, .ndim = 1, .dtype = ATTSVM_F64 };
+    attsvm_named_array arrays[6] = {
+        { "X",
+          { .data = s.phi, .shape = { data->tokens, data->d }, .ndim = 2, .dtype = ATTSVM_F64 } },
+        { "offsets",
+          { .data = s.offsets, .shape = { data->n + 1 }, .ndim = 1, .dtype = ATTSVM_I64 } },
+        { "v", vector },
+        { "init_v", vector },
+        { "init_p", vector },
+        { "Y", { .data = data->Y, .shape = { data->n }, .ndim = 1, .dtype = ATTSVM_I8 } },
+    };
+    arrays[2].array.data = arrays[3].array.data = s.v;
+    arrays[4].array.data = s.p;
+    const data_source source = { .owner = a.base, .release = free };
+    const attsvm_status status =
+        data_create(out, arrays, data->Y && data->labels == data->n ? 6 : 5, NULL, &source, err);
+    if (status != ATTSVM_OK)
+        free(a.base);
+    return status;
+}
+
+/* -------------------------------------------------------- comparison with the p-SVM */
+
+typedef struct picture {
+    const attsvm_data *data; /* the features               */
+    const double *phi, *p;   /* (tokens x d), (d)          */
+    int64_t *alpha;          /* (n) most attended tokens   */
+    double *a;               /* (tokens) logits            */
+} picture;
+
+static void select_tokens(const picture *f)
+{
+    const int64_t d = f->data->d;
+    for (int64_t i = 0; i < f->data->n; i++)
+        for (int64_t first = data_first(f->data, i), t = 0; t < data_length(f->data, i); t++) {
+            f->a[first + t] = la_dot(f->phi + (first + t) * d, f->p, d);
+            if (t == 0 || f->a[first + t] > f->a[first + f->alpha[i]])
+                f->alpha[i] = t;
+        }
+}
+
 /* Smallest margin of the selected token to one with other features; INFINITY: there is none. */
-static double smallest_margin(const picture *f, const attsvm_data *data)
+static double smallest_margin(const picture *f)
 {
     double least = INFINITY;
-    const size_t bytes = (size_t)data->d * sizeof(double);
-    for (int64_t i = 0; i < data->n; i++) {
-        const int64_t first = f->offsets[i], best = first + f->alpha[i];
-        for (int64_t t = first; t < f->offsets[i + 1]; t++)
-            if (memcmp(f->phi + t * data->d, f->phi + best * data->d, bytes) != 0)
+    const int64_t d = f->data->d;
+    for (int64_t i = 0; i < f->data->n; i++) {
+        const int64_t first = data_first(f->data, i), best = first + f->alpha[i];
+        for (int64_t t = first; t < first + data_length(f->data, i); t++)
+            if (memcmp(f->phi + t * d, f->phi + best * d, (size_t)d * sizeof *f->phi) != 0)
                 least = fmin(least, f->a[best] - f->a[t]);
     }
     return least;
 }
 
-static attsvm_status compare(const picture *f, const attsvm_data *seen, const attsvm_data *data,
-                             attsvm_classifier_attention *out, attsvm_error *err)
+static attsvm_status compare(const picture *f, attsvm_classifier_attention *out, attsvm_error *err)
 {
+    const attsvm_selection selection = { .alpha = f->alpha, .terms = f->data->n };
     attsvm_svm_settings settings;
     attsvm_problem *problem = NULL;
     attsvm_solution *solution = NULL;
     attsvm_svm_settings_init(&settings);
     attsvm_settings_set(&attsvm_svm_table, &settings, "problem", "p", NULL);
     settings.time_limit = 60;
-    attsvm_status status = attsvm_problem_create(
-        &problem, seen, &(attsvm_selection){ .alpha = f->alpha, .terms = data->n }, &settings, err);
+    attsvm_status status = attsvm_problem_create(&problem, f->data, &selection, &settings, err);
     if (status == ATTSVM_OK)
         status = attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, err);
     if (status == ATTSVM_OK) {
@@ -84,8 +142,8 @@ static attsvm_status compare(const picture *f, const attsvm_data *seen, const at
         out->outcome = info.outcome;
         if (info.outcome == ATTSVM_OPTIMAL && info.norm > 0) {
             out->margin = 1 / info.norm;
-            out->efficiency = smallest_margin(f, data) / la_norm(f->p, data->d) * info.norm;
-            out->correlation = attsvm_correlation(f->p, claim.theta, data->d);
+            out->efficiency = smallest_margin(f) / la_norm(f->p, f->data->d) * info.norm;
+            out->correlation = attsvm_correlation(f->p, claim.theta, f->data->d);
         }
     }
     attsvm_solution_free(solution);
@@ -96,29 +154,26 @@ static attsvm_status compare(const picture *f, const attsvm_data *seen, const at
 attsvm_status attsvm_classifier_attend(const attsvm_classifier *classifier, const attsvm_data *data,
                                        attsvm_classifier_attention *out, attsvm_error *err)
 {
-    const learn_shape *s = &classifier->shape;
     *out = (attsvm_classifier_attention){ .margin = NAN, .efficiency = NAN, .correlation = NAN };
     TRY(learn_classifier_check(classifier, data, err));
-    if (s->pool == ATTSVM_POOL_MEAN || s->outputs > 1 || s->heads > 1 || data->T_min < 1 ||
+    if (!has_prompt(&classifier->shape) || data->T_min < 1 ||
         (double)data->tokens * (double)data->d > most_values)
         return ATTSVM_OK;
-    arena a = { 0 };
-    picture f;
-    attsvm_data *seen = NULL;
-    layout(&f, &a, data);
-    TRY(base_arena_allocate(&a, "scaled tokens", err));
-    layout(&f, &a, data);
-    draw(&f, classifier, data);
-    const attsvm_named_array arrays[] = {
-        { "X",
-          { .data = f.phi, .shape = { data->tokens, data->d }, .ndim = 2, .dtype = ATTSVM_F64 } },
-        { "offsets",
-          { .data = f.offsets, .shape = { data->n + 1 }, .ndim = 1, .dtype = ATTSVM_I64 } },
-    };
-    attsvm_status status = attsvm_data_create(&seen, arrays, 2, NULL, err);
-    if (status == ATTSVM_OK)
-        status = compare(&f, seen, data, out, err);
-    attsvm_data_free(seen);
-    free(a.base);
+    attsvm_data *own;
+    double *a;
+    TRY(attsvm_classifier_tokens(&own, classifier, data, err));
+    attsvm_status status =
+        base_allocate(&a, (size_t)(data->tokens + data->n), sizeof *a, "logits", err);
+    if (status == ATTSVM_OK) {
+        const picture f = { .data = own,
+                            .phi = own->X,
+                            .p = attsvm_data_array(own, "init_p")->data,
+                            .a = a,
+                            .alpha = (int64_t *)(a + data->tokens) };
+        select_tokens(&f);
+        status = compare(&f, out, err);
+        free(a);
+    }
+    attsvm_data_free(own);
     return status;
 }

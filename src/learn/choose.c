@@ -7,23 +7,19 @@
 
 #include <stdlib.h>
 
-enum { FOLDS = 5, MOST_COMBINATIONS = 8 };
-static const double ridges[] = { 1e-2, 1e-3, 1e-4, 1e-5 }; /* ties: the first */
-
-typedef struct combination {
-    int32_t pool;
-    double lambda;
-} combination;
+enum { FOLDS = 5, MOST_RIDGES = 4, MOST_POOLS = 2 };
+static const double all_ridges[MOST_RIDGES] = { 1e-2, 1e-3, 1e-4, 1e-5 }; /* ties: the first */
 
 typedef struct validation {
     const learn_training *t;
     const learn_run *run;
-    combination list[MOST_COMBINATIONS];
-    int64_t count, folds;
+    int32_t pool[MOST_POOLS];
+    double ridge[MOST_RIDGES];
+    int64_t pools, ridges, folds;
     int64_t *fold;
-    double *score; /* (count x n x outputs) */
+    double *score; /* (ridges x pools x n x outputs) */
     int64_t outputs;
-    int64_t *evaluations; /* (count x folds) */
+    int64_t *evaluations; /* (folds x pools) */
     attsvm_status *status;
     attsvm_error *error;
 } validation;
@@ -62,44 +58,56 @@ static void part_close(part *p)
     free(p->indices);
 }
 
-/* Fits one combination without one fold, and scores the fold. */
+/* Scores of the bags of a fold, for one pool and all ridges. */
+static void keep(validation *v, int64_t pool, const part *own, const double *score)
+{
+    const int64_t n = v->t->n, K = v->outputs;
+    for (int64_t r = 0; r < v->ridges; r++)
+        for (int64_t k = 0; k < own->t.n; k++)
+            for (int64_t o = 0; o < K; o++)
+                v->score[((r * v->pools + pool) * n + own->indices[k]) * K + o] =
+                    score[(r * own->t.n + k) * K + o];
+}
+
+/* Fits a pool with all ridges without one fold, and scores the fold. */
+static attsvm_status fit_and_score(validation *v, int64_t task, const part *rest, const part *own,
+                                   const learn_features *features, attsvm_error *err)
+{
+    const int64_t pool = task % v->pools;
+    const attsvm_fit_settings *s = v->run->settings;
+    const learn_shape shape = learn_shape_of(v->pool[pool], v->t->data->d, s->heads, v->t->classes);
+    const int64_t members = learn_members(&shape, s->starts), size = members * shape.size;
+    const int64_t scores = own->t.n * shape.outputs;
+    learn_fitted fitted[MOST_RIDGES];
+    double *theta;
+    TRY(base_allocate(&theta, (size_t)(v->ridges * (size + scores)), sizeof *theta, "model", err));
+    double *score = theta + v->ridges * size;
+    attsvm_status status = learn_fit_members(&rest->t, features, &shape, v->ridge, v->ridges,
+                                             v->run, theta, fitted, err);
+    for (int64_t r = 0; r < v->ridges && status == ATTSVM_OK; r++) {
+        v->evaluations[task] += fitted[r].evaluations;
+        status = learn_scores(own->data, features, &shape, theta + r * size, members,
+                              v->run->threads, score + r * scores, err);
+    }
+    if (status == ATTSVM_OK)
+        keep(v, pool, own, score);
+    free(theta);
+    return status;
+}
+
 static attsvm_status validate(validation *v, int64_t task, attsvm_error *err)
 {
-    const int64_t which = task % v->count, fold = task / v->count;
-    const combination *c = &v->list[which];
-    const attsvm_fit_settings *s = v->run->settings;
-    const learn_shape shape = learn_shape_of(c->pool, v->t->data->d, s->heads, v->t->classes);
-    const int64_t members = learn_members(&shape, s->starts);
+    const int64_t fold = task / v->pools;
     part rest = { 0 }, own = { 0 };
     learn_features features = { 0 };
-    learn_fitted fitted;
-    double *theta = NULL, *score = NULL;
     attsvm_status status = part_open(&rest, v, fold, false, err);
     if (status == ATTSVM_OK)
         status = part_open(&own, v, fold, true, err);
     if (status == ATTSVM_OK)
-        status = learn_features_create(&features, rest.data, rest.sample, s->scale, v->run->threads,
-                                       err);
+        status = learn_features_create(&features, rest.data, rest.sample, v->run->settings->scale,
+                                       v->run->threads, err);
     if (status == ATTSVM_OK)
-        status = base_allocate(&theta, (size_t)(members * shape.size), sizeof *theta, "model", err);
-    if (status == ATTSVM_OK)
-        status =
-            base_allocate(&score, (size_t)(own.t.n * shape.outputs), sizeof *score, "scores", err);
-    if (status == ATTSVM_OK)
-        status =
-            learn_fit_members(&rest.t, &features, &shape, c->lambda, v->run, theta, &fitted, err);
-    if (status == ATTSVM_OK)
-        status =
-            learn_scores(own.data, &features, &shape, theta, members, v->run->threads, score, err);
-    if (status == ATTSVM_OK) {
-        v->evaluations[task] = fitted.evaluations;
-        for (int64_t k = 0; k < own.t.n; k++)
-            for (int64_t o = 0; o < shape.outputs; o++)
-                v->score[(which * v->t->n + own.indices[k]) * shape.outputs + o] =
-                    score[k * shape.outputs + o];
-    }
-    free(score);
-    free(theta);
+        status = fit_and_score(v, task, &rest, &own, &features, err);
     learn_features_free(&features);
     part_close(&own);
     part_close(&rest);
@@ -122,33 +130,32 @@ static attsvm_status value_of(const validation *v, int64_t which, double *value,
     return ATTSVM_OK;
 }
 
-/* The best of the validated combinations. */
+/* The best of the validated combinations; ties go to the larger ridge, then to prompt. */
 static attsvm_status settle(const validation *v, learn_choice *out, attsvm_error *err)
 {
-    double value[MOST_COMBINATIONS] = { 0 };
+    double value[MOST_RIDGES * MOST_POOLS] = { 0 };
     int64_t best = 0;
-    for (int64_t k = 0; k < v->count; k++) {
+    for (int64_t k = 0; k < v->ridges * v->pools; k++) {
         TRY(value_of(v, k, &value[k], err));
         if (value[k] < value[best])
             best = k;
     }
-    out->pool = v->list[best].pool;
-    out->lambda = v->list[best].lambda;
-    for (int64_t k = 0; k < v->count; k++)
-        if (v->list[k].lambda == out->lambda && v->list[k].pool == ATTSVM_POOL_PROMPT)
-            out->value[0] = value[k];
-        else if (v->list[k].lambda == out->lambda && v->list[k].pool == ATTSVM_POOL_SCORE)
-            out->value[1] = value[k];
-    for (int64_t task = 0; task < v->count * v->folds; task++)
+    out->pool = v->pool[best % v->pools];
+    out->lambda = v->ridge[best / v->pools];
+    for (int64_t pool = 0; pool < v->pools; pool++)
+        if (v->pool[pool] == ATTSVM_POOL_PROMPT || v->pool[pool] == ATTSVM_POOL_SCORE)
+            out->value[v->pool[pool] == ATTSVM_POOL_SCORE] =
+                value[best / v->pools * v->pools + pool];
+    for (int64_t task = 0; task < v->folds * v->pools; task++)
         out->evaluations += v->evaluations[task];
     return ATTSVM_OK;
 }
 
 static void layout(validation *v, arena *a)
 {
-    const size_t tasks = (size_t)(v->count * v->folds), n = (size_t)v->t->n;
+    const size_t tasks = (size_t)(v->pools * v->folds), n = (size_t)v->t->n;
     v->fold = take_int64(a, n);
-    v->score = take(a, (size_t)v->count * n * (size_t)v->outputs);
+    v->score = take(a, (size_t)(v->ridges * v->pools) * n * (size_t)v->outputs);
     v->evaluations = take_int64(a, tasks);
     v->status = base_take(a, tasks, sizeof *v->status);
     v->error = base_take(a, tasks, sizeof *v->error);
@@ -156,7 +163,7 @@ static void layout(validation *v, arena *a)
 
 static attsvm_status run_validation(validation *v, learn_choice *out, attsvm_error *err)
 {
-    const int64_t tasks = v->count * v->folds;
+    const int64_t tasks = v->pools * v->folds;
     TRY(attsvm_cv_folds(v->t->label, v->t->n, v->t->classes, v->folds, v->run->settings->seed,
                         v->fold, err));
     base_parallel(v->run->threads, tasks, run_task, v);
@@ -193,11 +200,12 @@ attsvm_status learn_choose(const learn_training *t, const learn_run *run, learn_
     validation v = { .t = t, .run = run, .folds = least < FOLDS ? least : FOLDS };
     v.outputs = t->classes == 2 ? 1 : t->classes;
     *out = (learn_choice){ first, any_ridge ? 1e-4 : s->ridge, { NAN, NAN }, 0 };
-    for (int k = 0; k < (any_ridge ? 4 : 1); k++)
-        for (int32_t pool = first; pool <= last; pool++)
-            v.list[v.count++] = (combination){ pool, any_ridge ? ridges[k] : s->ridge };
+    for (int32_t pool = first; pool <= last; pool++)
+        v.pool[v.pools++] = pool;
+    for (int k = 0; k < (any_ridge ? MOST_RIDGES : 1); k++)
+        v.ridge[v.ridges++] = any_ridge ? all_ridges[k] : s->ridge;
     /* a class with one bag cannot be validated: use the defaults */
-    if (v.count == 1 || v.folds < 2)
+    if (v.pools * v.ridges == 1 || v.folds < 2)
         return ATTSVM_OK;
     arena a = { 0 };
     layout(&v, &a);

@@ -275,8 +275,8 @@ static attsvm_status fit(attsvm_classifier **out, const learn_training *t, const
     attsvm_status status =
         learn_classifier_create(out, &shape, &features, learn_members(&shape, s->starts), err);
     if (status == ATTSVM_OK)
-        status = learn_fit_members(t, &(*out)->features, &shape, choice.lambda, run, (*out)->theta,
-                                   &fitted, err);
+        status = learn_fit_members(t, &(*out)->features, &shape, &choice.lambda, 1, run,
+                                   (*out)->theta, &fitted, err);
     learn_features_free(&features);
     if (status != ATTSVM_OK)
         return status;

@@ -7,20 +7,28 @@
 
 #include <string.h>
 
-void learn_view_layout(learn_view *view, arena *a, const attsvm_classifier *c, int64_t T_max)
+static void layout_bag(learn_bag *bag, arena *a, const attsvm_classifier *c, size_t T,
+                       const double *tail)
 {
     const learn_shape *s = &c->shape;
-    const size_t T = (size_t)(T_max > 0 ? T_max : 1), M = (size_t)c->members;
-    const size_t columns = (size_t)s->columns, attentions = (size_t)learn_pool_attentions(s);
-    *view = (learn_view){ .c = c, .stride = (int64_t)T, .members = c->members };
-    view->value = take(a, M * columns * T);
-    view->attention = take(a, M * attentions * T);
-    view->member_f = take(a, M * (size_t)s->outputs);
+    const size_t M = (size_t)c->members, attentions = (size_t)learn_pool_attentions(s);
+    *bag = (learn_bag){ .members = c->members, .tail = tail };
+    bag->value = take(a, (size_t)s->columns * T * M);
+    bag->attention = take(a, attentions * T * M);
+    bag->top = take(a, attentions * M);
+    bag->f = take(a, (size_t)s->outputs * M);
+}
+
+void learn_view_layout(learn_view *view, arena *a, const attsvm_classifier *c, int64_t T_max,
+                       const double *tail)
+{
+    const learn_shape *s = &c->shape;
+    const size_t T = (size_t)(T_max > 0 ? T_max : 1);
+    *view = (learn_view){ .c = c };
+    layout_bag(&view->bag, a, c, T, tail);
+    layout_bag(&view->part, a, c, T, tail);
     view->f = take(a, (size_t)s->outputs);
     view->changed = take(a, (size_t)s->outputs);
-    view->part = take(a, columns * T);
-    view->part_attention = take(a, attentions * T);
-    view->part_f = take(a, (size_t)s->outputs);
     view->key = take(a, T);
     view->sum = take(a, T);
     view->odds = take(a, (size_t)s->classes);
@@ -30,61 +38,36 @@ void learn_view_layout(learn_view *view, arena *a, const attsvm_classifier *c, i
     view->keep = base_take(a, T, sizeof *view->keep);
 }
 
-static const double *tail_of(const learn_view *view, int64_t m)
+/* Scores of a bag, and their mean over the members. */
+static void score(const learn_shape *s, const learn_bag *bag, double *f)
 {
-    const learn_shape *s = &view->c->shape;
-    return view->c->theta + m * s->size + s->columns * s->d;
-}
-
-static learn_bag bag_of(const learn_view *view, int64_t m)
-{
-    return (learn_bag){ view->T, view->stride,
-                        view->value + m * view->c->shape.columns * view->stride };
-}
-
-static double *attention_of(const learn_view *view, int64_t m)
-{
-    return view->attention + m * learn_pool_attentions(&view->c->shape) * view->stride;
+    const int64_t M = bag->members;
+    learn_pool_forward(s, bag);
+    for (int64_t k = 0; k < s->outputs; k++) {
+        double sum = 0;
+        for (int64_t m = 0; m < M; m++)
+            sum += bag->f[k * M + m];
+        f[k] = sum / (double)M;
+    }
 }
 
 void learn_view_score(learn_view *view, int64_t T)
 {
-    const learn_shape *s = &view->c->shape;
-    const int64_t K = s->outputs;
-    view->T = T;
-    memset(view->f, 0, (size_t)K * sizeof *view->f);
-    for (int64_t m = 0; m < view->members; m++) {
-        const learn_bag bag = bag_of(view, m);
-        double *f = view->member_f + m * K;
-        learn_pool_forward(s, tail_of(view, m), &bag, attention_of(view, m), f);
-        for (int64_t k = 0; k < K; k++)
-            view->f[k] += f[k];
-    }
-    for (int64_t k = 0; k < K; k++)
-        view->f[k] /= (double)view->members;
+    view->bag.T = T;
+    score(&view->c->shape, &view->bag, view->f);
 }
 
 /* The mean score of the tokens with keep[t] == wanted, into view->changed. */
 static void score_part(learn_view *view, bool wanted)
 {
     const learn_shape *s = &view->c->shape;
-    const int64_t K = s->outputs;
-    learn_bag part = { 0, view->stride, view->part };
-    memset(view->changed, 0, (size_t)K * sizeof *view->changed);
-    for (int64_t m = 0; m < view->members; m++) {
-        const learn_bag bag = bag_of(view, m);
-        part.T = 0;
-        for (int64_t t = 0; t < view->T; t++) {
-            if (view->keep[t] != wanted)
-                continue;
-            for (int64_t c = 0; c < s->columns; c++)
-                part.value[c * part.stride + part.T] = bag.value[c * bag.stride + t];
-            part.T++;
-        }
-        learn_pool_forward(s, tail_of(view, m), &part, view->part_attention, view->part_f);
-        for (int64_t k = 0; k < K; k++)
-            view->changed[k] += view->part_f[k] / (double)view->members;
-    }
+    const int64_t width = s->columns * view->bag.members;
+    view->part.T = 0;
+    for (int64_t t = 0; t < view->bag.T; t++)
+        if (view->keep[t] == wanted)
+            memcpy(view->part.value + view->part.T++ * width, view->bag.value + t * width,
+                   (size_t)width * sizeof *view->part.value);
+    score(s, &view->part, view->changed);
 }
 
 /* ------------------------------------------------------------------------------ copies */
@@ -115,13 +98,10 @@ static void find_copies(learn_view *view, const la_rows *rows)
 static double voice(const learn_view *view, int64_t m, int64_t t, int64_t c)
 {
     const learn_shape *s = &view->c->shape;
-    const learn_bag bag = bag_of(view, m);
-    const double *attention = attention_of(view, m);
     if (s->pool == ATTSVM_POOL_WITNESS)
-        return attention[t];
+        return view->bag.attention[t * view->bag.members + m];
     const int64_t k = s->outputs == 1 ? 0 : c;
-    const double own = learn_pool_contribution(s, tail_of(view, m), &bag, attention,
-                                               view->member_f + m * s->outputs, t, k);
+    const double own = learn_pool_contribution(s, &view->bag, t, k, m);
     return s->outputs == 1 && c == 0 ? -own : own;
 }
 
@@ -129,10 +109,10 @@ static double voice(const learn_view *view, int64_t m, int64_t t, int64_t c)
 static int64_t loudest(learn_view *view, int64_t but)
 {
     int64_t best = -1;
-    memset(view->sum, 0, (size_t)view->T * sizeof *view->sum);
-    for (int64_t t = 0; t < view->T; t++)
+    memset(view->sum, 0, (size_t)view->bag.T * sizeof *view->sum);
+    for (int64_t t = 0; t < view->bag.T; t++)
         view->sum[view->copy[t]] += view->key[t];
-    for (int64_t t = 0; t < view->T; t++)
+    for (int64_t t = 0; t < view->bag.T; t++)
         if (view->copy[t] == t && t != but && (best < 0 || view->sum[t] > view->sum[best]))
             best = t;
     return best;
@@ -141,11 +121,11 @@ static int64_t loudest(learn_view *view, int64_t but)
 /* key: the contributions to class c, of one member or (m < 0) their mean. */
 static void listen(learn_view *view, int64_t m, int64_t c)
 {
-    for (int64_t t = 0; t < view->T; t++) {
+    for (int64_t t = 0; t < view->bag.T; t++) {
         double sum = 0;
-        for (int64_t k = 0; m < 0 && k < view->members; k++)
+        for (int64_t k = 0; m < 0 && k < view->bag.members; k++)
             sum += voice(view, k, t, c);
-        view->key[t] = m < 0 ? sum / (double)view->members : voice(view, m, t, c);
+        view->key[t] = m < 0 ? sum / (double)view->bag.members : voice(view, m, t, c);
     }
 }
 
@@ -153,49 +133,53 @@ static void listen(learn_view *view, int64_t m, int64_t c)
 static void tell_tokens(const learn_view *view, int64_t label, int64_t first, learn_told *told)
 {
     const learn_shape *s = &view->c->shape;
-    const int64_t k = s->outputs == 1 ? 0 : label, A = learn_pool_attentions(s);
-    const double sign = s->outputs == 1 && label == 0 ? -1 : 1, M = (double)view->members;
-    for (int64_t t = 0; t < view->T; t++) {
+    const learn_bag *bag = &view->bag;
+    const int64_t k = s->outputs == 1 ? 0 : label, M = bag->members;
+    const int64_t attentions = learn_pool_attentions(s) * M;
+    const double sign = s->outputs == 1 && label == 0 ? -1 : 1;
+    for (int64_t t = 0; t < bag->T; t++) {
         double contribution = 0, attention = 0, alone = 0;
-        for (int64_t m = 0; m < view->members; m++) {
-            const learn_bag bag = bag_of(view, m);
-            const double *weights = attention_of(view, m), *tail = tail_of(view, m);
-            contribution += learn_pool_contribution(s, tail, &bag, weights,
-                                                    view->member_f + m * s->outputs, t, k);
-            alone += learn_pool_alone(s, tail, &bag, t, k);
-            for (int64_t a = 0; a < A; a++)
-                attention += weights[a * view->stride + t] / (double)A;
+        for (int64_t m = 0; m < M; m++) {
+            contribution += learn_pool_contribution(s, bag, t, k, m);
+            alone += learn_pool_alone(s, bag, t, k, m);
         }
-        told->contribution[first + t] = sign * contribution / M;
-        told->attention[first + t] = attention / M;
-        told->instance_score[first + t] = alone / M;
+        for (int64_t a = 0; a < attentions; a++)
+            attention += bag->attention[t * attentions + a];
+        told->contribution[first + t] = sign * contribution / (double)M;
+        told->attention[first + t] = attention / (double)attentions;
+        told->instance_score[first + t] = alone / (double)M;
     }
 }
 
 /*
- * Whether a bag that is predicted negative becomes positive when one token is removed.  Removing a
- * token of attention s from f = sum s gamma leaves (f - s gamma) / (1 - s); for large s the bag is
- * computed again.
+ * The score of a bag without token t, by one distribution: removing a token of attention s from
+ * f = sum s gamma leaves (f - s gamma) / (1 - s).  NAN if s is large in a member.
  */
+static double score_without(const learn_view *view, int64_t t)
+{
+    const learn_shape *s = &view->c->shape;
+    const learn_bag *bag = &view->bag;
+    double sum = 0;
+    for (int64_t m = 0; m < bag->members; m++) {
+        const double weight = bag->attention[t * bag->members + m];
+        const double b = learn_pool_bias(s, bag, 0, m);
+        if (weight > 0.5)
+            return NAN;
+        sum += b + (bag->f[m] - b - learn_pool_contribution(s, bag, t, 0, m)) / (1 - weight);
+    }
+    return sum;
+}
+
+/* Whether a bag that is predicted negative becomes positive when one token is removed. */
 static bool turns_positive(learn_view *view)
 {
     const learn_shape *s = &view->c->shape;
-    if (s->pool == ATTSVM_POOL_WITNESS || view->T < 2)
+    if (s->pool == ATTSVM_POOL_WITNESS || view->bag.T < 2)
         return false;
-    for (int64_t t = 0; t < view->T; t++) {
-        double changed = 0;
-        bool large = false;
-        for (int64_t m = 0; m < view->members && !large; m++) {
-            const learn_bag bag = bag_of(view, m);
-            const double *weights = attention_of(view, m);
-            large = s->heads > 1 || s->pool == ATTSVM_POOL_MEAN || weights[t] > 0.5;
-            const double b = tail_of(view, m)[s->biases - s->columns * s->d];
-            const double own = learn_pool_contribution(s, tail_of(view, m), &bag, weights,
-                                                       view->member_f + m, t, 0);
-            changed += b + (view->member_f[m] - b - own) / (1 - weights[t]);
-        }
-        if (large) {
-            for (int64_t u = 0; u < view->T; u++)
+    for (int64_t t = 0; t < view->bag.T; t++) {
+        double changed = s->heads == 1 ? score_without(view, t) : NAN;
+        if (isnan(changed)) {
+            for (int64_t u = 0; u < view->bag.T; u++)
                 view->keep[u] = u != t;
             score_part(view, true);
             changed = view->changed[0];
@@ -221,16 +205,16 @@ void learn_explain(learn_view *view, const la_rows *rows, int64_t i, int64_t fir
     listen(view, -1, label);
     const int64_t decider = told->decider[i] = loudest(view, -1);
     told->runner_up[i] = loudest(view, decider);
-    for (int64_t t = 0; t < view->T; t++)
+    for (int64_t t = 0; t < view->bag.T; t++)
         view->keep[t] = view->copy[t] != decider;
     score_part(view, true);
     told->flips[i] = learn_predicted(s, view->changed) != label;
     int64_t agree = 0;
-    for (int64_t m = 0; m < view->members; m++) {
+    for (int64_t m = 0; m < view->bag.members; m++) {
         listen(view, m, label);
         agree += loudest(view, -1) == decider;
     }
-    told->agreement[i] = (double)agree / (double)view->members;
+    told->agreement[i] = (double)agree / (double)view->bag.members;
     if (s->classes == 2 && label == 0) {
         tally->negative++;
         tally->turned += turns_positive(view);
@@ -244,8 +228,8 @@ static void falls(learn_view *view, int64_t label, double before, const int64_t 
 {
     const learn_shape *s = &view->c->shape;
     for (int j = 0; j < 3; j++) {
-        memset(view->keep, 0, (size_t)view->T * sizeof *view->keep);
-        for (int64_t t = 0; t < k[j] && t < view->T; t++)
+        memset(view->keep, 0, (size_t)view->bag.T * sizeof *view->keep);
+        for (int64_t t = 0; t < k[j] && t < view->bag.T; t++)
             view->keep[view->order[t]] = true;
         for (int only = 0; only < 2; only++) {
             score_part(view, only == 1);
@@ -258,7 +242,7 @@ static void falls(learn_view *view, int64_t label, double before, const int64_t 
 void learn_faithful(learn_view *view, int64_t seed, int64_t i, learn_tally *tally)
 {
     const learn_shape *s = &view->c->shape;
-    const int64_t T = view->T, label = learn_predicted(s, view->f);
+    const int64_t T = view->bag.T, label = learn_predicted(s, view->f);
     const int64_t k[3] = { 1, 3, (T + 9) / 10 };
     if (T == 0)
         return;

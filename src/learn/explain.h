@@ -7,23 +7,21 @@
 /* One bag in all members of a model. */
 typedef struct learn_view {
     const attsvm_classifier *c;
-    int64_t T, stride, members;
-    double *value;     /* (members x columns x stride)                                    */
-    double *attention; /* (members x attentions x stride)                                 */
-    double *member_f;  /* (members x outputs)                                             */
-    double *f;         /* (outputs) the mean                                              */
-    double *changed;   /* (outputs) the mean without some tokens                          */
-    double *part, *part_attention, *part_f; /* of a bag without some tokens               */
-    double *key;                            /* (stride) contribution of each token to a class    */
-    double *sum;                            /* (stride) summed over copies, at the first of them */
-    double *odds;                           /* (classes) probabilities                           */
-    int64_t *copy;                          /* (stride) the first token with the same values     */
+    learn_bag bag;   /* all of its tokens, in all members                                  */
+    learn_bag part;  /* some of them                                                       */
+    double *f;       /* (outputs) the mean over members                                    */
+    double *changed; /* (outputs) the mean without some tokens                            */
+    double *key;     /* (T) how much each token speaks for a class                        */
+    double *sum;     /* (T) the same over copies, at the first of them                    */
+    double *odds;    /* (classes) probabilities                                           */
+    int64_t *copy;   /* (T) the first token with the same values                          */
     uint64_t *digest;
     int64_t *order;
     bool *keep;
 } learn_view;
 
-void learn_view_layout(learn_view *view, arena *a, const attsvm_classifier *c, int64_t T_max);
+void learn_view_layout(learn_view *view, arena *a, const attsvm_classifier *c, int64_t T_max,
+                       const double *tail);
 /* f of T tokens whose values are filled in. */
 void learn_view_score(learn_view *view, int64_t T);
 

@@ -47,37 +47,47 @@ typedef struct learn_shape {
 
 learn_shape learn_shape_of(int32_t pool, int64_t d, int64_t heads, int64_t classes);
 
-/* One bag: values of its tokens by column, value[c * stride + t]. */
+/*
+ * One bag in M members of the same shape, side by side:
+ *
+ *   value[(t * columns + c) * M + m]   phi_t' q of column c
+ *   attention[(t * A + a) * M + m]     the softmax distributions, A = learn_pool_attentions
+ *   top[a * M + m]                     the token of most attention
+ *   f[k * M + m]                       scores
+ *   tail[k * M + m]                    beta_k (score, witness), then b_k
+ */
 typedef struct learn_bag {
-    int64_t T, stride;
-    double *value;
+    int64_t T, members;
+    double *value, *attention, *top, *f;
+    const double *tail;
 } learn_bag;
 
-/*
- * Scores f (outputs) of a bag; an empty one has b (witness: -infinity).  attention (heads or
- * outputs x stride: the softmax of each) must have room; `tail` is the part of theta after the
- * columns: log beta, b.
- */
-void learn_pool_forward(const learn_shape *shape, const double *tail, const learn_bag *bag,
-                        double *attention, double *f);
-/*
- * From slopes r = d loss / d f to weights: value becomes d loss / d value, and the part of the bag
- * is added to tail_gradient.  `attention` comes from learn_pool_forward.
- */
-void learn_pool_backward(const learn_shape *shape, const double *tail, learn_bag *bag,
-                         const double *attention, const double *f, const double *r,
-                         double *tail_gradient);
-/* Number of softmax distributions per bag. */
+/* Number of softmax distributions per bag and member. */
 int64_t learn_pool_attentions(const learn_shape *shape);
-/* Contribution of token t to output k: f_k is b_k plus the sum over tokens. */
-double learn_pool_contribution(const learn_shape *shape, const double *tail, const learn_bag *bag,
-                               const double *attention, const double *f, int64_t t, int64_t k);
-/* Output k of a bag of token t alone. */
-double learn_pool_alone(const learn_shape *shape, const double *tail, const learn_bag *bag,
-                        int64_t t, int64_t k);
+/* Number of rows of `tail`; fills it from the parameters of the members. */
+int64_t learn_pool_tails(const learn_shape *shape);
+void learn_pool_tail(const learn_shape *shape, const double *const *theta, int64_t members,
+                     double *tail);
+/* Attention, top and f from values and tail; an empty bag has f = b (witness: -infinity). */
+void learn_pool_forward(const learn_shape *shape, const learn_bag *bag);
+/*
+ * From slopes r = d loss / d f: value becomes d loss / d value, and tail_gradient (rows of tail x
+ * M; in log beta and b) gets the share of the bag.
+ */
+void learn_pool_backward(const learn_shape *shape, const learn_bag *bag, const double *r,
+                         double *tail_gradient);
+/* Contribution of token t to output k in member m: f_k is b_k plus the sum over tokens. */
+double learn_pool_contribution(const learn_shape *shape, const learn_bag *bag, int64_t t, int64_t k,
+                               int64_t m);
+/* Output k for a bag that contains only token t. */
+double learn_pool_alone(const learn_shape *shape, const learn_bag *bag, int64_t t, int64_t k,
+                        int64_t m);
+double learn_pool_bias(const learn_shape *shape, const learn_bag *bag, int64_t k, int64_t m);
 
-/* loss of scores f for a class, and its slopes r (outputs). */
-double learn_loss(const learn_shape *shape, const double *f, int64_t label, double *r);
+/* Adds weight * loss of the scores for a class to loss (M), and fills its slopes r (outputs x M).
+ */
+void learn_loss(const learn_shape *shape, int64_t members, const double *f, int64_t label,
+                double weight, double *r, double *loss);
 /* Probabilities of the classes. */
 void learn_probabilities(const learn_shape *shape, const double *f, double *probability);
 /* The class of largest score; the first on ties. */
@@ -92,42 +102,48 @@ typedef struct learn_problem {
     learn_shape shape;
     const int64_t *label; /* (n)                                          */
     const double *weight; /* (n), sum 1                                   */
-    double lambda;
-    bool by_row;    /* columns are computed once for each stored row, because words repeat */
-    int64_t blocks; /* number of blocks of the sums                                        */
+    bool by_row;          /* columns are computed once for each stored row, because words repeat */
+    int64_t blocks;       /* number of blocks of the sums */
 } learn_problem;
 
 void learn_problem_init(learn_problem *problem, const attsvm_data *data,
                         const learn_features *features, const learn_shape *shape,
-                        const int64_t *label, const double *weight, double lambda);
+                        const int64_t *label, const double *weight);
 
-/* Work space for evaluations of one problem, called from one thread. */
+/* Objective of a member at theta, and its gradient (size); NULL: only the value. */
+typedef struct learn_point {
+    double lambda;
+    const double *theta;
+    double *gradient;
+    double value;
+} learn_point;
+
+/* Work space for evaluations of one problem at up to `members` points. */
 typedef struct learn_work learn_work;
-attsvm_status learn_work_create(learn_work **out, const learn_problem *problem, int threads,
-                                attsvm_error *err);
+attsvm_status learn_work_create(learn_work **out, const learn_problem *problem, int64_t members,
+                                int threads, attsvm_error *err);
 void learn_work_free(learn_work *work);
-/* The objective at theta, and its gradient (size); NULL: only the value. */
-double learn_evaluate(learn_work *work, const double *theta, double *gradient);
+/* Evaluates all points in one pass over the data; each result is independent of the others. */
+void learn_evaluate(learn_work *work, learn_point *points, int64_t count);
 
-/* Directions scale * q of all columns of theta and their offsets -mu' (scale q). */
-void learn_directions(const learn_shape *shape, const learn_features *features, const double *theta,
-                      double *direction, double *offset);
-/* Values of the tokens of one sequence in the given columns. */
-void learn_values(const learn_shape *shape, const la_rows *rows, const double *direction,
-                  const double *offset, learn_bag *bag);
+/* Directions scale * q of the columns of all members, (columns x M) x d, and offsets -mu' (scale
+ * q). */
+void learn_directions(const learn_shape *shape, const learn_features *features,
+                      const double *const *theta, int64_t members, double *direction,
+                      double *offset);
+/* Values of rows in `count` directions: value[t * count + c]. */
+void learn_values(const la_rows *rows, const double *direction, const double *offset, int64_t count,
+                  double *value);
 
 /* ----------------------------------------------------------------------------- fits */
 
 /* One minimisation: a member of an ensemble. */
 typedef struct learn_job {
-    const learn_problem *problem;
+    double lambda;
     double *theta; /* (size) the start, then the end */
-    int64_t start; /* number of the member           */
     int64_t iterations, evaluations;
     double loss, gradient;
     bool converged;
-    attsvm_status status;
-    attsvm_error error;
 } learn_job;
 
 typedef struct learn_run {
@@ -139,9 +155,9 @@ typedef struct learn_run {
 
 /* Random values of member `start`: prompts .3, heads .01 (score, witness .3) times N(0,1). */
 void learn_start(const learn_shape *shape, int64_t seed, int64_t start, double *theta);
-/* Runs all jobs, concurrently if they are small. */
-attsvm_status learn_jobs_run(learn_job *jobs, int64_t count, const learn_run *run,
-                             attsvm_error *err);
+/* Minimises from the current theta of each job, in lockstep: all share every pass over the data. */
+attsvm_status learn_jobs_run(const learn_problem *problem, learn_job *jobs, int64_t count,
+                             int64_t iterations, const learn_run *run, attsvm_error *err);
 
 /* Training data without bags of weight 0. */
 typedef struct learn_training {
@@ -154,14 +170,16 @@ typedef struct learn_training {
 
 /* Weights (n) of the loss, sum 1. */
 void learn_weights(const learn_training *t, int32_t weighting, double *weight);
-/* The members of a model into theta (starts x size). */
+/* The members of models with the given ridges into theta (ridges x members x size), out (ridges).
+ */
 typedef struct learn_fitted {
     double loss, gradient;
     int64_t iterations, evaluations, converged;
 } learn_fitted;
 attsvm_status learn_fit_members(const learn_training *t, const learn_features *features,
-                                const learn_shape *shape, double lambda, const learn_run *run,
-                                double *theta, learn_fitted *out, attsvm_error *err);
+                                const learn_shape *shape, const double *lambda, int64_t ridges,
+                                const learn_run *run, double *theta, learn_fitted *out,
+                                attsvm_error *err);
 /* Members of a model of this shape: a convex problem has one. */
 int64_t learn_members(const learn_shape *shape, int64_t starts);
 /* Mean scores (n x outputs) of members. */

@@ -67,7 +67,7 @@ attsvm_status attsvm_measure(attsvm_measures *out, const double *score, const in
         const int64_t predicted = learn_predicted(&shape, f);
         out->n++;
         right += predicted == label[i];
-        loss += learn_loss(&shape, f, label[i], probability);
+        learn_loss(&shape, 1, f, label[i], 1, probability, &loss);
         if (confusion)
             confusion[label[i] * classes + predicted]++;
     }

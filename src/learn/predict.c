@@ -22,8 +22,9 @@ typedef struct predicting {
     const attsvm_data *data;
     const attsvm_predict_settings *settings;
     int64_t blocks;
-    double *direction, *offset; /* of all members */
-    learn_view *view;           /* (threads) */
+    const double **theta;
+    double *direction, *offset, *tail; /* of all members */
+    learn_view *view;                  /* (threads) */
     learn_told *told;
     learn_tally *tally; /* (blocks) */
 } predicting;
@@ -85,11 +86,7 @@ static void predict_block(void *context, int64_t block, int worker)
     const int64_t hi = data_block_first(g->data, g->blocks, block + 1);
     for (int64_t i = data_block_first(g->data, g->blocks, block); i < hi; i++) {
         const la_rows rows = data_sequence(g->data, i);
-        for (int64_t m = 0; m < view->members; m++) {
-            learn_bag bag = { 0, view->stride, view->value + m * s->columns * view->stride };
-            learn_values(s, &rows, g->direction + m * s->columns * s->d, g->offset + m * s->columns,
-                         &bag);
-        }
+        learn_values(&rows, g->direction, g->offset, s->columns * g->c->members, view->bag.value);
         learn_view_score(view, rows.count);
         memcpy(g->told->score + i * s->outputs, view->f, (size_t)s->outputs * sizeof *view->f);
         learn_probabilities(s, view->f, g->told->probability + i * s->classes);
@@ -131,13 +128,15 @@ static void layout_work(predicting *g, arena *a, int threads)
 {
     const learn_shape *s = &g->c->shape;
     const size_t columns = (size_t)(g->c->members * s->columns);
+    g->theta = base_take(a, (size_t)g->c->members, sizeof *g->theta);
     g->direction = take(a, columns * (size_t)s->d);
     g->offset = take(a, columns);
+    g->tail = take(a, (size_t)(learn_pool_tails(s) * g->c->members));
     g->tally = base_take(a, (size_t)g->blocks, sizeof *g->tally);
     g->view = base_take(a, (size_t)threads, sizeof *g->view);
     for (int k = 0; k < threads; k++) {
         learn_view own = { 0 };
-        learn_view_layout(&own, a, g->c, g->data->T_max);
+        learn_view_layout(&own, a, g->c, g->data->T_max, g->tail);
         if (a->base)
             g->view[k] = own;
     }
@@ -155,9 +154,9 @@ static attsvm_status predict(attsvm_prediction *p, predicting *g, int threads, a
     TRY(base_arena_allocate(&work, "predictions", err));
     layout_work(g, &work, threads);
     for (int64_t m = 0; m < c->members; m++)
-        learn_directions(&c->shape, &c->features, c->theta + m * c->shape.size,
-                         g->direction + m * c->shape.columns * c->shape.d,
-                         g->offset + m * c->shape.columns);
+        g->theta[m] = c->theta + m * c->shape.size;
+    learn_directions(&c->shape, &c->features, g->theta, c->members, g->direction, g->offset);
+    learn_pool_tail(&c->shape, g->theta, c->members, g->tail);
     base_parallel(threads, g->blocks, predict_block, g);
     sum_up(p, g->tally, g->blocks, g->settings, &c->shape);
     free(work.base);

@@ -45,6 +45,26 @@ typedef struct optimise_lbfgs_info {
     int64_t iterations, evaluations;
 } optimise_lbfgs_info;
 
+/*
+ * Stepwise interface, for callers that evaluate several functions together:
+ *
+ *     optimise_lbfgs_create(&state, size, settings, x, err);
+ *     while ((point = optimise_lbfgs_ask(state, &gradient)))
+ *         optimise_lbfgs_tell(state, F(point, gradient));
+ *     optimise_lbfgs_end(state, x, &info);
+ *
+ * The state owns the point and the gradient; their addresses do not change.
+ */
+typedef struct optimise_lbfgs_state optimise_lbfgs_state;
+attsvm_status optimise_lbfgs_create(optimise_lbfgs_state **out, int64_t size,
+                                    const optimise_lbfgs_settings *settings, const double *x,
+                                    attsvm_error *err);
+/* The next point to evaluate; NULL: the search has ended. */
+const double *optimise_lbfgs_ask(const optimise_lbfgs_state *state, double **gradient);
+void optimise_lbfgs_tell(optimise_lbfgs_state *state, double value);
+/* Returns the last point and frees the state; OPTIMISE_STOPPED if the search has not ended. */
+void optimise_lbfgs_end(optimise_lbfgs_state *state, double *x, optimise_lbfgs_info *info);
+
 /* Starts at x (size); on return x is the last point, for any outcome. */
 attsvm_status optimise_lbfgs(const optimise_function *f, const optimise_lbfgs_settings *settings,
                              double *x, optimise_lbfgs_info *info, attsvm_error *err);

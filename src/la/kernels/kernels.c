@@ -89,6 +89,8 @@ INLINE int64_t size_of(attsvm_dtype dtype)
 
 #include "la/kernels/rows.h"
 
+#include "la/kernels/panel.h"
+
 #include "la/kernels/vectors.h"
 
 #include "la/kernels/dense.h"
@@ -105,6 +107,8 @@ const la_kernels KERNELS = {
     .rows_dot = rows_dot,
     .rows_square = rows_square,
     .rows_sum = rows_sum,
+    .rows_dots = rows_dots,
+    .rows_sums = rows_sums,
     .first_nonfinite = first_nonfinite,
     .widen = widen,
     .dot = dot,

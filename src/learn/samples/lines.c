@@ -165,30 +165,47 @@ attsvm_status samples_is_text(const char *path, bool *out, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-attsvm_status samples_lines_read(samples_lines *out, const char *path, attsvm_error *err)
+/* The lines of out->bytes, which holds `size` bytes and a NUL. */
+static attsvm_status cut(samples_lines *out, size_t size, attsvm_error *err)
 {
-    size_t size;
     int64_t label, text;
-    *out = (samples_lines){ 0 };
-    TRY(read_all(path, &out->bytes, &size, err));
-    attsvm_status status = ATTSVM_OK;
     char *at = out->bytes;
     if (size >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
         at += 3; /* byte order mark */
     if (memchr(out->bytes, '\0', size))
-        status = fail(err, ATTSVM_E_FORMAT, "holds a zero byte; it is not a file of texts");
-    else if (has_text_column(at, &label, &text))
-        status = read_records(out, at + strcspn(at, "\n") + (strchr(at, '\n') != NULL), label, text,
-                              err);
+        return fail(err, ATTSVM_E_FORMAT, "holds a zero byte; it is not a file of texts");
+    if (has_text_column(at, &label, &text))
+        TRY(read_records(out, at + strcspn(at, "\n") + (strchr(at, '\n') != NULL), label, text,
+                         err));
     else
-        status = read_lines(out, at, err);
-    if (status == ATTSVM_OK && out->count == 0)
-        status = fail(err, ATTSVM_E_FORMAT, "holds no text; expected lines label<TAB>text");
-    if (status != ATTSVM_OK) {
-        samples_lines_free(out);
-        return base_fail_in(err, status, base_path_tail(path));
-    }
+        TRY(read_lines(out, at, err));
+    if (out->count == 0)
+        return fail(err, ATTSVM_E_FORMAT, "holds no text; expected lines label<TAB>text");
     return ATTSVM_OK;
+}
+
+attsvm_status samples_lines_read(samples_lines *out, const char *path, attsvm_error *err)
+{
+    size_t size;
+    *out = (samples_lines){ 0 };
+    TRY(read_all(path, &out->bytes, &size, err));
+    const attsvm_status status = cut(out, size, err);
+    if (status == ATTSVM_OK)
+        return ATTSVM_OK;
+    samples_lines_free(out);
+    return base_fail_in(err, status, base_path_tail(path));
+}
+
+attsvm_status samples_lines_parse(samples_lines *out, const char *bytes, size_t size,
+                                  attsvm_error *err)
+{
+    *out = (samples_lines){ 0 };
+    TRY(base_allocate(&out->bytes, size + 1, 1, "text", err));
+    memcpy(out->bytes, bytes, size);
+    const attsvm_status status = cut(out, size, err);
+    if (status != ATTSVM_OK)
+        samples_lines_free(out);
+    return status;
 }
 
 void samples_lines_free(samples_lines *lines)

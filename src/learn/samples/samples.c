@@ -163,6 +163,19 @@ attsvm_status attsvm_samples_read(attsvm_samples **out, const char *path,
     return ATTSVM_OK;
 }
 
+attsvm_status attsvm_samples_parse(attsvm_samples **out, const char *bytes, size_t size,
+                                   const attsvm_samples_settings *settings,
+                                   const attsvm_classifier *model, attsvm_error *err)
+{
+    samples_lines lines;
+    *out = NULL;
+    TRY(samples_lines_parse(&lines, bytes, size, err));
+    attsvm_status status =
+        attsvm_samples_texts(out, lines.text, lines.label, lines.count, settings, model, err);
+    samples_lines_free(&lines);
+    return status;
+}
+
 attsvm_status attsvm_samples_texts(attsvm_samples **out, const char *const *text,
                                    const char *const *label, int64_t n,
                                    const attsvm_samples_settings *settings,

@@ -48,6 +48,9 @@ typedef struct samples_lines {
 /* Whether the file contains texts, by its name or its header. */
 attsvm_status samples_is_text(const char *path, bool *out, attsvm_error *err);
 attsvm_status samples_lines_read(samples_lines *out, const char *path, attsvm_error *err);
+/* The same of what such a file holds. */
+attsvm_status samples_lines_parse(samples_lines *out, const char *bytes, size_t size,
+                                  attsvm_error *err);
 void samples_lines_free(samples_lines *lines);
 
 /* ------------------------------------------------------------------------------- words */

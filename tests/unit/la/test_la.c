@@ -84,6 +84,36 @@ static void check_sums(const la_rows *rows, const double *value, const double *w
     }
 }
 
+/* Directions side by side: the bytes of rows_dot, and sums that agree with long double. */
+static void several_directions(const la_kernels *kernels, const la_rows *rows, const table *t,
+                               base_random *random)
+{
+    const int64_t d = rows->d, count = rows->count, columns = 1 + base_random_below(random, 12);
+    double *p = room_for(columns * d), *w = room_for(columns * count),
+           *y = room_for(columns * count);
+    double *start = room_for(columns * d), *sum = room_for(columns * d), *one = room_for(count);
+    base_random_gauss_fill(random, p, columns * d);
+    base_random_gauss_fill(random, w, columns * count);
+    base_random_gauss_fill(random, start, columns * d);
+    memcpy(sum, start, (size_t)(columns * d) * sizeof *sum);
+    kernels->rows_dots(rows, p, columns, y);
+    kernels->rows_sums(rows, w, columns, sum);
+    for (int64_t c = 0; c < columns; c++) {
+        kernels->rows_dot(rows, p + c * d, NULL, one);
+        for (int64_t k = 0; k < count; k++) {
+            assert_memory_equal(&one[k], &y[k * columns + c], sizeof *one);
+            one[k] = w[k * columns + c];
+        }
+        check_sums(rows, t->value, one, start + c * d, sum + c * d);
+    }
+    free(p);
+    free(w);
+    free(y);
+    free(start);
+    free(sum);
+    free(one);
+}
+
 static void one_row_table(const la_kernels *kernels, attsvm_dtype dtype, int64_t count, int64_t d,
                           bool gather, base_random *random)
 {
@@ -114,6 +144,7 @@ static void one_row_table(const la_kernels *kernels, attsvm_dtype dtype, int64_t
         la_row(&rows, k, row);
         assert_memory_equal(row, t.value + at * d, (size_t)d * sizeof *row);
     }
+    several_directions(kernels, &rows, &t, random);
     free(index);
     free(p);
     free(start);

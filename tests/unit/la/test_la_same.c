@@ -81,13 +81,15 @@ static void *stored(attsvm_dtype dtype, const double *x, int64_t count, int64_t 
 static void one_table(const la_kernels *kernels, base_random *r, attsvm_dtype dtype, int64_t count,
                       int64_t d, bool wild)
 {
+    enum { DIRECTIONS = 8 };
     const int64_t shift = base_random_below(r, 8); /* any alignment */
-    double *x = room_for(count * d), *p = room_for(d), *w = room_for(count), *y = room_for(count),
-           *sum = room_for(d), *wide = room_for(count * d);
+    double *x = room_for(count * d), *p = room_for(DIRECTIONS * d),
+           *w = room_for(DIRECTIONS * count), *y = room_for(DIRECTIONS * count),
+           *sum = room_for(DIRECTIONS * d), *wide = room_for(count * d);
     draw(r, x, count * d, wild);
-    draw(r, p, d, wild);
-    draw(r, w, count, wild);
-    draw(r, sum, d, false);
+    draw(r, p, DIRECTIONS * d, wild);
+    draw(r, w, DIRECTIONS * count, wild);
+    draw(r, sum, DIRECTIONS * d, false);
     char *bytes = stored(dtype, x, count * d, shift);
     la_rows rows = { bytes + shift, NULL, count, d, dtype };
     kernels->rows_dot(&rows, p, NULL, y);
@@ -96,6 +98,12 @@ static void one_table(const la_kernels *kernels, base_random *r, attsvm_dtype dt
     put_doubles(y, count);
     kernels->rows_sum(&rows, w, bytes, sum);
     put_doubles(sum, d);
+    for (int64_t c = 1; c <= DIRECTIONS; c++) {
+        kernels->rows_dots(&rows, p, c, y);
+        put_doubles(y, c * count);
+        kernels->rows_sums(&rows, w, c, sum);
+        put_doubles(sum, c * d);
+    }
     kernels->widen(dtype, rows.base, wide, count * d);
     put_doubles(wide, count * d);
     int64_t at = kernels->first_nonfinite(dtype, rows.base, count * d);

@@ -92,7 +92,7 @@ static void compare(storage how, int32_t pool, int64_t heads, int64_t classes, d
     learn_features f;
     learn_work *work;
     learn_problem problem;
-    double theta[256], g[256];
+    double theta[256], other[256], g[256], other_g[256], alone_g[256];
     long double wide[256] = { 0 };
     make(&m, how, classes);
     assert_ok(learn_features_create(&f, m.data, NULL, ATTSVM_SCALE_STANDARD, 1, &err), err);
@@ -101,10 +101,18 @@ static void compare(storage how, int32_t pool, int64_t heads, int64_t classes, d
     learn_start(&s, 1, 0, theta);
     for (int64_t j = 0; j < s.size; j++)
         theta[j] *= j < s.columns * D ? size / (j < s.prompts * D || s.betas >= 0 ? 0.3 : 0.01) : 1;
-    learn_problem_init(&problem, m.data, &f, &s, m.label, m.weight, 0);
+    learn_start(&s, 1, 1, other);
+    learn_problem_init(&problem, m.data, &f, &s, m.label, m.weight);
     assert_int_equal(problem.by_row, how != RAGGED);
-    assert_ok(learn_work_create(&work, &problem, 2, &err), err);
-    const double value = learn_evaluate(work, theta, g);
+    assert_ok(learn_work_create(&work, &problem, 2, 2, &err), err);
+    learn_point points[] = { { .theta = other, .gradient = other_g, .lambda = 0.1 },
+                             { .theta = theta, .gradient = g } };
+    learn_point alone = { .theta = theta, .gradient = alone_g };
+    learn_evaluate(work, points, 2);
+    learn_evaluate(work, &alone, 1); /* a member finds the same bytes alone and in company */
+    const double value = points[1].value;
+    assert_memory_equal(&alone.value, &value, sizeof value);
+    assert_memory_equal(alone_g, g, (size_t)s.size * sizeof *g);
     for (int64_t j = 0; j < s.size; j++)
         wide[j] = theta[j];
     const long double exact = objective(&m, &f, &s, wide, 0);
@@ -148,19 +156,19 @@ static void slopes_at_saturation_keep_their_direction(void **state)
 {
     (void)state;
     const learn_shape s = learn_shape_of(ATTSVM_POOL_PROMPT, 2, 1, 2);
-    double value[6] = { 60, -20, -70, 1, -0.3, 0.4 }, attention[3], f[1], r[1] = { 1 };
-    double tail[1] = { 0 }, tail_gradient[1] = { 0 };
-    learn_bag bag = { 3, 3, value };
-    learn_pool_forward(&s, tail, &bag, attention, f);
+    double value[6] = { 60, 1, -20, -0.3, -70, 0.4 }, attention[3], top, f, r = 1;
+    double tail = 0, tail_gradient = 0;
+    learn_bag bag = { 3, 1, value, attention, &top, &f, &tail };
+    learn_pool_forward(&s, &bag);
     assert_true(attention[0] == 1);
-    learn_pool_backward(&s, tail, &bag, attention, f, r, tail_gradient);
+    learn_pool_backward(&s, &bag, &r, &tail_gradient);
     const long double s1 = expl(-80), s2 = expl(-130), Z = 1 + s1 + s2;
     const long double mean = (1 - 0.3L * s1 + 0.4L * s2) / Z;
-    assert_double_equal(value[1] / (double)(s1 / Z * (-0.3L - mean)), 1, 1e-14);
-    assert_double_equal(value[2] / (double)(s2 / Z * (0.4L - mean)), 1, 1e-14);
+    assert_double_equal(value[2] / (double)(s1 / Z * (-0.3L - mean)), 1, 1e-14);
+    assert_double_equal(value[4] / (double)(s2 / Z * (0.4L - mean)), 1, 1e-14);
     assert_double_equal(value[0] / (double)(-(s1 * (-0.3L - mean) + s2 * (0.4L - mean)) / Z), 1,
                         1e-14);
-    assert_true(tail_gradient[0] == 1);
+    assert_true(tail_gradient == 1);
 }
 
 /* score and witness at beta = e^5: slopes of gamma and of log beta against extended precision. */
@@ -169,12 +177,12 @@ static void beta_at_saturation(void **state)
     (void)state;
     for (int32_t pool = ATTSVM_POOL_SCORE; pool <= ATTSVM_POOL_WITNESS; pool++) {
         const learn_shape s = learn_shape_of(pool, 2, 1, 2);
-        const double gamma[3] = { 0.5, 0.2, -0.7 }, tail[2] = { 5, 0.1 };
-        double value[3], attention[3], f[1], r[1] = { 1 }, slope[2] = { 0, 0 };
+        const double gamma[3] = { 0.5, 0.2, -0.7 }, tail[2] = { base_exp(5), 0.1 };
+        double value[3], attention[3], top, f, r = 1, slope[2] = { 0, 0 };
         memcpy(value, gamma, sizeof value);
-        learn_bag bag = { 3, 3, value };
-        learn_pool_forward(&s, tail, &bag, attention, f);
-        learn_pool_backward(&s, tail, &bag, attention, f, r, slope);
+        learn_bag bag = { 3, 1, value, attention, &top, &f, tail };
+        learn_pool_forward(&s, &bag);
+        learn_pool_backward(&s, &bag, &r, slope);
         const long_model model = { pool, 1, 1, 2 };
         for (int j = 0; j < 4; j++) { /* theta = (v = 1, log beta, b), phi = gamma */
             const long double h = 1e-7L;
