@@ -1,15 +1,19 @@
 """Classifiers: scikit-learn's own checks, the same bits as the command, explanations."""
+import pathlib
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from conftest import LONG, command
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import attsvm
 
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 QUICK = {"pool": "prompt", "starts": 1}
 
 
@@ -82,3 +86,56 @@ def test_texts(tmp_path):
         model.predict("good")
     with pytest.raises(attsvm.InputError, match="labels"):
         attsvm.AttentionTextClassifier().fit(texts, ["pos"])
+
+
+def test_number_of_scikit_learn_checks():
+    checks = list(check_estimator(attsvm.AttentionClassifier(), generate_only=True))
+    assert len(checks) == 51
+
+
+@pytest.mark.parametrize("pool", ["prompt", "score", "witness", "mean"])
+@pytest.mark.parametrize("name", ["musk1", "digit_bags"])
+def test_contributions_add_up_and_flips_are_predictions_without_the_decider(tmp_path, name, pool):
+    """Contributions and bias are the score; `flips` is what predicting the cut file says."""
+    path = EXAMPLES / "data" / f"{name}.npz"
+    file, model, found = np.load(path), tmp_path / "m.npz", tmp_path / "p.npz"
+    command("fit", path, "--pool", pool, "--starts", 2, "-o", model)
+    command("predict", model, path, "-o", found)
+    told, offsets = np.load(found), file["offsets"]
+    total = np.add.reduceat(told["contribution"], offsets[:-1])
+    score = np.load(model)["b"].mean() + np.where(told["label"] == 1, 1, -1) * total
+    np.testing.assert_allclose(score, told["score"], atol=1e-10, rtol=0)
+    bags = [file["X"][a:b] for a, b in zip(offsets, offsets[1:])]
+    cut = [bag[(bag != bag[k]).any(1)] for bag, k in zip(bags, told["decider"])]
+    left = np.array([len(bag) > 0 for bag in cut])
+    attsvm.Data([bag for bag in cut if len(bag)]).save(tmp_path / "cut.npz")
+    command("predict", model, tmp_path / "cut.npz", "-o", tmp_path / "q.npz")
+    changed = np.load(tmp_path / "q.npz")["label"] != told["label"][left]
+    np.testing.assert_array_equal(changed, told["flips"][left])
+    assert changed.any()
+
+
+def test_grid_search_uses_views():
+    """Folds of Data are views: ten folds of 80 MB need far less than one copy."""
+    done = subprocess.run([sys.executable, "-c", GRID_SEARCH], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    best, megabytes = done.stdout.split()
+    assert float(best) > 0.9 and float(megabytes) < 40, done.stdout
+
+
+GRID_SEARCH = """
+import resource
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+import attsvm
+random = np.random.default_rng(0)
+y = np.arange(500) % 2
+X = random.standard_normal((500, 40, 1000), dtype=np.float32)
+X[y == 1, 3, :20] += 3
+data = attsvm.Data(X)
+model = attsvm.AttentionClassifier(pool="mean", starts=1, scale="none")
+model.fit(data[:50], y[:50])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+search = GridSearchCV(model, {"ridge": [1e-3, 1e-2]}, cv=5).fit(data, y)
+print(search.best_score_, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""

@@ -1,4 +1,5 @@
 /* Mean and deviation of every feature over the training tokens (theory 8). */
+#include "data/reader.h"
 #include "learn/learn.h"
 
 #include <stdlib.h>
@@ -14,29 +15,58 @@ typedef struct sums {
     double *lowest, *highest; /* (blocks x d) first pass                           */
     double *row;              /* (blocks x d) a token                              */
     double *mass;             /* (blocks) weight of all tokens                     */
+    double *by_row; /* (rows) weight of each stored row, if words repeat; NULL: not used */
 } sums;
+
+/* Adds row t with weight w to the sums of a block. */
+static void add_row(const sums *s, int64_t block, const la_rows *rows, int64_t t, double w)
+{
+    const int64_t d = s->data->d, at = block * d;
+    double *total = s->total + at, *x = s->row + at, *low = s->lowest + at, *high = s->highest + at;
+    la_row(rows, t, x);
+    s->mass[block] += w;
+    if (s->mu) {
+        for (int64_t j = 0; j < d; j++)
+            total[j] += w * ((x[j] - s->mu[j]) * (x[j] - s->mu[j]));
+        return;
+    }
+    for (int64_t j = 0; j < d; j++) {
+        total[j] += w * x[j];
+        low[j] = x[j] < low[j] ? x[j] : low[j];
+        high[j] = x[j] > high[j] ? x[j] : high[j];
+    }
+}
 
 static void sum_block(void *context, int64_t block, int worker)
 {
     (void)worker;
     const sums *s = context;
-    const int64_t d = s->data->d, at = block * d;
-    double *total = s->total + at, *x = s->row + at;
-    int64_t hi = data_block_first(s->data, s->blocks, block + 1);
-    for (int64_t i = data_block_first(s->data, s->blocks, block); i < hi; i++) {
+    const attsvm_data *data = s->data;
+    int64_t lo, hi;
+    if (s->by_row) {
+        const la_rows table = { data->X, NULL, data->rows, data->d, data->dtype };
+        base_block(data->rows, s->blocks, block, &lo, &hi);
+        for (int64_t r = lo; r < hi; r++)
+            if (s->by_row[r] > 0)
+                add_row(s, block, &table, r, s->by_row[r]);
+        return;
+    }
+    data_reader reader = data_reader_open(data, data_block_first(data, s->blocks, block),
+                                          data_block_first(data, s->blocks, block + 1));
+    for (int64_t i; data_reader_each(&reader, &i);) {
+        const la_rows rows = data_sequence(data, i);
+        for (int64_t t = 0; t < rows.count; t++)
+            add_row(s, block, &rows, t, s->weight ? s->weight[i] : 1);
+    }
+}
+
+/* The weight of each stored row: the sum over its tokens. */
+static void weigh_rows(const sums *s)
+{
+    for (int64_t i = 0; i < s->data->n; i++) {
         const la_rows rows = data_sequence(s->data, i);
-        const double w = s->weight ? s->weight[i] : 1;
-        for (int64_t t = 0; t < rows.count; t++) {
-            la_row(&rows, t, x);
-            for (int64_t j = 0; s->mu && j < d; j++)
-                total[j] += w * ((x[j] - s->mu[j]) * (x[j] - s->mu[j]));
-            for (int64_t j = 0; !s->mu && j < d; j++) {
-                total[j] += w * x[j];
-                s->lowest[at + j] = fmin(s->lowest[at + j], x[j]);
-                s->highest[at + j] = fmax(s->highest[at + j], x[j]);
-            }
-        }
-        s->mass[block] += w * (double)rows.count;
+        for (int64_t t = 0; t < rows.count; t++)
+            s->by_row[rows.index[t]] += s->weight ? s->weight[i] : 1;
     }
 }
 
@@ -101,6 +131,8 @@ static void layout(sums *s, arena *a)
     s->highest = take(a, size);
     s->row = take(a, size);
     s->mass = take(a, (size_t)s->blocks);
+    if (s->data->vocabulary > 0 && s->data->rows <= s->data->tokens)
+        s->by_row = take(a, (size_t)s->data->rows);
 }
 
 attsvm_status learn_features_create(learn_features *out, const attsvm_data *data,
@@ -121,6 +153,8 @@ attsvm_status learn_features_create(learn_features *out, const attsvm_data *data
             return status;
         }
         layout(&s, &a);
+        if (s.by_row)
+            weigh_rows(&s);
         measure(&s, threads, out->mu);
         s.mu = out->mu;
         measure(&s, threads, out->sigma);
