@@ -71,8 +71,8 @@ void learn_pool_tail(const learn_shape *shape, const double *const *theta, int64
 /* Attention, top and f from values and tail; an empty bag has f = b (witness: -infinity). */
 void learn_pool_forward(const learn_shape *shape, const learn_bag *bag);
 /*
- * From slopes r = d loss / d f: value becomes d loss / d value, and tail_gradient (rows of tail x
- * M; in log beta and b) gets the share of the bag.
+ * From slopes r = d loss / d f: value becomes d loss / d value, and the part of the bag is added
+ * to tail_gradient (rows of tail x M, in log beta and b).
  */
 void learn_pool_backward(const learn_shape *shape, const learn_bag *bag, const double *r,
                          double *tail_gradient);
@@ -84,8 +84,7 @@ double learn_pool_alone(const learn_shape *shape, const learn_bag *bag, int64_t 
                         int64_t m);
 double learn_pool_bias(const learn_shape *shape, const learn_bag *bag, int64_t k, int64_t m);
 
-/* Adds weight * loss of the scores for a class to loss (M), and fills its slopes r (outputs x M).
- */
+/* Adds weight * loss of the scores for a class to loss (M); r (outputs x M): its slopes. */
 void learn_loss(const learn_shape *shape, int64_t members, const double *f, int64_t label,
                 double weight, double *r, double *loss);
 /* Probabilities of the classes. */
