@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 22 };
+enum { MOST_BYTES = 1 << 24 };
 static unsigned char first[MOST_BYTES], now[MOST_BYTES];
 static size_t first_size, now_size;
 static bool is_first;
