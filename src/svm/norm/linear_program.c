@@ -1,12 +1,12 @@
 /*
- * l1 and l_infinity norms over gathered rows: linear programs, solved by Clp.
+ * l1 and l_infinity norms over stored rows: linear programs, solved by Clp.
  *
  *   l1     min sum (x+ + x-)       A (x+ - x-) >= b/unit,  x+, x- >= 0    W = unit (x+ - x-)
  *   linf   max m                   A y - m b/unit >= 0,    -1 <= y <= 1   W = unit y/m
  *
- * with equalities where the row is one, and a unit that brings the unknowns near 1.  The prices of
- * the rows are the multipliers.  Rows are scaled by powers of two to a length from 1/2 to 1.  What
- * Clp returns is only a proposal: the caller recomputes the gap from W and lambda.
+ * with equalities for equality rows, and a unit that brings the unknowns near 1.  The prices of the
+ * rows are the multipliers.  Rows are scaled by powers of two to a length from 1/2 to 1.  What Clp
+ * returns is only a proposal: the caller recomputes the gap from W and lambda.
  *
  * Large programs start with few columns, those that the l_q solution of a q near 1, or a large q,
  * suggests: x+ or x- at 0 elsewhere, y at its bound.  Columns whose price is wrong join, and Clp
@@ -161,7 +161,7 @@ static double wrong(const svm_columns *c, int64_t k, double unit)
     return -c->y[k] * c->S[k] / unit;
 }
 
-/* Columns with a wrong price join; how many. */
+/* Adds columns with a wrong price; returns their number. */
 static int64_t join(svm_columns *c)
 {
     double worst = 0, unit = 1;
@@ -263,10 +263,10 @@ static bool take_solution(const clp_calls *clp, Clp_Simplex *model, svm_columns 
 }
 
 /*
- * Clp asks nobody whether to stop, so it works in pieces of so many iterations, and goes on from
- * its basis: not of so many seconds, which would make the result hang on the clock.  Pieces grow,
- * since a new start may undo some of what the last one did.  Where many rows are tight at once one
- * of the two methods may go round for ever: they take turns, each longer than the one before.
+ * Clp cannot be stopped, so it runs a limited number of iterations at a time and continues from its
+ * basis; a time limit would make the result depend on the clock.  The number grows, because a
+ * restart may undo some progress.  If many rows are tight at once, one of the two methods may
+ * cycle: they alternate, each for longer than before.
  */
 static void run_simplex(const clp_calls *clp, Clp_Simplex *model, const svm_columns *c, bool warm,
                         int64_t *iterations)
@@ -296,7 +296,7 @@ static void run_simplex(const clp_calls *clp, Clp_Simplex *model, const svm_colu
         *c->part->spent = true;
 }
 
-/* One program at work. */
+/* One solve of a program. */
 typedef struct attempt {
     const clp_calls *clp;
     Clp_Simplex *model;
@@ -344,7 +344,7 @@ static attsvm_status solve_program(svm_columns *c, bool warm, double *W, bool *s
     if (status == ATTSVM_OK)
         status = clp_run(run_program, &run, err);
     if (run.model && clp_run(delete_model, &run, NULL) != ATTSVM_OK && status == ATTSVM_OK)
-        status = fail(err, ATTSVM_E_NUMERIC, "linear program: Clp failed in the end");
+        status = fail(err, ATTSVM_E_NUMERIC, "linear program: Clp failed");
     *solved = status == ATTSVM_OK && run.solved;
     program_free(&lp);
     return status;
@@ -445,7 +445,7 @@ static attsvm_status linf_core(svm_phase *phase, const svm_small *part, const do
 }
 
 const svm_norm svm_norm_l1 = { .flag = "l1",
-                               .rows_off = true, /* as far as Clp tolerates */
+                               .rows_off = true, /* up to Clp's tolerance */
                                .low_parts = true,
                                .trace = 1e-11,
                                .tol = 1e-9,

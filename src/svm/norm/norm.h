@@ -1,5 +1,5 @@
 /*
- * norm: solvers of the working set in every norm, and the norms themselves.  A norm sees stored
+ * norm: solvers of the working set in every norm, and the norms themselves.  A norm uses stored
  * rows, never the data set.
  */
 #ifndef ATTSVM_SVM_NORM_H
@@ -11,68 +11,68 @@
 
 /* How a solve of the working set ended. */
 typedef enum svm_end {
-    SVM_SOLVED,        /* no row of the set is violated                                   */
-    SVM_INFEASIBLE,    /* `proof` shows it                                                */
-    SVM_LIMIT,         /* too many iterations, or no way on                               */
-    SVM_STOP,          /* `stop` said so                                                  */
-    SVM_NEEDS_EXTENDED /* within l2: rounding decides, go on in double-double             */
+    SVM_SOLVED,        /* no row of the set is violated                          */
+    SVM_INFEASIBLE,    /* `proof` shows it                                       */
+    SVM_LIMIT,         /* too many iterations, or no progress                    */
+    SVM_STOP,          /* stopped by `stop`                                      */
+    SVM_NEEDS_EXTENDED /* within l2: rounding decides, continue in double-double */
 } svm_end;
 
 typedef enum svm_precision {
-    SVM_ROUGH, /* near enough to see which rows are missing                               */
-    SVM_PLAIN, /* as doubles come out                                                     */
-    SVM_EXACT  /* for a certificate: theta and multipliers corrected by exact sums        */
+    SVM_ROUGH, /* accurate enough to see which rows are missing                    */
+    SVM_PLAIN, /* to the accuracy of double                                        */
+    SVM_EXACT  /* for a certificate: theta and multipliers corrected by exact sums */
 } svm_precision;
 
 /*
- * One phase of a solve: a norm at work on the working set.  A phase starts from the set, theta and
- * multipliers of the one before, and leaves its own in the set.
+ * One phase of a solve: the working set in one norm.  A phase starts from the set, theta and
+ * multipliers of the previous one, and stores its own in the set.
  */
 typedef struct svm_phase {
     const struct svm_norm *norm;
-    double q;               /* of l_q                                                      */
-    int64_t rank;           /* largest rank of theta; 0: any                               */
-    uint64_t seed;          /* of what is drawn                                            */
-    double tol, goal;       /* relative gap of a proof, and what the solver aims at        */
-    bool feasibility;       /* only a first step: its iterations do not count              */
-    int64_t max_iterations; /* of all rounds of the phase                                  */
+    double q;               /* of l_q                                                */
+    int64_t rank;           /* maximum rank of theta; 0: no limit                    */
+    uint64_t seed;          /* of random numbers                                     */
+    double tol, goal;       /* relative gap of a proof, and the target of the solver */
+    bool feasibility;       /* only a first step: its iterations are not counted     */
+    int64_t max_iterations; /* of all rounds of the phase                            */
 
     svm_set *set;
     dist_stop *stop;
-    const double *start; /* (size) a theta that meets all rows; NULL in the first phase    */
-    int64_t round;       /* how many solves came before                                    */
+    const double *start; /* (size) a feasible theta; NULL in the first phase */
+    int64_t round;       /* number of previous solves                        */
     svm_precision precision;
     bool extended;  /* once more in higher precision, after a certificate that failed: the driver
                        sets it, or the norm where it sees the need itself                   */
-    int64_t forced; /* row of the set that a pass found violated, though no other is; -1 */
+    int64_t forced; /* row of the set that a pass found violated, if no other is; -1: none */
     double forced_slack; /* its <A, theta> - b                                             */
 
     int64_t iterations, active; /* so far; rows with a multiplier                          */
-    double *proof;   /* by slot: sum proof sigma A = 0, of an infeasible set; by the norm   */
-    double *earlier; /* by slot: other multipliers that may give the better bound, or NULL */
+    double *proof;   /* by slot: sum proof sigma A = 0, of an infeasible set; by the norm */
+    double *earlier; /* by slot: other multipliers that may give a better bound, or NULL  */
     int64_t earlier_count;
-    bool undecided;    /* which rows are tight hangs on digits that the gap does not fix   */
-    bool stationary;   /* a local minimum                                                  */
-    bool solved;       /* theta and multipliers are those of an earlier round              */
-    bool refined;      /* ... with low parts                                               */
-    int64_t solved_at; /* set->changes then                                                */
-    void *state;       /* between rounds, of `open`                                        */
+    bool undecided;    /* the gap is too large to decide which rows are tight */
+    bool stationary;   /* a local minimum                                     */
+    bool solved;       /* theta and multipliers come from an earlier round    */
+    bool refined;      /* ... with low parts                                  */
+    int64_t solved_at; /* set->changes then                                   */
+    void *state;       /* between rounds, of `open`                           */
 } svm_phase;
 
 /*
- * A norm.  Each is defined in the file of its solver, and has a line in the table of norms.c.  It
- * sees the rows of the set.  Solvers of a small dense problem have solve = svm_small_solve, which
- * builds the problem and calls `core`.
+ * A norm.  Each is defined in the file of its solver and has a line in the table of norms.c.
+ * Solvers of a small dense problem have solve = svm_small_solve, which builds the problem and calls
+ * `core`.
  */
 typedef struct svm_norm {
-    const char *flag; /* "nuc", as --norm takes it                                             */
-    bool unique;      /* one minimiser: the support does not depend on the solver              */
-    bool singular;    /* of the singular values: for vectors it is l2                          */
+    const char *flag; /* "nuc", as --norm takes it                                          */
+    bool unique;      /* the minimiser is unique: the support does not depend on the solver */
+    bool singular;    /* of the singular values: for vectors it is l2                       */
     bool exact;       /* an active set: meets its rows to the last digit, in any precision, and
                          takes a row back that a pass finds violated                           */
-    bool local;       /* finds a local minimum; the bound is that of the phase before          */
-    bool rough;       /* of many rows a rough solution comes first                             */
-    bool rows_off;    /* `core` leaves rows off by more than rounding                          */
+    bool local;       /* finds a local minimum; the bound comes from the previous phase        */
+    bool rough;       /* with many rows, starts with a rough solution                          */
+    bool rows_off;    /* `core` violates rows by more than rounding                            */
     bool low_parts;   /* `core` writes part->W_lo and lambda_lo in higher precision            */
     double trace;     /* |lambda A| over the largest that `core` leaves in rows without a part */
     double tol;       /* default relative gap                                                  */
@@ -80,20 +80,20 @@ typedef struct svm_norm {
     /* |x| (dual: its dual norm), x rows x columns; q is that of l_q */
     attsvm_status (*size)(double q, bool dual, const double *x, int64_t rows, int64_t columns,
                           double *out, attsvm_error *err);
-    /* |hi + lo| in double-double; NULL: `size` of hi is near enough */
+    /* |hi + lo| in double-double; NULL: `size` of hi is accurate enough */
     dd (*size_exact)(const double *hi, const double *lo, int64_t count);
     /* |delta z'|_dual (z NULL: of the vector delta): the product of the vectors' dual norms */
     double (*row_size)(double q, const double *delta, const double *z, int64_t d);
     /* Whether all `rows` rows of a problem should be stored at once; NULL: no. */
     bool (*stores_all)(const svm_set *set, int64_t rows);
-    /* Whether the theta of the phase before is the solution; NULL: never. */
+    /* Whether the theta of the previous phase is the solution; NULL: never. */
     attsvm_status (*is_solved)(const svm_phase *phase, bool *solved, attsvm_error *err);
     attsvm_status (*open)(svm_phase *phase, attsvm_error *err); /* NULL: no state between rounds */
     void (*close)(svm_phase *phase);
-    /* Theta and multipliers of the set; after a stop, the best that there is. */
+    /* Theta and multipliers of the set; after a stop the best so far. */
     attsvm_status (*solve)(svm_phase *phase, svm_end *end, attsvm_error *err);
-    /* W (p x q) and lambda (rows) over the small problem, from W0, which meets its rows.  W and
-       lambda come as W0 and 0, and stay so where a stop leaves nothing better. */
+    /* W (p x q) and lambda (rows) over the small problem, from the feasible W0.  W and lambda are
+       W0 and 0 on entry, and stay so if a stop leaves nothing better. */
     attsvm_status (*core)(svm_phase *phase, const svm_small *part, const double *W0, double *W,
                           double *lambda, attsvm_error *err);
 } svm_norm;
@@ -103,7 +103,7 @@ extern const svm_norm svm_norm_l2, svm_norm_fro, svm_norm_nuclear, svm_norm_spec
 
 /* The entry of an attsvm_norm. */
 const svm_norm *svm_norm_named(int32_t norm);
-/* The entry that solves it: l2 where the norm equals l2 (q = 2, singular values of a vector). */
+/* The entry that solves it: l2 if the norm equals l2 (q = 2, singular values of a vector). */
 const svm_norm *svm_norm_solved(const attsvm_svm_settings *settings, bool matrix);
 /* |x| in the norm of the settings. */
 attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const double *x,
@@ -111,7 +111,7 @@ attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const 
 /* |A|_dual of a row of the set. */
 double svm_norm_of_row(const svm_norm *norm, double q, svm_set *set, int64_t slot);
 
-/* Entries that several norms have: of l2, and the sum or the largest of the singular values. */
+/* Shared by several norms: l2, and the sum or the largest of the singular values. */
 attsvm_status svm_norm_euclidean(double q, bool dual, const double *x, int64_t rows,
                                  int64_t columns, double *out, attsvm_error *err);
 double svm_norm_euclidean_row(double q, const double *delta, const double *z, int64_t d);
@@ -124,8 +124,8 @@ attsvm_status svm_norm_singular(bool sum, const double *x, int64_t rows, int64_t
 /* The solve of norms that have a core. */
 attsvm_status svm_small_solve(svm_phase *phase, svm_end *end, attsvm_error *err);
 /*
- * Moves theta, where it is large, onto the rows in play by the least change, in exact evaluation.
- * `mend`: in any case, and onto the rows with b = 0 that are nearly tight as well.
+ * Moves a large theta onto the active rows by the smallest change, with exact evaluation.  `mend`:
+ * any theta, and also onto rows with b = 0 that are nearly tight.
  */
 attsvm_status svm_norm_project_onto_active_rows(svm_set *set, bool mend, attsvm_error *err);
 
@@ -150,8 +150,9 @@ double interior_ray_step(const svm_small *part, const double *x, const double *d
 double interior_cone_step(int64_t n, const double *L, const double *dM, double *scratch,
                           double *eig);
 /*
- * Cholesky factor of A (n x n, lower), in place; where rounding makes A indefinite, of A with its
- * diagonal raised by the least of 1e-15, 1e-14, ... 1e-7 (relative) that helps; d (n) is scratch.
+ * Cholesky factor of A (n x n, lower), in place; if rounding makes A indefinite, of A with its
+ * diagonal increased by the smallest of 1e-15, 1e-14, ... 1e-7 (relative) that suffices; d (n) is
+ * scratch.
  */
 bool interior_cholesky_shifted(int64_t n, double *A, double *d);
 /*
@@ -178,7 +179,7 @@ typedef struct svm_nuclear_point {
     bool polished;
 } svm_nuclear_point;
 
-/* Newton from (lambda, w, W); changes the point only where the gap falls. */
+/* Newton from (lambda, w, W); changes the point only if the gap decreases. */
 attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, const double *w,
                                  const double *W, double primal, svm_nuclear_point *point,
                                  attsvm_error *err);
@@ -186,7 +187,7 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
 /*
  * One Newton step of W (p x q) and lambda (rows) on the equations of the optimum, where W has its
  * largest singular value `rank` times and the rows in play (1, others 0) are equal; A (rows x p q)
- * and b are those of the part, scaled.  Problems too large for it are left as they are.
+ * and b are those of the part, scaled.  Does nothing if the problem is too large.
  */
 attsvm_status svm_spectral_newton(const svm_small *part, const double *A, const double *b,
                                   const uint8_t *play, int64_t rank, double *W, double *lambda,
@@ -222,7 +223,7 @@ attsvm_status svm_vertex_solve(svm_columns *columns, const svm_set *set, double 
 
 /* ----------------------------------------------------------------------- l_q */
 
-/* (sum |x|^q)^(1/q) without overflow on the way. */
+/* (sum |x|^q)^(1/q) without intermediate overflow. */
 double svm_lq_norm(const double *x, int64_t count, double q);
 /*
  * min |W|_q over the part, from theta0 (p x q; best a feasible point), to relative gap tol or as
@@ -232,8 +233,8 @@ attsvm_status svm_lq_core(const svm_small *part, double q, const double *theta0,
                           double *theta, double *lambda, int64_t *iterations, attsvm_error *err);
 
 /*
- * Newton from the result of svm_lq_core, where it leaves in doubt which rows are tight; *decided
- * false: it still does.  Changes theta and lambda only where the gap is no worse for it.
+ * Newton from the result of svm_lq_core if that does not decide which rows are tight; *decided
+ * false: still undecided.  Changes theta and lambda only if the gap does not grow.
  */
 attsvm_status svm_lq_newton(const svm_small *part, double q, double *theta, double *lambda,
                             bool *decided, attsvm_error *err);

@@ -1,5 +1,5 @@
 /*
- * Nuclear norm over gathered rows: a primal-dual interior point method, until Newton on the rank-r
+ * Nuclear norm over stored rows: a primal-dual interior point method, until Newton on the rank-r
  * system (nuclear_newton.c) takes over, usually after five or six steps.
  *
  *   primal   min tr X       <B_r, X> - w_r = b_r,  X >= 0, w >= 0      B_r = [0 A_r; A_r' 0]
@@ -22,16 +22,16 @@
 #include <string.h>
 
 enum { NUCLEAR_STEPS = 60 };
-static const double CONTINUED = 1e-12;    /* gap at which Newton alone has solved a round */
-static const double POLISH_FROM = 5e-3;   /* relative gap at which Newton is first tried   */
-static const double POLISH_AGAIN = 0.03;  /* fall of the gap before it is tried again      */
-static const double POLISH_GOAL = 5e-13;  /* certified gap that ends the solve             */
-static const double POLISHED_SHARE = 0.1; /* of the gap of a polished point that is better   */
-static const double NUCLEAR_END = 1e-13;  /* gap at which interior point steps mean nothing */
-static const double STEP_BACK = 0.97;     /* of the step to the boundary                   */
-static const double START_PUSH = 1.1;     /* scale of the feasible point that starts       */
-static const double START_INSIDE = 0.1;   /* least eigenvalue of X over the mean of sigma  */
-static const double START_DUAL = 0.8;     /* |sum lambda A|_2 at the start                 */
+static const double CONTINUED = 1e-12;    /* gap at which Newton alone has solved a round      */
+static const double POLISH_FROM = 5e-3;   /* relative gap at which Newton is first tried       */
+static const double POLISH_AGAIN = 0.03;  /* factor of the gap before it is tried again        */
+static const double POLISH_GOAL = 5e-13;  /* certified gap that ends the solve                 */
+static const double POLISHED_SHARE = 0.1; /* of the gap of a polished point that is better     */
+static const double NUCLEAR_END = 1e-13;  /* gap below which interior point steps gain nothing */
+static const double STEP_BACK = 0.97;     /* of the step to the boundary                       */
+static const double START_PUSH = 1.1;     /* scale of the feasible point that starts           */
+static const double START_INSIDE = 0.1;   /* least eigenvalue of X over the mean of sigma      */
+static const double START_DUAL = 0.8;     /* |sum lambda A|_2 at the start                     */
 
 typedef struct interior {
     const svm_small *part;
@@ -372,7 +372,7 @@ static attsvm_status go_on(svm_phase *phase, const svm_small *part, svm_nuclear_
     svm_small_apply(part, W, part->q, w, sums);
     for (int64_t r = 0; r < part->rows; r++) {
         lambda[r] = set->lambda[part->slot[r]] * set->sigma[part->slot[r]];
-        primal += part->b[r] * lambda[r]; /* equal at the last optimum */
+        primal += part->b[r] * lambda[r]; /* primal and dual were equal at the last optimum */
         w[r] = part->equal[r] ? 0 : w[r] - part->b[r];
     }
     point->gap = INFINITY;
@@ -386,7 +386,7 @@ static attsvm_status go_on(svm_phase *phase, const svm_small *part, svm_nuclear_
 static attsvm_status core(svm_phase *phase, const svm_small *part, const double *W0, double *W,
                           double *lambda, attsvm_error *err)
 {
-    const double rough = 2e-3; /* gap of a round that only looks for rows */
+    const double rough = 2e-3; /* gap of a round that only searches for rows */
     svm_nuclear_point point = { .W = W, .lambda = lambda };
     bool done = false;
     if (phase->solved)

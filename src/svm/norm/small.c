@@ -1,6 +1,6 @@
 /*
- * The working set as a small dense problem: made from the set, in coordinates of the spans of its
- * rows; sums and products over its rank-one rows.
+ * The working set as a small dense problem, in coordinates of the spans of its rows; sums and
+ * products over its rank-one rows.
  */
 #include "svm/norm/norm.h"
 
@@ -10,10 +10,10 @@
 
 /* ---------------------------------------------------------------------- from the working set */
 
-static const double SPAN_PIVOT = 1e-14; /* of the pivoted QR: what is smaller spans nothing   */
-static const double SAME_ROW = 1e-11;   /* squared distance to the span of other equalities   */
+static const double SPAN_PIVOT = 1e-14; /* of the pivoted QR: smaller pivots count as 0     */
+static const double SAME_ROW = 1e-11;   /* squared distance to the span of other equalities */
 
-/* A row of the set and where it is. */
+/* A row of the set and its slot. */
 typedef struct named {
     int64_t term, slot;
     int32_t token;
@@ -41,7 +41,7 @@ static void layout(svm_small *part, arena *a, bool reduce, named **order)
     *order = base_take(a, m, sizeof **order);
 }
 
-/* Rows of A in coordinates of an orthonormal basis of their span, where that is smaller. */
+/* Rows of A in coordinates of an orthonormal basis of their span, if that is smaller. */
 static attsvm_status shorten(int64_t rows, int64_t d, double *A, double **basis, int64_t *length,
                              attsvm_error *err)
 {
@@ -65,7 +65,8 @@ static attsvm_status shorten(int64_t rows, int64_t d, double *A, double **basis,
 
 /*
  * Marks equalities that others imply, by a pivoted Cholesky factor of their Gram matrix at unit
- * diagonal: the cores want independent ones, and the first phase has shown them consistent.
+ * diagonal: the cores need independent ones, and the first phase has shown that they are
+ * consistent.
  */
 static attsvm_status mark_implied(const svm_small *part, svm_set *set, attsvm_error *err)
 {
@@ -95,7 +96,7 @@ static attsvm_status mark_implied(const svm_small *part, svm_set *set, attsvm_er
                 la_dot(part->u + row[i] * p, part->u + row[j] * p, p) *
                 la_dot(part->v + part->term[row[i]] * q, part->v + part->term[row[j]] * q, q);
     for (int64_t i = equals - 1; i >= 0; i--)
-        for (int64_t j = 0; j <= i; j++) { /* a row of a zero query depends on nothing at all */
+        for (int64_t j = 0; j <= i; j++) { /* the row of a zero query is zero */
             double length = sqrt(G[i * equals + i]) * sqrt(G[j * equals + j]);
             G[i * equals + j] = length > 0 ? G[i * equals + j] / length : 0;
         }
@@ -159,7 +160,7 @@ attsvm_status svm_small_create(svm_small *part, svm_set *set, bool reduce, attsv
     for (int64_t s = 0; s < set->count; s++)
         order[s] = (named){ set->term[s], s, set->token[s] };
     qsort(order, (size_t)set->count, sizeof *order, by_row);
-    if (set->matrix) { /* queries of rows that were dropped are left over in the set */
+    if (set->matrix) { /* the set may still hold queries of dropped rows */
         part->terms = 0;
         for (int64_t k = 0; k < part->rows; k++)
             part->terms += k == 0 || order[k].term != order[k - 1].term;
@@ -225,11 +226,11 @@ bool svm_small_step(const svm_small *part, int64_t *iterations)
 
 bool svm_small_stopped(const svm_small *part)
 {
-    const double look = 1e5; /* a step is long enough for a look at the clock */
+    const double look = 1e5; /* work per step, enough to read the clock each time */
     return *part->spent || dist_stop_poll(part->stop, look);
 }
 
-static const double SETTLED = 1e-10; /* residual of an equality that svm_small_settle mends */
+static const double SETTLED = 1e-10; /* residual of an equality that svm_small_settle can repair */
 
 void svm_small_sum(const svm_small *part, const double *lambda, double *S, double *scratch)
 {
@@ -361,7 +362,7 @@ attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, at
 typedef struct solving {
     double *W0, *W, *W_lo, *lambda, *lambda_lo, *margin, *scratch, *sums;
     void *memory;
-    bool spent; /* the iterations are used up */
+    bool spent; /* the maximum number of iterations is reached */
 } solving;
 
 static attsvm_status make_room(solving *s, const svm_small *part, attsvm_error *err)
@@ -383,7 +384,7 @@ static attsvm_status make_room(solving *s, const svm_small *part, attsvm_error *
     return ATTSVM_OK;
 }
 
-/* W with least margin 1 over the part, where that is possible. */
+/* Scales W to smallest margin 1 over the part, if possible. */
 static void scale(const svm_small *part, solving *s)
 {
     bool fixed = false;
@@ -398,7 +399,7 @@ static void scale(const svm_small *part, solving *s)
         s->W[k] /= least;
 }
 
-/* Theta and the multipliers into the set, without the traces that interior points leave. */
+/* Stores theta and multipliers in the set, without the tiny multipliers of interior points. */
 static void store(svm_phase *phase, const svm_small *part, solving *s)
 {
     svm_set *set = phase->set;
@@ -414,7 +415,7 @@ static void store(svm_phase *phase, const svm_small *part, solving *s)
     if (phase->refined) /* its coordinates are those of theta */
         memcpy(set->theta_lo, s->W_lo, (size_t)set->size * sizeof *set->theta_lo);
     if (phase->norm->local || !(largest > 0))
-        return; /* the bound is that of the phase before */
+        return; /* the bound comes from the previous phase */
     memset(set->lambda, 0, (size_t)set->count * sizeof *set->lambda);
     memset(set->lambda_lo, 0, (size_t)set->count * sizeof *set->lambda_lo);
     phase->active = 0;
@@ -426,7 +427,7 @@ static void store(svm_phase *phase, const svm_small *part, solving *s)
         }
 }
 
-/* A core that is stopped after the first round has less to offer than the round before. */
+/* If a core is stopped after the first round, the previous round's result is better. */
 static attsvm_status run_core(svm_phase *phase, svm_small *part, solving *s, svm_end *end,
                               attsvm_error *err)
 {

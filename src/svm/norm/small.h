@@ -1,4 +1,4 @@
-/* small: the working set as a small dense problem, which is what the solvers of the norms take. */
+/* small: the working set as a small dense problem, the input of the norms' solvers. */
 #ifndef ATTSVM_SVM_SMALL_H
 #define ATTSVM_SVM_SMALL_H
 
@@ -10,16 +10,16 @@
 
 /*
  * Rows A_r = u_r v_t', t = term[r], in working coordinates: u (rows x p), v (terms x q), term
- * ascending.  Where equal[r], <A_r, W> = b_r and the multiplier is free; else >= and lambda_r >= 0.
+ * ascending.  If equal[r], <A_r, W> = b_r and the multiplier is free; else >= and lambda_r >= 0.
  */
 typedef struct svm_small {
     int64_t rows, terms, p, q;
     double *u, *v, *b;
     int64_t *term;
     uint8_t *equal;
-    dist_stop *stop; /* asked between steps: true ends the core with its best so far          */
-    int64_t most;    /* iterations of the phase                                               */
-    bool *spent;     /* set where a core would take one more, or sees no way on               */
+    dist_stop *stop; /* asked between steps; true ends the core with its best so far */
+    int64_t most;    /* iterations of the phase                                      */
+    bool *spent;     /* set if a core would need one more, or makes no progress      */
     /* of a problem made from a set */
     int64_t d;
     bool matrix;
@@ -31,7 +31,7 @@ typedef struct svm_small {
 } svm_small;
 
 /* The rows of the set, by term and token; `reduce`: in coordinates of the spans of matrix rows.
-   Equalities that others imply are left out and marked in set->implied. */
+   Equalities implied by others are omitted and marked in set->implied. */
 attsvm_status svm_small_create(svm_small *part, svm_set *set, bool reduce, attsvm_error *err);
 void svm_small_free(svm_small *part);
 /* theta (d x d or d) to W (p x q) and back; W has room for p q + p d, scratch p d. */
@@ -40,7 +40,7 @@ void svm_small_expand(const svm_small *part, const double *W, double *theta, dou
 
 /* Whether the core should end. */
 bool svm_small_stopped(const svm_small *part);
-/* Whether the core may take a step, which is counted. */
+/* Whether the core may take a step; counts it. */
 bool svm_small_step(const svm_small *part, int64_t *iterations);
 
 /* S (p x q) = sum_r lambda_r u_r v_r'; scratch (terms x p). */
@@ -53,17 +53,18 @@ void svm_small_apply(const svm_small *part, const double *G, int64_t ldg, double
 /* The same in double-double, rounded at the end, G without gaps; scratch (2 terms x p). */
 void svm_small_apply_exact(const svm_small *part, const double *G, double *y, double *scratch);
 /*
- * About what it costs to meet the equalities that are missed by c_r = scale margin_r - b_r: their
- * price |lambda_r c_r|, and |c_r| / |A_r| for what the move adds outside the spaces of theta.
+ * Approximate cost of satisfying the equalities that are violated by c_r = scale margin_r - b_r:
+ * their price |lambda_r c_r|, and |c_r| / |A_r| for the part of the move outside the spaces of
+ * theta.
  */
 double svm_small_missed(const svm_small *part, const double *lambda, const double *margin,
                         const double *norms, double scale);
-/* Brings W onto the equalities, b in the given unit, by the least change; they are independent. */
+/* Moves W onto the equalities (independent, b in the given unit) by the smallest change. */
 attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, attsvm_error *err);
 /*
- * The factor that makes every row hold, or 0 where none does: 1/least margin over rows with b = 1
- * (1 where an equality with e != 0 forbids scaling), after rows with b = 0 were found to hold
- * within theory 4.1 and equalities near enough to be settled.  norms (rows): |A_r|, size: |theta|.
+ * The factor with which every row holds, or 0 if there is none: 1 / smallest margin over rows with
+ * b = 1 (1 if an equality with e != 0 forbids scaling), provided that rows with b = 0 hold in the
+ * sense of theory 4.1 and equalities nearly hold.  norms (rows): |A_r|, size: |theta|.
  */
 double svm_small_scale(const svm_small *part, const double *margin, const double *norms,
                        double size);

@@ -60,6 +60,6 @@ attsvm_status clp_run(void (*body)(void *context), void *context, attsvm_error *
     switch (clp_guard(body, context)) {
     case 0: return ATTSVM_OK;
     case 1: return fail(err, ATTSVM_E_MEMORY, "linear program: no memory");
-    default: return fail(err, ATTSVM_E_NUMERIC, "linear program: Clp gave up");
+    default: return fail(err, ATTSVM_E_NUMERIC, "linear program: Clp failed");
     }
 }
