@@ -139,6 +139,7 @@ def verdict_of(run: Run, keywords: Dict[str, Any]) -> Verdict:
         Call().run("verdict_compute", verdict, run._handle, ffi.NULL, out)
         found = out[0] != ffi.NULL
         solution = own_object(out[0], "solution", run._handle) if found else None
+        run._compare(out[0])
         conditions = ffi.new("attsvm_conditions *")
         Call().run("conditions_compute", conditions, run._handle)
         info = verdict_info(verdict, run)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ._arrays import Array, as_array, copy_doubles, copy_of, named_arrays
 from ._data import Data, as_data
-from ._library import Call, InputError, callback_struct, ffi, lib, new, text
+from ._library import Call, InputError, callback_struct, ffi, lib, new, own, text
 from ._progress import watch
 from ._results import (Origin, Path, Stored, number, plain, settings_in, strip_html, with_file,
                        with_problem)
@@ -90,7 +90,7 @@ class Run(Stored):
 
     def _describe(self) -> None:
         """The numbers of the present state; arrays are copied when they are asked for."""
-        self._arrays = {}
+        self._arrays, self._compared = {}, False
         info, settings = lib.attsvm_train_describe(self._handle), self._settings
         self.info = {"model": settings.get("model"), "step": settings.get("step"),
                      "predicted_norm": limit_of(settings)[1],
@@ -142,9 +142,18 @@ class Run(Stored):
                     found = self._arrays[name] = copy_of(pointer)
             return found
 
+    def _compare(self, solution: Any = ffi.NULL) -> None:
+        """Adds the records' correlation with the SVM, where there is one to compare with."""
+        recorded = self._settings.get("record") and self._settings.get("loss") != "ntp"
+        if recorded and not self._compared and hasattr(lib, "attsvm_train_compare"):
+            self._compared = True
+            if lib.attsvm_train_compare(self._handle, solution, own.error) == lib.ATTSVM_E_MEMORY:
+                raise MemoryError(text(own.error.message))
+
     def _names(self) -> List[str]:
         if self._handle is None:
             return list(self._arrays)
+        self._compare()
         return [text(lib.attsvm_train_array(self._handle, k).name)
                 for k in range(lib.attsvm_train_count(self._handle))]
 
@@ -264,6 +273,7 @@ class Run(Stored):
         more = [("schedule", np.ones(1, np.uint8))] if "schedule" in self._call.functions else []
         arrays, keep = named_arrays(more)
         with self._lock:
+            self._compare()
             Call().run("train_save", self._handle, os.fsencode(path), arrays, len(more))
         del keep
 
