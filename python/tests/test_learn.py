@@ -131,7 +131,7 @@ import attsvm
 random = np.random.default_rng(0)
 y = np.arange(500) % 2
 X = random.standard_normal((500, 40, 1000), dtype=np.float32)
-X[y == 1, 3, :20] += 3
+X[y == 1, 3, :20] += 20
 data = attsvm.Data(X)
 model = attsvm.AttentionClassifier(pool="mean", starts=1, scale="none")
 model.fit(data[:50], y[:50])
