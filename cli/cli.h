@@ -215,6 +215,14 @@ const char *cli_graph_word(const cli_graph_shown *g, int64_t row, char buffer[CL
 /* A cli_graph_shown for graphviz, and drawn. */
 cli_printer cli_graph_dot, cli_graph_svg;
 
+/* Name of sequence i, word k of the vocabulary, word of token t of sequence i, escaped for
+   printing; NULL if the data set has none. */
+const char *cli_sequence_name(const attsvm_data *data, int64_t i);
+const char *cli_word(const attsvm_data *data, int64_t k);
+const char *cli_token_word(const attsvm_data *data, int64_t i, int64_t t);
+/* Ends a line of a table with the name of sequence i and the words of its tokens (-1: none). */
+void cli_row_names(const attsvm_data *data, int64_t i, int64_t selected, int64_t rival);
+
 /* ------------------------------------------------------------------------ SVM results */
 
 /* Whether a flag has set this field. */

@@ -20,7 +20,7 @@ static const field graph_fields[] = {
     { F(lr), FIELD_DOUBLE, 0, 1e300, 1, "its step size", 0, 0 },
     { F(trained), FIELD_TEXT, 0, 0, 0, "result of attsvm train --loss ntp to compare with instead",
       0, "" },
-    { F(dot), FIELD_TEXT, 0, 0, 0, "file for the graphs, as graphviz reads them", 0, "" },
+    { F(dot), FIELD_TEXT, 0, 0, 0, "file for the graphs in graphviz format", 0, "" },
     { F(svg), FIELD_TEXT, 0, 0, 0, "file for a picture of the graphs", 0, "" },
 };
 const settings_table cli_graph_table = { "graph options", graph_fields,
@@ -236,26 +236,26 @@ static void print_text(const found *f)
         print_match(f);
     putchar('\n');
     if (!feasible)
-        cli_wrap(stdout,
-                 "No W puts the words into these orders: the vectors of the words leave too "
-                 "little room.",
-                 0, 0, 80);
+        cli_wrap(
+            stdout,
+            "No W gives the words these orders: the word vectors do not have enough dimensions.", 0,
+            0, 80);
     else if (!grows)
         cli_wrap(stdout,
-                 "There is nothing to decide: W settles at the finite part, with odds like those "
-                 "in the data; no more can be learnt.",
+                 "There is nothing to decide: W converges to the finite part, with the odds of the "
+                 "data.",
                  0, 0, 80);
     else if (f->about.cyclic == 0)
         cli_wrap(stdout,
-                 "There are no cycles: attention can learn to pick the word that follows in "
-                 "every context, and W grows along the direction for ever.",
+                 "There are no cycles: attention can learn to pick the next word in every context, "
+                 "and W grows along the direction without bound.",
                  0, 0, 80);
     else
-        cli_wrap(stdout,
-                 "Between components W grows along the direction for ever, and attention "
-                 "decides. Inside the cycles it settles at the finite part, with odds like "
-                 "those in the data; no more can be learnt there.",
-                 0, 0, 80);
+        cli_wrap(
+            stdout,
+            "Between components W grows along the direction without bound, and attention decides. "
+            "Inside the cycles W converges to the finite part, with the odds of the data.",
+            0, 0, 80);
     if (*f->options->svg)
         printf("Picture: %s\n", f->options->svg);
     if (f->call->common->output)

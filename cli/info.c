@@ -194,7 +194,7 @@ static const char *meaning_of(const char *name)
 
 static void print_arrays(const report *r)
 {
-    printf("\n  %-9s%-9s%-18s%8s  %-8s%s\n", "array", "dtype", "shape", "size", "kept", "meaning");
+    printf("\n  %-10s%-9s%-18s%8s  %-8s%s\n", "array", "dtype", "shape", "size", "kept", "meaning");
     for (int64_t k = 0; k < r->count; k++) {
         const attsvm_named_array *named = &r->arrays[k];
         if (is_ignored(r, named->name))
@@ -202,7 +202,7 @@ static void print_arrays(const report *r)
         char shape[160], size[32];
         attsvm_array_shape_text(&named->array, shape, sizeof shape);
         cli_bytes((double)cli_array_bytes(&named->array), size, sizeof size);
-        printf("  %-9s%-9s%-18s%8s  %-8s%s\n", named->name, attsvm_dtype_name(named->array.dtype),
+        printf("  %-10s%-9s%-18s%8s  %-8s%s\n", named->name, attsvm_dtype_name(named->array.dtype),
                shape, size, attsvm_archive_is_mapped(r->archive, k) ? "mapped" : "copied",
                meaning_of(named->name));
     }
@@ -254,9 +254,10 @@ static void print_hints(const report *r)
     if (!r->reading->verify && r->mapped_bytes > 0 && ends_in_npz(r->path))
         printf("Mapped arrays are not checked against their checksums; --verify does that.\n");
     if (r->copied_bytes >= MANY_BYTES)
-        printf("What is copied is in memory; `attsvm info %s -o other.npz` makes a file that can "
-               "be mapped.\n",
-               cli_shown(r->path));
+        printf(
+            "Copied arrays are held in memory; `attsvm info %s -o other.npz` makes a file that can "
+            "be mapped.\n",
+            cli_shown(r->path));
 }
 
 /* Commands that suit the data: with queries the W model, with a head in the file a fixed one. */
@@ -273,7 +274,8 @@ static void print_next(const report *r)
         printf("\nNext: attsvm train %s --model %s%s\n", cli_shown(r->path), head ? "" : "v",
                model);
     else
-        printf("Without labels Y there are no scores, so nothing can be trained on it.\n");
+        printf("Without labels Y there are no scores, so this data set cannot be used for "
+               "training.\n");
     if (ids || (labels && head))
         printf("%s attsvm svm %s --problem %s%s\n",
                labels ? "     " : "\nNext:", cli_shown(r->path), model, ids ? " --select ids" : "");

@@ -170,8 +170,10 @@ static void print_terms(const findings *f)
         printf("  %8" PRId64, term.sequence);
         if (queries)
             printf("%8" PRId64, term.query);
-        printf("  %6" PRId64 "  %10.4g  %8" PRId64 "  %10.4g%s\n", term.optimal, term.best, alpha,
+        printf("  %6" PRId64 "  %10.4g  %8" PRId64 "  %10.4g%s", term.optimal, term.best, alpha,
                attsvm_scores_gamma(f->scores, g, alpha), term.tied > 0 ? "  (best is tied)" : "");
+        cli_row_names(f->data, term.sequence, alpha, -1);
+        putchar('\n');
     }
     if (f->terms > MOST_SHOWN)
         printf("  and %" PRId64 " more\n", f->terms - MOST_SHOWN);
@@ -181,7 +183,7 @@ static void print_support(const findings *f)
 {
     bool queries = f->terms != attsvm_data_describe(f->data).n;
     int64_t count = f->optimality.support;
-    printf("\nSupport tokens: the rivals that come nearest, %" PRId64 " of them.\n\n", count);
+    printf("\nSupport tokens, the rivals at the margin: %" PRId64 ".\n\n", count);
     printf("  %8s%s  %8s  %6s  %10s  %22s\n", "sequence", queries ? "   query" : "", "selected",
            "rival", "multiplier", "score of selected over");
     for (int64_t k = 0; k < count && k < MOST_SHOWN; k++) {
@@ -189,8 +191,10 @@ static void print_support(const findings *f)
         printf("  %8" PRId64, s->row.sequence);
         if (queries)
             printf("%8" PRId64, s->row.query);
-        printf("  %8" PRId64 "  %6" PRId64 "  %10.4g  %+22.4g%s\n", s->selected, s->row.token,
+        printf("  %8" PRId64 "  %6" PRId64 "  %10.4g  %+22.4g%s", s->selected, s->row.token,
                s->lambda, s->advantage, s->advantage > 0 ? "" : "  <- not lower");
+        cli_row_names(f->data, s->row.sequence, s->selected, s->row.token);
+        putchar('\n');
     }
     if (count > MOST_SHOWN)
         printf("  and %" PRId64 " more\n", count - MOST_SHOWN);
@@ -211,22 +215,23 @@ static void say_local(const findings *f)
     if (o->support == 0)
         snprintf(text, sizeof text,
                  "The selection has no rivals: every other token is a copy of the selected one. It "
-                 "is locally optimal, and there is nothing to learn.");
+                 "is locally optimal.");
     else if (o->local)
         snprintf(text, sizeof text,
                  "The selection is locally optimal: every rival at the margin has a lower score, "
-                 "so descent that starts far out near this direction stays and converges to it%s.",
+                 "so descent that starts near this direction with a large norm converges to it%s.",
                  proof_text(f));
     else if (o->against > o->tied_support)
         snprintf(text, sizeof text,
                  "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
-                 "score as much as the selected token or more, so descent leaves this direction.",
+                 "have the score of the selected token or a higher one, so descent leaves this "
+                 "direction.",
                  o->against);
     else
         snprintf(text, sizeof text,
                  "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
-                 "score exactly as much as the selected token. Whether descent leaves this "
-                 "direction is open.",
+                 "have exactly the score of the selected token. It is open whether descent leaves "
+                 "this direction.",
                  o->against);
     say(text);
 }
@@ -237,7 +242,7 @@ static void say_optimality(const findings *f)
     char text[512];
     putchar('\n');
     if (f->info.outcome == ATTSVM_INFEASIBLE) {
-        say("Nothing separates this selection from its rivals, so it is not locally optimal "
+        say("No direction separates this selection from its rivals, so it is not locally optimal "
             "(attsvm svm shows the proof).");
         return;
     }
@@ -256,11 +261,12 @@ static void say_optimality(const findings *f)
     }
     if (o->tied_support > 0)
         say("A tie decided: a rival at the margin has exactly the score of the selected token, and "
-            "local optimality asks for less.");
+            "local optimality requires a lower one.");
     if (o->tied_optimal > 0)
         say("A tie decided: some sequence has two best tokens, and the first counts as the best.");
     if (!o->unique)
-        say("This norm may have several minimisers; support is that of the one found.");
+        say("This norm may have several minimisers; the support tokens are those of the one "
+            "found.");
 }
 
 /* The number of selections: 625, 1.2e+30, or 16^1000 beyond the range of doubles. */
@@ -289,10 +295,17 @@ static void print_enumeration(const findings *f)
     else if (info.exhaustive)
         snprintf(text, sizeof text,
                  "Locally optimal selections: %" PRId64 ". The list is complete: of %s "
-                 "selections %" PRId64 " had their SVM solved; the others contain duplicates, or "
-                 "begin in one of %" PRId64 " ways that nothing separates.",
+                 "selections %" PRId64
+                 " had their SVM solved; the others contain duplicates or one of %" PRId64
+                 " partial selections that no direction separates.",
                  info.count, count_text(f, info.product, product, sizeof product), info.judged,
                  info.pruned);
+    else if (info.stopped)
+        snprintf(text, sizeof text,
+                 "Locally optimal selections found: %" PRId64
+                 ". The list may be incomplete: stopped after the SVMs of %" PRId64
+                 " of %s selections.",
+                 info.count, info.judged, count_text(f, info.product, product, sizeof product));
     else if (!info.searched)
         snprintf(text, sizeof text,
                  "Locally optimal selections found: %" PRId64 ". The list may be incomplete: the "
@@ -301,7 +314,7 @@ static void print_enumeration(const findings *f)
     else
         snprintf(text, sizeof text,
                  "Locally optimal selections found: %" PRId64 ". The list may be incomplete: of %s "
-                 "selections a search from descent and single changes looked at %" PRId64 ".",
+                 "selections the search examined %" PRId64 ".",
                  info.count, count_text(f, info.product, product, sizeof product), info.judged);
     say(text);
     printf("\n  %10s  %s\n", "norm", "tokens");

@@ -14,8 +14,8 @@ const cli_verb cli_verbs[] = {
       "The planted kinds also store a selection and a direction that separates it. The values "
       "depend on the settings alone, not on the machine, the number of threads or the file "
       "format.",
-      "Arrays: X, or E and tokens with offsets; Y, v; Z where --queries asks for it; of planted "
-      "kinds ids and planted_p or planted_W. JSON keys: n, T, d, tokens, kind, dtype, seed, "
+      "Arrays: X, or E and tokens with offsets; Y, v; Z with --queries; planted kinds add ids and "
+      "planted_p or planted_W. JSON keys: n, T, d, tokens, kind, dtype, seed, "
       "file, bytes, arrays." },
     { "info", "describe and check a data set", "FILE", TABLES(&attsvm_read_table, NULL),
       "attsvm info planted.npz --verify", cli_info,
@@ -62,9 +62,9 @@ const cli_verb cli_verbs[] = {
     { "check", "verify the proof in a result file", "FILE RESULT",
       TABLES(&cli_check_table, &cli_limit_table, NULL), "attsvm check planted.npz result.npz",
       cli_check,
-      "Recomputes everything that RESULT claims from the data alone, with code that had no part "
-      "in solving, and says whether it is proved. Exit status 0 means proved (a proof of "
-      "infeasibility included), 1 means not proved.",
+      "Recomputes everything that RESULT claims from the data alone, with code that shares nothing "
+      "with the solver, and says whether it is proved. Exit status 0 means proved (including a "
+      "proof of infeasibility), 1 means not proved.",
       "JSON keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, "
       "tight, active, merged." },
     { "tokens", "show which tokens are best, which rivals are close, and what is optimal", "FILE",
@@ -85,7 +85,8 @@ const cli_verb cli_verbs[] = {
       TABLES(&attsvm_train_table, &cli_picture_table, &attsvm_joint_table, &cli_verify_table, NULL),
       "attsvm verify planted.npz --model p --iters 5000", cli_verify,
       "Trains as attsvm train does, solves the max-margin problem of the tokens that the model "
-      "selected, in the norm that the step rule leads to, and gives a verdict: global, local, "
+      "selected, in the norm that theory predicts for the step rule, and gives a verdict: global, "
+      "local, "
       "not_local, unsaturated or infeasible. It also says which conditions of the theorems hold "
       "for these data. For models vp and vpW it adds the v-SVM, the relaxed p-SVM and a search "
       "for a counterexample to Assumption B. Exit status 1 means that the verdict is neither "
@@ -210,7 +211,7 @@ static const field common_fields[] = {
     { F(threads), FIELD_INT, 0, 4096, 0,
       "number of threads; 0 = all cores; the results do not depend on it", 0, 0 },
     { F(memory), FIELD_INT, 0, 1e18, 0,
-      "bytes of mapped tokens that may stay in memory; 0 = half of the machine's memory", 0, 0 },
+      "bytes of mapped tokens held in memory; 0 = half of the machine's memory", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "seed of the random numbers", 0, 0 },
     { F(kernels), FIELD_TEXT, 0, 0, 0,
       "vector kernels: baseline, avx2 or avx512; default: the fastest set that the processor "
@@ -226,7 +227,8 @@ const settings_table cli_common_table = { "common", common_fields,
 #define SETTINGS cli_limit
 static const field limit_fields[] = {
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
-      "time limit in seconds; what was reached is kept, exit status 1; 0 = no limit", 0, 0 },
+      "time limit in seconds, after which the result so far is kept (exit status 1); 0 = no limit",
+      0, 0 },
 };
 #undef SETTINGS
 
@@ -236,11 +238,10 @@ const char cli_purpose[] = "max-margin token selection in attention";
 
 const cli_entry cli_exits[] = {
     { "0", "", "done" },
-    { "1", "", "done, and the answer is negative, or the run stopped before there was an answer" },
+    { "1", "", "done with a negative answer, or stopped before there was an answer" },
     { "2", "", "bad usage or bad input; nothing was written" },
     { "3", "", "the machine or the arithmetic failed: disk, memory, no convergence" },
-    { "130, 143", "",
-      "stopped by Ctrl-C (SIGINT) or SIGTERM; what was reached is written with -o" },
+    { "130, 143", "", "stopped by Ctrl-C (SIGINT) or SIGTERM; -o writes the result so far" },
     { 0 },
 };
 
@@ -251,6 +252,8 @@ const cli_entry cli_arrays[] = {
     { "bags", "(N)", "instead of offsets: the bag of each token, in order" },
     { "E", "(V,d)", "table of words, instead of X" },
     { "tokens", "(N)", "rows of E, with offsets" },
+    { "bag_names", "bytes", "names of the sequences, each with a newline after it" },
+    { "words", "bytes", "words of the vocabulary, each with a newline after it" },
     { "Y", "(n)", "labels -1 and +1, or 0 and 1" },
     { "y", "(n)", "labels, as Y" },
     { "Z", "(n,d) or (n,M,d)", "queries" },
@@ -259,8 +262,8 @@ const cli_entry cli_arrays[] = {
     { "W", "(d,d)", "fixed key map of the prompt models" },
     { "p", "(d)", "fixed prompt of model pW" },
     { "ids", "(n), or one for each query", "a selection: one token of each sequence" },
-    { "O", "(n,T) or (N); one a query: (n,M,T)", "selected sets, 0 and 1" },
-    { "s", "(n,T) or (N); one a query: (n,M,T)", "softmax values" },
+    { "O", "(n,T) or (N); one per query: (n,M,T)", "selected sets, 0 and 1" },
+    { "s", "(n,T) or (N); one per query: (n,M,T)", "softmax values" },
     { "labels", "(n)", "next-token prediction: for each context the row of E that follows it" },
     { "init_p", "(d)", "start value of p" },
     { "init_W", "(d,d)", "start value of W" },

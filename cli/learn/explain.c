@@ -55,14 +55,16 @@ static void print_case(const cli_predicted *p, int64_t i, bool colour)
     const int64_t first = attsvm_data_offset(data, i);
     const double *contribution = numbers(p, "contribution") + first;
     const bool flips = ((const uint8_t *)attsvm_prediction_find(p->found, "flips")->data)[i];
-    printf("  sample %" PRId64 ": %s, probability %.3f", i,
-           attsvm_classifier_class(p->model, label[i]), cli_certainty(p, i));
+    const char *name = cli_sequence_name(data, i);
+    printf("  sample %" PRId64 "%s%s%s: %s, probability %.3f", i, name ? " (" : "",
+           name ? name : "", name ? ")" : "", attsvm_classifier_class(p->model, label[i]),
+           cli_certainty(p, i));
     if (truth && truth[i] >= 0)
         printf(truth[i] == label[i] ? ", right" : ", wrong: it is %s",
                attsvm_classifier_class(p->model, truth[i]));
     printf(".\n");
     if (decider < 0) {
-        printf("    It has no token that the model knows: the bias decided.\n");
+        printf("    It has no known token: the bias decided.\n");
         return;
     }
     printf("    ");

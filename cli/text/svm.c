@@ -92,7 +92,7 @@ static void print_figures(const cli_solved *s)
             print_number("objective", info->objective, "1/2 norm^2 + C times the shortfalls");
         snprintf(text, sizeof text, "%.2g", info->gap);
         if (!isnan(info->gap))
-            print_line("gap", text, "how far from the least it may be, relative; proved");
+            print_line("gap", text, "relative optimality gap (certified)");
         snprintf(text, sizeof text, "%.2g", info->violation);
         if (!isnan(info->violation))
             print_line("violation", text, soft ? "largest shortfall" : "largest of any row");
@@ -100,7 +100,7 @@ static void print_figures(const cli_solved *s)
     }
     print_count("active", info->active,
                 found ? "rows with a positive multiplier" : "rows in the proof");
-    print_count("merged", info->merged, "copies of selected tokens, which are no rivals");
+    print_count("merged", info->merged, "copies of selected tokens, which are not rivals");
     print_count("rank", info->rank, "of W");
     snprintf(text, sizeof text, "%.3g s", info->seconds);
     snprintf(work, sizeof work,
@@ -124,7 +124,7 @@ static void say_optimal(const cli_solved *s)
     const char *theta = letter(s);
     if (set->soft > 0)
         snprintf(text, sizeof text,
-                 "This %s is the best compromise between a short %s and rivals that come too near: "
+                 "This %s is the best compromise between a short %s and rivals inside the margin: "
                  "no other has an objective lower by more than a fraction of %.1e.",
                  theta, theta, fmax(s->info.gap, 0));
     else if (set->problem == ATTSVM_PROBLEM_FINITE)
@@ -181,23 +181,24 @@ static void say_infeasible(const cli_solved *s)
         snprintf(text, sizeof text,
                  "No %s separates the selection: token %" PRId64 " of sequence %" PRId64
                  " has the same key as the selected token %" PRId64
-                 ", so whatever %s is, their logits are equal.",
+                 ", so their logits are equal for every %s.",
                  letter(s), info->pair.token, info->pair.sequence, info->pair_selected, letter(s));
     else if (info->proof == ATTSVM_PROOF_BEYOND)
-        snprintf(text, sizeof text,
-                 "Every %s that separates the selection has norm at least %.3e, more than 1e18 "
-                 "times what a single row asks for: %" PRId64
-                 " rows with positive weights cancel to as much. The rows with the largest weights "
-                 "are below.",
-                 letter(s), info->bound, info->active);
-    else
         snprintf(
             text, sizeof text,
-            "No %s separates the selection. The proof: every row asks for a margin of at least "
-            "its right-hand side, but %" PRId64 " rows with positive weights cancel (their sum "
-            "has norm %.1e), while their right-hand sides add up to 1. The rows with the "
-            "largest weights are below.",
-            letter(s), info->active, info->residual);
+            "Every %s that separates the selection has norm at least %.3e, more than 1e18 "
+            "times what a single row requires: %" PRId64
+            " rows with positive weights cancel to that degree. The rows with the largest weights "
+            "are below.",
+            letter(s), info->bound, info->active);
+    else
+        snprintf(text, sizeof text,
+                 "No %s separates the selection. The proof: every row requires a margin of at "
+                 "least its right-hand side, but %" PRId64
+                 " rows with positive weights cancel (their sum "
+                 "has norm %.1e), while their right-hand sides add up to 1. The rows with the "
+                 "largest weights are below.",
+                 letter(s), info->active, info->residual);
     say(text);
 }
 
@@ -210,12 +211,12 @@ static void say_stalled(const cli_solved *s)
             "Stopped before the v-SVM was solved, which decides the rows of the joint problem.");
     else if (!isnan(s->info.gap))
         snprintf(text, sizeof text,
-                 "Stopped before there was a proof; this is the best point so far. The gap says "
-                 "how far from the least it can be.");
+                 "Stopped before there was a proof; this is the best point so far. The gap bounds "
+                 "its distance from the optimum.");
     else if (s->claim.settings.soft > 0)
         snprintf(text, sizeof text,
-                 "Stopped without a proof, or a point whose objective a double holds: take a "
-                 "smaller --soft, or scale the tokens by s and --soft by 1/s^2.");
+                 "Stopped without a proof or a point with a finite objective: use a smaller "
+                 "--soft, or scale the tokens by s and --soft by 1/s^2.");
     else if (s->claim.settings.rank > 0)
         snprintf(text, sizeof text,
                  "No W of rank %" PRId64 " that separates the selection was found, which does not "
@@ -284,7 +285,9 @@ static void print_rows(const cli_solved *s)
             printf("%10" PRId64, row.query);
         if (rivals)
             printf("%10" PRId64, selected(s, row));
-        printf("%10" PRId64 "\n", row.token);
+        printf("%10" PRId64, row.token);
+        cli_row_names(s->data, row.sequence, rivals ? selected(s, row) : -1, row.token);
+        putchar('\n');
     }
     if (count > shown)
         printf("  and %" PRId64 " more\n", count - shown);

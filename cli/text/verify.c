@@ -69,9 +69,9 @@ static const char *assumption_b(const attsvm_joint *j)
 {
     const double rounding = 1e-5 * j->margin;
     if (isnan(j->nu))
-        return "no point that was tried can tell whether it holds";
+        return "no point that was tried decides whether it holds";
     if (fabs(j->nu) <= rounding)
-        return "too near 0 to tell whether the assumption holds";
+        return "too close to 0 to decide whether the assumption holds";
     return j->nu > 0 ? "nothing found speaks against the assumption"
                      : "the assumption does not hold";
 }
@@ -111,20 +111,19 @@ static void state_local(const cli_verified *v, char *out, size_t size)
                                          : "Scores differ among the other tokens";
     const char *ties = c->unique_optimal ? "" : ", some sequence has two best tokens";
     const char *separate =
-        c->outcome == ATTSVM_INFEASIBLE ? ", and nothing separates the best tokens"
-        : !c->feasible                  ? ", and whether anything separates the best tokens is open"
-                                        : "";
-    snprintf(out, size,
-             "%s%s%s: descent may end in any locally optimal selection, the one that its start "
-             "leads to%s.%s",
-             scores, ties, separate,
-             c->feasible && c->unique_optimal
-                 ? "; the path of growing norm leads to the best tokens"
-                 : "",
-             !c->wide                 ? ""
-             : cli_verified_prompt(v) ? " Every selection can be separated."
-                                      : " Every selection can be separated if the tokens are in "
-                                        "general position.");
+        c->outcome == ATTSVM_INFEASIBLE ? ", and no direction separates the best tokens"
+        : !c->feasible ? ", and it is open whether a direction separates the best tokens"
+                       : "";
+    snprintf(
+        out, size,
+        "%s%s%s: descent may end in any locally optimal selection, depending on its start%s.%s",
+        scores, ties, separate,
+        c->feasible && c->unique_optimal ? "; the path of growing norm leads to the best tokens"
+                                         : "",
+        !c->wide                 ? ""
+        : cli_verified_prompt(v) ? " Every selection can be separated."
+                                 : " Every selection can be separated if the tokens are in "
+                                   "general position.");
 }
 
 void cli_verified_statement(const cli_verified *v, char *out, size_t size)
@@ -134,8 +133,8 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
         state_joint(v, out, size);
     else if (cli_verified_trains_head(v))
         snprintf(out, size,
-                 "The head is trained too, and nothing is proved about where it leads for these "
-                 "data; scores are those of the head as it is now.");
+                 "The head is trained, too, and no theorem predicts the outcome for these data; "
+                 "scores use the trained head.");
     else if (!cli_verified_linear(v))
         snprintf(out, size,
                  "With this head attention may keep several tokens, and the theorems about single "
@@ -145,19 +144,19 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
                  "In every sequence all tokens have the same score: attention does not change the "
                  "loss, and its gradient is 0 everywhere.");
     else if (!v->verdict.claimed)
-        snprintf(out, size, "There is no claim about the direction that the step rule %s leads to.",
+        snprintf(out, size, "No theorem predicts the direction for the step rule %s.",
                  v->settings.step);
     else if (strcmp(cli_verified_must(v), "global") == 0)
         snprintf(out, size,
                  "One token is best, all others share one score, and it can be separated from "
-                 "them: from any start descent leads to it (%s).",
+                 "them: descent converges to it from any start (%s).",
                  is_proved_rule(v) ? "proved for small steps"
                                    : "proved for plain gradient descent with small steps, observed "
                                      "for this rule");
     else if (is_benign(c))
         snprintf(
             out, size,
-            "In every sequence one token is best%s: at every point the loss falls along their "
+            "In every sequence one token is best%s: at every point the loss decreases along their "
             "max-margin direction, so that no point is stationary. %s may still end in another "
             "locally optimal selection, even from 0.",
             c->equal_scores
@@ -179,16 +178,15 @@ static const char *why_unsaturated(const cli_verified *v)
 {
     attsvm_train_info info = attsvm_train_describe(v->run);
     if (v->conditions.choices == 0 && cli_verified_linear(v))
-        return "Attention does not change the loss: no number of steps moves it.";
+        return "Attention does not change the loss, so no number of steps moves it.";
     if (v->verdict.outcome == ATTSVM_INFEASIBLE)
-        return "Nothing separates these tokens from their rivals, so no number of steps puts all "
-               "attention on them.";
+        return "No direction separates these tokens from their rivals, so no number of steps puts "
+               "all attention on them.";
     if (info.margin == 0)
-        return "A rival has exactly the same logit. Where a symmetry of data and start keeps it "
-               "so, "
-               "more steps do not help; another start does (--init gauss:0.01).";
+        return "A rival has exactly the same logit. If a symmetry of data and start values causes "
+               "this, more steps do not help, but other start values do (--init gauss:0.01).";
     if (info.grad_log_scale == -INFINITY)
-        return "The gradient is 0 here: more steps do not help; another start may.";
+        return "The gradient is 0 here: more steps do not help, but other start values may.";
     if (cli_verified_trains_head(v) && v->verdict.unpulled > 0)
         return "The head has outgrown the prompt: in some of these sequences the label is decided, "
                "their loss weighs less than 1e-16 of the largest, and joint training hardly moves "
@@ -210,26 +208,26 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
     char more[320] = "";
     switch (d->kind) {
     case ATTSVM_VERDICT_GLOBAL:
-        snprintf(text, size,
-                 "The model attends to the best token of every sequence: the best outcome there "
-                 "is.");
+        snprintf(
+            text, size,
+            "The model attends to the best token of every sequence: the best possible outcome.");
         break;
     case ATTSVM_VERDICT_LOCAL:
         snprintf(text, size,
                  "The model has settled on tokens that are not all the best (%" PRId64
-                 " of %" PRId64 " are not), but every rival that comes near scores less: the "
-                 "selection is locally optimal, one that descent can end in.",
+                 " of %" PRId64 " are not), but every rival at the margin has a lower score: the "
+                 "selection is locally optimal, and descent can end in it.",
                  o->missed, d->terms);
         break;
     case ATTSVM_VERDICT_NOT_LOCAL:
         snprintf(text, size,
                  "The model attends to one token of every sequence, but %" PRId64
-                 " rivals that come near score as much or more: the selection is not locally "
-                 "optimal%s.",
+                 " rivals at the margin have the same score or a higher one: the selection is not "
+                 "locally optimal%s.",
                  o->against,
-                 o->against > o->tied_support ? ", and more steps should move it"
-                                              : "; they score exactly as much, and whether "
-                                                "descent stays is open");
+                 o->against > o->tied_support
+                     ? ", and more steps should move it"
+                     : "; their scores are equal, and it is open whether descent stays");
         break;
     case ATTSVM_VERDICT_UNSATURATED:
         snprintf(text, size,
@@ -238,8 +236,9 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
                  d->undecided, d->terms, d->attention, why_unsaturated(v));
         break;
     default:
-        snprintf(text, size,
-                 "Nothing separates the tokens that the model attends to: ties of logits decided.");
+        snprintf(
+            text, size,
+            "No direction separates the tokens that the model attends to: ties of logits decided.");
     }
     if (!isnan(d->correlation))
         snprintf(more, sizeof more,
@@ -249,6 +248,24 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
     strncat(text, more, size - strlen(text) - 1);
 }
 
+/* The names of undecided sequences, where they have names and one query each. */
+static void say_undecided(const cli_verified *v)
+{
+    enum { MOST_NAMES = 8 };
+    const attsvm_array *softmax = attsvm_train_find(v->run, "softmax");
+    const int64_t *alpha = cli_verified_selected(v), n = attsvm_data_describe(v->data).n;
+    if (!softmax || !alpha || v->verdict.terms != n || !cli_sequence_name(v->data, 0))
+        return;
+    int64_t shown = 0;
+    for (int64_t i = 0; i < n && shown <= MOST_NAMES; i++) {
+        double s = attsvm_array_get(softmax, attsvm_data_offset(v->data, i) + alpha[i]);
+        if (s < 1 - 1e-3 && shown++ < MOST_NAMES)
+            printf("%s%s (%.4f)", shown == 1 ? "Undecided: " : ", ", cli_sequence_name(v->data, i),
+                   s);
+    }
+    printf("%s", shown > MOST_NAMES ? ", ...\n" : shown > 0 ? ".\n" : "");
+}
+
 static void say_verdict(const cli_verified *v)
 {
     const attsvm_verdict *d = &v->verdict;
@@ -256,12 +273,14 @@ static void say_verdict(const cli_verified *v)
     char text[1400];
     cli_verified_verdict(v, text, sizeof text);
     say(text);
+    if (d->kind == ATTSVM_VERDICT_UNSATURATED)
+        say_undecided(v);
     if (d->outcome == ATTSVM_STALLED)
         say("The SVM of these tokens ended without a proof: support tokens, and with them local "
             "optimality, are those of the best point that it found.");
     if (o->tie)
-        say("Ties: some tokens have exactly equal scores; the first of them counts as the best, "
-            "and equal is not lower.");
+        say("Ties: some tokens have exactly equal scores; the first counts as the best, and an "
+            "equal score is not lower.");
 }
 
 static void print_line(const char *name, const char *format, double value, const char *meaning)
@@ -276,12 +295,13 @@ static void print_landscape(const attsvm_landscape *l)
 {
     printf("\nLandscape:\n\n");
     if (l->svm != ATTSVM_OPTIMAL) {
-        say("  Nothing separates the best tokens: there is no direction to look along.");
+        say("  No direction separates the best tokens, so there is no landscape to sample.");
         return;
     }
     print_line("samples", "%.0f", (double)l->samples, "random points, norms 0.01 to 1000");
-    print_line("falling", "%.2f %%", 100 * l->share,
-               "of them, where the loss falls along the max-margin direction of the best tokens");
+    print_line(
+        "falling", "%.2f %%", 100 * l->share,
+        "of these, with a loss that decreases along the max-margin direction of the best tokens");
     print_line(
         "cosine", "%.3g", l->largest,
         "of gradient and that direction, the largest; below 0 no sampled point is stationary");

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const data_known_arrays[] = { "X",       "E",      "tokens",     "offsets", "Y",
-                                          "y",       "Z",      "v",          "V",       "W",
-                                          "p",       "ids",    "O",          "s",       "init_p",
-                                          "init_W",  "init_K", "init_Q",     "init_v",  "labels",
-                                          "lengths", "bags",   "vocabulary", NULL };
+const char *const data_known_arrays[] = { "X",       "E",      "tokens",     "offsets",   "Y",
+                                          "y",       "Z",      "v",          "V",         "W",
+                                          "p",       "ids",    "O",          "s",         "init_p",
+                                          "init_W",  "init_K", "init_Q",     "init_v",    "labels",
+                                          "lengths", "bags",   "vocabulary", "bag_names", "words",
+                                          NULL };
 
 const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)
 {
@@ -21,6 +22,11 @@ const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)
         if (strcmp(data->arrays[k].name, name) == 0)
             return &data->arrays[k].array;
     return NULL;
+}
+
+bool data_is_text(const char *name)
+{
+    return strcmp(name, "bag_names") == 0 || strcmp(name, "words") == 0;
 }
 
 bool data_is_known(const char *name)
@@ -36,10 +42,10 @@ static const field read_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(threads), FIELD_INT, 0, 4096, 0, "threads that check values; 0: all cores", 0, 0 },
     { F(inflate_limit), FIELD_INT, 1, 1e15, 8589934592.0,
-      "most bytes that one compressed array may unpack to", 0, 0 },
+      "maximum size of a compressed array after decompression, in bytes", 0, 0 },
     { F(memory), FIELD_INT, 0, 1e18, 0,
-      "bytes of mapped tokens that may stay in memory; 0: half of what the machine has", 0, 0 },
-    { F(verify), FIELD_BOOL, 0, 1, 0, "check the stored checksums of mapped arrays too", 0, 0 },
+      "bytes of mapped tokens held in memory; 0 = half of the machine's memory", 0, 0 },
+    { F(verify), FIELD_BOOL, 0, 1, 0, "also verify the stored checksums of mapped arrays", 0, 0 },
     { F(empty), FIELD_BOOL, 0, 1, 0, "accept sequences without tokens, for classifiers", 0, 0 },
 };
 #undef SETTINGS
@@ -77,6 +83,25 @@ static attsvm_status keep_arrays(attsvm_data *data, const attsvm_named_array *ar
                         arrays[k].name);
         data->arrays[data->count++] = arrays[k];
     }
+    return ATTSVM_OK;
+}
+
+/* A list of `count` names: bytes with a newline after each. */
+static attsvm_status check_names(const attsvm_data *data, const char *name, int64_t count,
+                                 attsvm_error *err)
+{
+    const attsvm_array *list = attsvm_data_array(data, name);
+    if (!list)
+        return ATTSVM_OK;
+    int64_t size = attsvm_array_count(list), lines = 0;
+    const uint8_t *bytes = list->data;
+    bool fits = list->dtype == ATTSVM_U8 && list->ndim == 1 && size > 0 && bytes[size - 1] == '\n';
+    for (int64_t k = 0; fits && k < size; k++)
+        lines += bytes[k] == '\n';
+    if (!fits || lines != count)
+        return fail(err, ATTSVM_E_DATA,
+                    "%s must hold %" PRId64 " names: uint8 bytes with a newline after each", name,
+                    count);
     return ATTSVM_OK;
 }
 
@@ -227,6 +252,16 @@ static attsvm_status shape_per_query(const attsvm_data *data, const attsvm_array
     bool list = array->ndim == 1 || (array->ndim == 2 && array->shape[0] == data->n);
     if (!list || (count != data->n && !per_query && count != data->tokens)) {
         char expected[128];
+        const attsvm_array *offsets = attsvm_data_array(data, "offsets");
+        int64_t last = data->tokens;
+        if (offsets)
+            TRY(data_integer(offsets, "offsets", data->n, &last, err));
+        if (last != data->tokens)
+            return fail(err, ATTSVM_E_DATA,
+                        "offsets[%" PRId64 "] = %" PRId64
+                        ", the last, is not the number of tokens, %" PRId64 "; %s has %" PRId64
+                        " entries",
+                        data->n, last, data->tokens, name, attsvm_array_count(array));
         snprintf(expected, sizeof expected,
                  "one entry for each of the %" PRId64 " sequences (or for each query)", data->n);
         return wrong_shape(array, name, expected, err);
@@ -394,6 +429,9 @@ static attsvm_status build(attsvm_data *data, const attsvm_read_settings *settin
         TRY(need_integers(ids, "ids", err));
         TRY(data_check_selection(data, ids, err));
     }
+    TRY(check_names(data, "bag_names", data->n, err));
+    if (data->vocabulary > 0)
+        TRY(check_names(data, "words", data->vocabulary, err));
     return check_sets(data, err);
 }
 

@@ -11,6 +11,8 @@
 /* Arrays of a data set that are known by name; the rest of a file is ignored. */
 extern const char *const data_known_arrays[]; /* NULL-terminated */
 bool data_is_known(const char *name);
+/* Lists of names, for people: bytes with a newline after each. */
+bool data_is_text(const char *name);
 
 struct attsvm_data {
     int64_t n, d, tokens, T_min, T_max;
@@ -101,7 +103,7 @@ int64_t data_block_first(const attsvm_data *data, int64_t blocks, int64_t b);
  * The first n sequences of a data set, with or without its key map W.  Everything is borrowed;
  * nothing needs to be freed.  With several ranks n must be the number of all sequences.
  */
-enum { DATA_MOST_ARRAYS = 23 }; /* known names */
+enum { DATA_MOST_ARRAYS = 25 }; /* known names */
 typedef struct data_view {
     attsvm_data data;
     attsvm_named_array arrays[DATA_MOST_ARRAYS];

@@ -28,7 +28,8 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static spread spread_of(const attsvm_data *data, const attsvm_named_array *named)
 {
-    static const char *const of_tokens[] = { "X", "tokens", "offsets", "lengths", "bags", NULL };
+    static const char *const of_tokens[] = { "X",    "tokens",    "offsets", "lengths",
+                                             "bags", "bag_names", NULL };
     static const char *const of_sequences[] = { "Y", "y", "Z", "ids", "O", "s", "labels", NULL };
     const attsvm_array *array = &named->array;
     const int64_t count = attsvm_array_count(array);
@@ -154,7 +155,7 @@ static attsvm_status measure(const subset *s, attsvm_data *out, attsvm_error *er
                     "the data set has %" PRId64 " tokens; subsets need at most %d", whole->rows,
                     INT32_MAX);
     if (s->count < 1 || !s->indices)
-        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " indices; a subset needs one at least",
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " indices; a subset needs at least one",
                     s->count);
     out->tokens = out->labels = out->T_max = 0;
     out->T_min = INT64_MAX;

@@ -66,7 +66,7 @@ attsvm_status io_archive_add(attsvm_archive *archive, const char *name, const at
 attsvm_status io_archive_leave_out(attsvm_archive *archive, const char *name, attsvm_status why,
                                    attsvm_error *err)
 {
-    if (data_is_known(name))
+    if (data_is_known(name) && !data_is_text(name))
         return why;
     char **names = io_grow(archive->foreign, (size_t)archive->foreign_count, 1,
                            &archive->foreign_capacity, sizeof *names, err);
@@ -118,7 +118,7 @@ attsvm_status io_archive_check_names(const attsvm_archive *archive, attsvm_error
     char name[BASE_NAME_SIZE];
     for (int64_t k = 1; k < archive->count && status == ATTSVM_OK; k++)
         if (strcmp(names[k - 1], names[k]) == 0)
-            status = fail(err, ATTSVM_E_FORMAT, "there are two arrays of the name '%s'",
+            status = fail(err, ATTSVM_E_FORMAT, "two arrays have the name '%s'",
                           base_printable(names[k], name));
     free(names);
     return status;

@@ -75,7 +75,7 @@ check 'the same arrays' test "$("$helper" json n tokens labels arrays.X arrays.Z
 check 'conversion to its own format keeps the bytes' cmp set.npz again.npz
 good info set.npz -o set.npz
 check 'onto itself' cmp set.npz again.npz
-bad 2 "a table holds X, offsets and Y, not 'Z'" info set.npz -o set.csv
+bad 2 "a table holds X, offsets, Y and bag_names, not 'Z'" info set.npz -o set.csv
 check 'nothing was written' test ! -e set.csv
 arrays X.npy X:float64:2,3,4=1,2
 good info X.npy --json
@@ -93,6 +93,26 @@ json tokens 3
 json d 2
 good info set.csv
 says 'labels    1 positive, 1 negative'
+
+# ------------------------------------------------------- names of bags and words
+printf 'bag;label;a;b\n"musk ""1""";1;0.5;1\n"musk ""1""";1;2;3\n"a;b";-1;-4;5\n' >names.csv
+good info names.csv -o names.npz
+good info names.npz --json
+json arrays.bag_names.shape '[13]'
+good info names.npz -o back.csv
+check 'names survive' test "$(cut -d, -f1,2 back.csv)" = 'bag,label
+"musk ""1""",1
+"musk ""1""",1
+a;b,-1'
+arrays ids.npz ids:int64:2=0,0
+good svm names.csv --problem v --select ids.npz
+says 'musk "1"'
+arrays few.npz X:float64:2,1,1=1,2 Y:int8:2=1,-1 bag_names:uint8:4=97,98,99,10
+bad 2 'bag_names must hold 2 names: uint8 bytes with a newline after each' info few.npz
+arrays words.npz E:float64:2,2=1,0,0,1 tokens:int64:2=0,1 offsets:int64:2=0,2 Y:int8:1=1,1 v:float64:2=1,0 \
+    words:uint8:8=103,111,10,115,116,111,112,10
+good tokens words.npz
+says "'go'"
 
 # ------------------------------------------------------- the commands that it suggests work
 for flags in '--kind planted-p' '--kind planted-W' '--kind sphere --queries 1' '--kind tied'; do

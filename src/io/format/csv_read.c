@@ -293,7 +293,7 @@ static attsvm_status take_table(table *t, attsvm_error *err)
         TRY(add_row(t, count, err));
         TRY(take_row(t, &count, err));
     }
-    return t->rows > 0 ? ATTSVM_OK : fail(err, ATTSVM_E_FORMAT, "there is no row but the titles");
+    return t->rows > 0 ? ATTSVM_OK : fail(err, ATTSVM_E_FORMAT, "there are titles but no rows");
 }
 
 typedef struct named_bag {
@@ -332,6 +332,31 @@ static attsvm_status check_together(const table *t, attsvm_error *err)
     return status;
 }
 
+/*
+ * Adds the names of the bags as bytes with a newline after each, unless they only count 0, 1, 2...
+ * Line ends inside a name become spaces.
+ */
+static attsvm_status add_names(attsvm_archive *archive, table *t, attsvm_error *err)
+{
+    bool numbers = true;
+    for (int64_t i = 0; i < t->count; i++) {
+        char number[32], *name = t->names + t->bags[i].name;
+        snprintf(number, sizeof number, "%" PRId64, i);
+        numbers &= strcmp(name, number) == 0;
+        for (char *c = name; *c; c++)
+            *c = *c == '\n' || *c == '\r' ? ' ' : *c;
+        name[strlen(name)] = '\n';
+    }
+    if (numbers)
+        return ATTSVM_OK;
+    attsvm_array array = {
+        .data = t->names, .shape = { (int64_t)t->names_size }, .ndim = 1, .dtype = ATTSVM_U8
+    };
+    void *memory = t->names;
+    t->names = NULL;
+    return io_archive_add(archive, "bag_names", &array, memory, err);
+}
+
 static attsvm_status add_arrays(attsvm_archive *archive, table *t, attsvm_error *err)
 {
     int64_t *offsets;
@@ -353,7 +378,8 @@ static attsvm_status add_arrays(attsvm_archive *archive, table *t, attsvm_error 
     for (int64_t i = 0; i < t->count; i++)
         Y[i] = t->bags[i].label;
     array = (attsvm_array){ .data = Y, .shape = { t->count }, .ndim = 1, .dtype = ATTSVM_I8 };
-    return io_archive_add(archive, "Y", &array, Y, err);
+    TRY(io_archive_add(archive, "Y", &array, Y, err));
+    return add_names(archive, t, err);
 }
 
 /* Semicolons are the separator if the first line has some and no comma. */

@@ -10,11 +10,24 @@
 
 /* The arrays that a table can hold. */
 typedef struct content {
-    const io_source *X, *offsets, *Y;
+    const io_source *X, *offsets, *Y, *names;
     int64_t n, d;
     int64_t *first; /* (n+1) first token of each bag */
     double *label;  /* (n)                           */
 } content;
+
+/* `count` names, each with a newline after it. */
+static bool names_fit(const attsvm_array *names, int64_t count)
+{
+    const int64_t size = attsvm_array_count(names);
+    const char *bytes = names->data;
+    int64_t lines = 0;
+    if (names->dtype != ATTSVM_U8 || size < 1 || bytes[size - 1] != '\n')
+        return false;
+    for (int64_t k = 0; k < size; k++)
+        lines += bytes[k] == '\n';
+    return lines == count;
+}
 
 static attsvm_status find_content(content *c, const io_source *sources, int64_t count,
                                   attsvm_error *err)
@@ -28,9 +41,11 @@ static attsvm_status find_content(content *c, const io_source *sources, int64_t 
             c->offsets = source;
         else if (!c->Y && (strcmp(source->name, "Y") == 0 || strcmp(source->name, "y") == 0))
             c->Y = source;
+        else if (strcmp(source->name, "bag_names") == 0 && source->array.data)
+            c->names = source;
         else
             return fail(err, ATTSVM_E_ARG,
-                        "a table holds X, offsets and Y, not '%s'; write .npz instead",
+                        "a table holds X, offsets, Y and bag_names, not '%s'; write .npz instead",
                         base_printable(source->name, name));
     }
     if (!c->X || !c->Y)
@@ -43,6 +58,10 @@ static attsvm_status find_content(content *c, const io_source *sources, int64_t 
     if (c->n < 1 || c->d < 1 || (!c->offsets && X->shape[1] < 1))
         return fail(err, ATTSVM_E_ARG,
                     "a table needs at least one bag and one feature, and no empty bag");
+    if (c->names && !names_fit(&c->names->array, c->n))
+        return fail(err, ATTSVM_E_ARG,
+                    "bag_names must hold %" PRId64 " names: uint8 bytes with a newline after each",
+                    c->n);
     if (attsvm_array_count(&c->Y->array) != c->n)
         return fail(err, ATTSVM_E_ARG, "Y has %" PRId64 " labels for %" PRId64 " bags",
                     attsvm_array_count(&c->Y->array), c->n);
@@ -132,8 +151,27 @@ typedef struct printer {
     const content *content;
     io_file *file;
     char separator;
-    int64_t bag; /* that the current token belongs to */
+    int64_t bag;      /* of the current token             */
+    const char *name; /* of that bag, up to '\n', or NULL */
 } printer;
+
+/* The first field of a row: the name of the bag, quoted if necessary, or its number. */
+static attsvm_status print_bag(printer *p, attsvm_error *err)
+{
+    char number[32];
+    const char *name = p->name, *end = name ? strchr(name, '\n') : NULL;
+    if (!name) {
+        int size = snprintf(number, sizeof number, "%" PRId64, p->bag);
+        return io_file_write(p->file, number, (size_t)size, err);
+    }
+    const size_t size = (size_t)(end - name);
+    if (size > 0 && !memchr(name, p->separator, size) && !memchr(name, '"', size))
+        return io_file_write(p->file, name, size, err);
+    TRY(io_file_write(p->file, "\"", 1, err));
+    for (; name < end; name++)
+        TRY(io_file_write(p->file, *name == '"' ? "\"\"" : name, *name == '"' ? 2 : 1, err));
+    return io_file_write(p->file, "\"", 1, err);
+}
 
 static attsvm_status print_value(void *context, int64_t index, double value, attsvm_error *err)
 {
@@ -141,11 +179,13 @@ static attsvm_status print_value(void *context, int64_t index, double value, att
     const content *c = p->content;
     int64_t token = index / c->d, feature = index % c->d;
     char text[64];
-    if (token == c->first[p->bag + 1])
+    if (token == c->first[p->bag + 1]) {
         p->bag++;
+        p->name = p->name ? strchr(p->name, '\n') + 1 : NULL;
+    }
     if (feature == 0) {
-        int size = snprintf(text, sizeof text, "%" PRId64 "%c%d", p->bag, p->separator,
-                            (int)c->label[p->bag]);
+        TRY(print_bag(p, err));
+        int size = snprintf(text, sizeof text, "%c%d", p->separator, (int)c->label[p->bag]);
         TRY(io_file_write(p->file, text, (size_t)size, err));
     }
     text[0] = p->separator;
@@ -171,12 +211,13 @@ static attsvm_status write_table(io_file *file, const io_source *sources, int64_
                                  char separator, attsvm_error *err)
 {
     content c = { 0 };
-    printer p = { &c, file, separator, 0 };
+    printer p = { .content = &c, .file = file, .separator = separator };
     attsvm_status status = find_content(&c, sources, count, err);
     if (status == ATTSVM_OK)
         status = read_bags(&c, err);
     if (status == ATTSVM_OK)
         status = print_titles(&p, err);
+    p.name = c.names ? c.names->array.data : NULL;
     if (status == ATTSVM_OK)
         status = visit_source(c.X, print_value, &p, err);
     free(c.first);

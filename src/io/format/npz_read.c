@@ -100,7 +100,7 @@ static attsvm_status zip_failed(zip_error_t *error, const char *deed, attsvm_err
     if (zip_error_code_zip(error) == ZIP_ER_MEMORY)
         return fail(err, ATTSVM_E_MEMORY, "%s: no memory", deed);
     if (zip_error_code_zip(error) == ZIP_ER_EXISTS)
-        return fail(err, status, "%s: two of its members have one name", deed);
+        return fail(err, status, "%s: two of its members have the same name", deed);
     return fail(err, status, "%s: %s", deed, zip_error_strerror(error));
 }
 
@@ -130,7 +130,7 @@ static attsvm_status read_end(member *m, attsvm_error *err)
     if (count < 0)
         return zip_failed(zip_file_get_error(m->file), "it is damaged", err);
     if (count > 0)
-        return fail(err, ATTSVM_E_FORMAT, "it goes on after the promised %" PRIu64 " bytes",
+        return fail(err, ATTSVM_E_FORMAT, "it is longer than the promised %" PRIu64 " bytes",
                     (uint64_t)m->stat.size);
     return ATTSVM_OK;
 }

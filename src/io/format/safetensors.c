@@ -46,11 +46,11 @@ static attsvm_status read_type(const io_json *json, tensor *t, size_t *size, att
             return ATTSVM_OK;
         }
     }
-    t->foreign = !data_is_known(t->name);
+    t->foreign = !data_is_known(t->name) || data_is_text(t->name);
     if (t->foreign)
         return ATTSVM_OK;
     return fail(err, ATTSVM_E_FORMAT,
-                "its dtype '%s' is none of F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL",
+                "its dtype '%s' is not one of F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL",
                 base_printable(text, printable));
 }
 
@@ -63,7 +63,8 @@ static attsvm_status read_shape(const io_json *json, tensor *t, attsvm_error *er
     t->array.ndim = (int32_t)ndim;
     for (int64_t k = 0; k < ndim; k++)
         if (!io_json_as_integer(io_json_at(json, k), &t->array.shape[k]) || t->array.shape[k] < 0)
-            return fail(err, ATTSVM_E_FORMAT, "shape[%" PRId64 "] is not an integer from 0 on", k);
+            return fail(err, ATTSVM_E_FORMAT, "shape[%" PRId64 "] is not a non-negative integer",
+                        k);
     return ATTSVM_OK;
 }
 
@@ -74,7 +75,7 @@ static attsvm_status read_entry(const io_json *json, tensor *t, int64_t size, at
     int64_t count;
     if (io_json_count(json) != 3 || !io_json_get(json, "dtype") || !io_json_get(json, "shape") ||
         !io_json_get(json, "data_offsets"))
-        return fail(err, ATTSVM_E_FORMAT, "it does not have dtype, shape and data_offsets alone");
+        return fail(err, ATTSVM_E_FORMAT, "it must have exactly dtype, shape and data_offsets");
     TRY(read_type(io_json_get(json, "dtype"), t, &element, err));
     TRY(read_shape(io_json_get(json, "shape"), t, err));
     const io_json *offsets = io_json_get(json, "data_offsets");

@@ -134,16 +134,19 @@ static void tables_are_read(void **state)
 {
     (void)state;
     static const struct {
-        const char *name, *text;
+        const char *name, *text, *bags;
     } cases[] = {
-        { "a.csv", "one,1,0.5,2\none,1,-3e2,4\n\"t\"\"w,o\",-1,5,6\n" },
-        { "a.csv", "bag;label;x;y\none;1;0.5;2\none;1;-3e2;4\ntwo;-1;5;6" },
-        { "a.csv", ",bag,label,x,y\n0,one,1,0.5,2\n1,one,1,-3e2,4\n2,two,-1,5,6" },
-        { "a.csv", "bag,label,x,y\none,1,0.5,2\none,1,-3e2,4\ntwo,-1,5,6" },
-        { "a.csv", "bag,label,0,1\r\none,1,0.5,2\r\n\"one\",1,-300, 4 \r\n\r\ntwo,-1,5,6\r\n\r\n" },
-        { "a.csv",
-          "\xef\xbb\xbf\"multi\nline\",+1,.5,2\n\"multi\nline\",1,-300.,4\ntwo,-1.0,5,6\n" },
-        { "a.tsv", "one, really\t1\t0.5\t2\none, really\t1\t-300\t4\n\t-1\t5\t6\n" },
+        { "a.csv", "one,1,0.5,2\none,1,-3e2,4\n\"t\"\"w,o\",-1,5,6\n", "one\nt\"w,o\n" },
+        { "a.csv", "0,1,0.5,2\n0,1,-3e2,4\n1,-1,5,6\n", NULL },
+        { "a.csv", "bag;label;x;y\none;1;0.5;2\none;1;-3e2;4\ntwo;-1;5;6", "one\ntwo\n" },
+        { "a.csv", ",bag,label,x,y\n0,one,1,0.5,2\n1,one,1,-3e2,4\n2,two,-1,5,6", "one\ntwo\n" },
+        { "a.csv", "bag,label,x,y\none,1,0.5,2\none,1,-3e2,4\ntwo,-1,5,6", "one\ntwo\n" },
+        { "a.csv", "bag,label,0,1\r\none,1,0.5,2\r\n\"one\",1,-300, 4 \r\n\r\ntwo,-1,5,6\r\n\r\n",
+          "one\ntwo\n" },
+        { "a.csv", "\xef\xbb\xbf\"multi\nline\",+1,.5,2\n\"multi\nline\",1,-300.,4\ntwo,-1.0,5,6\n",
+          "multi line\ntwo\n" },
+        { "a.tsv", "one, really\t1\t0.5\t2\none, really\t1\t-300\t4\n\t-1\t5\t6\n",
+          "one, really\n\n" },
     };
     double X[6] = { 0.5, 2, -300, 4, 5, 6 };
     int64_t offsets[3] = { 0, 2, 3 };
@@ -152,7 +155,12 @@ static void tables_are_read(void **state)
                                 array_1d(ATTSVM_I8, Y, 2) };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         attsvm_archive *archive = read_table(cases[k].name, cases[k].text);
-        assert_int_equal(attsvm_archive_count(archive), 3);
+        const attsvm_array *bags = attsvm_archive_find(archive, "bag_names");
+        assert_int_equal(attsvm_archive_count(archive), cases[k].bags ? 4 : 3);
+        if (cases[k].bags) {
+            assert_int_equal(attsvm_array_count(bags), strlen(cases[k].bags));
+            assert_memory_equal(bags->data, cases[k].bags, strlen(cases[k].bags));
+        }
         assert_true(same_array(attsvm_archive_find(archive, "X"), &expected[0]));
         assert_true(same_array(attsvm_archive_find(archive, "offsets"), &expected[1]));
         assert_true(same_array(attsvm_archive_find(archive, "Y"), &expected[2]));
@@ -179,7 +187,7 @@ static void bad_tables_are_refused(void **state)
         { "a,0.5,3\n", "label 0.5" },
         { "a,NaN,-inf\nb,1,2\n", "line 1, column 2: 'NaN'" },
         { "a,1\n", "line 1 has 2 columns; expected bag, label" },
-        { "bag,label,x\n", "no row but the titles" },
+        { "bag,label,x\n", "titles but no rows" },
         { "\n\n", "there is no row" },
         { "\"a,1,2\n", "line 1: a quoted field does not end" },
         { "\"a\"b,1,2\n", "line 1: text follows" },
@@ -212,7 +220,7 @@ static void foreign_tensors_are_left_out(void **state)
     assert_string_equal(archive->foreign[0], "a");
     attsvm_archive_free(archive);
     bytes[8 + 2] = 'X';
-    refused("a.safetensors", bytes, sizeof bytes, "X: its dtype 'F8_E4M3' is none of");
+    refused("a.safetensors", bytes, sizeof bytes, "X: its dtype 'F8_E4M3' is not one of");
 }
 
 static void tables_come_back_exactly(void **state)
