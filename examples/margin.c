@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     int64_t *alpha = calloc((size_t)attsvm_data_describe(data).n, sizeof *alpha);
     attsvm_selection best = {
         .alpha = alpha, .terms = attsvm_data_describe(data).n
-    }; /* of each sequence the token of best score */
+    }; /* the best-scoring token of each sequence */
     check(attsvm_select_optimal(data, &settings, alpha, NULL, &err));
     check(attsvm_problem_create(&problem, data, &best, &settings, &err));
     check(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err));
