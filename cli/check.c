@@ -67,11 +67,12 @@ static void print_text(const cli_call *call, const attsvm_report *report)
     print_figure("gap", report->gap, "relative optimality gap, a proved bound");
     print_figure("needed", report->needed, "the smallest --tol that passes");
     print_figure("bound", report->bound, "no solution has a smaller norm");
-    print_figure("min margin", report->min_margin, "least <A,theta> of the rows that ask for 1");
+    print_figure("min margin", report->min_margin,
+                 "smallest <A,theta> over rows with right-hand side 1");
     print_figure("violation", report->violation, "largest shortfall of any row");
     print_figure("dual norm", report->dual_norm,
-                 infeasible ? "what the weighted rows leave; 0 is a contradiction"
-                            : "of the weighted rows; 1 at an optimum");
+                 infeasible ? "norm of the weighted sum of rows; 0 is a contradiction"
+                            : "of the weighted sum of rows; 1 at an optimum");
     if (report->tight >= 0)
         printf("  %-11s %" PRId64 " rows, %" PRId64 " copies of selected tokens merged\n", "tight",
                report->tight, report->merged);

@@ -7,8 +7,8 @@ typedef struct generate_options {
 } generate_options;
 static const field generate_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
-    { F(deflate), FIELD_BOOL, 0, 1, 0, "compress the arrays of an .npz; it cannot be mapped then",
-      0, 0 },
+    { F(deflate), FIELD_BOOL, 0, 1, 0,
+      "compress the arrays of an .npz, which then cannot be memory-mapped", 0, 0 },
 };
 const settings_table cli_generate_table = { "generate options", generate_fields,
                                             sizeof generate_fields / sizeof *generate_fields,

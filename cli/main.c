@@ -63,7 +63,7 @@ static attsvm_status read_command(cli_call *call, int argc, char **argv, attsvm_
         return ATTSVM_E_ARG;
     }
     if (argc < 2)
-        return fail(err, ATTSVM_E_ARG, "rank %d was given no command", dist_rank(call->comm));
+        return fail(err, ATTSVM_E_ARG, "rank %d has no command", dist_rank(call->comm));
     TRY(cli_verb_find(verb_name(argv[1]), &verb, err));
     cli_process_name(verb->name);
     return cli_parse(call, verb, argc - 2, argv + 2, err);
@@ -79,10 +79,10 @@ static attsvm_status tell_stop(const cli_call *call, attsvm_status status, attsv
     if (number != 0)
         snprintf(why, sizeof why, "stopped by %s", number == SIGINT ? "Ctrl-C" : "SIGTERM");
     if (status == ATTSVM_E_STOPPED)
-        return fail(err, status, "%s before there was something to show", why);
+        return fail(err, status, "%s before there was a result", why);
     if (status == ATTSVM_OK && !call->common->quiet && dist_rank(call->comm) == 0)
         fprintf(stderr, "attsvm %s: %s%s%s\n", call->verb->name, why,
-                call->common->output ? "; what was reached is in " : "",
+                call->common->output ? "; the result so far is in " : "",
                 call->common->output ? cli_shown(call->common->output) : "");
     return status;
 }

@@ -13,7 +13,7 @@ static const field path_option_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(select), FIELD_TEXT, 0, 0, 0,
       "tokens of the SVM to compare with, and of a cone: opt (best score), ids (of FILE) or a "
-      "result file; by default opt, for vp the tokens that the path ends on",
+      "result file; default: opt, for vp the tokens that the path ends on",
       0, NULL },
 };
 const settings_table cli_path_table = { "path options", path_option_fields,
@@ -161,15 +161,16 @@ static void print_case(const attsvm_path_info *info, const attsvm_path_settings 
         printf("All sequences are tight in the v-SVM: the relaxed p-SVM is the p-SVM.\n");
         break;
     case ATTSVM_JOINT_UNRELAXED:
-        printf("The radius of v is bounded (%g): p goes to the unrelaxed p-SVM.\n", s->head_radius);
+        printf("The radius of v is bounded (%g): p tends to the unrelaxed p-SVM.\n",
+               s->head_radius);
         break;
     case ATTSVM_JOINT_RELAXED:
-        printf("The ratio %g is at least %.6g: p goes to the relaxed p-SVM, v to the v-SVM.\n",
+        printf("The ratio %g is at least %.6g: p tends to the relaxed p-SVM, v to the v-SVM.\n",
                s->ratio, info->least_ratio);
         break;
     case ATTSVM_JOINT_BETWEEN:
-        printf("The ratio %g is below %.6g: p goes to neither p-SVM, but in between.\n", s->ratio,
-               info->least_ratio);
+        printf("The ratio %g is below %.6g: p tends to a direction between the two p-SVMs.\n",
+               s->ratio, info->least_ratio);
         break;
     }
 }
@@ -204,8 +205,7 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
     printf("\n");
     if (is_joint && entry(path, "inside", info.points - 1) != 0) {
         printf("The minimum lies inside the ball of p, at |p| = %g: attention mixes tokens, and p "
-               "goes "
-               "to no SVM direction.\n",
+               "does not tend to an SVM direction.\n",
                entry(path, "radius", info.points - 1));
     } else if (is_joint) {
         print_case(&info, s);
@@ -218,21 +218,23 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
                attsvm_outcome_name(info.svm));
     }
     if (info.zero_weight_tokens > 0)
-        printf("The head is flat for %" PRId64 " of the other tokens: they do not bind the path, "
-               "which then need not agree with this SVM.\n",
-               info.zero_weight_tokens);
+        printf(
+            "The loss does not depend on the attention of %" PRId64
+            " other tokens: they do not constrain the path, so it need not agree with this SVM.\n",
+            info.zero_weight_tokens);
     if (info.kinks > 0)
         printf("In %" PRId64 " of %" PRId64
                " terms a ReLU unit is at 0, where the loss has a kink: "
                "the search stops there, and the path need not agree with this SVM.\n",
                info.kinks, info.terms);
     if (s->cone > 0)
-        printf("Local path: the least loss with cosine %g or more to the SVM direction.\n",
+        printf("Local path: the minimum of the loss with cosine %g or more to the SVM direction.\n",
                1 - s->cone);
     else
-        printf(
-            "The best local minima that were found from random directions, from the point before "
-            "and from the SVM direction: a search, not a proof.\n");
+        cli_wrap(stdout,
+                 "These are the best local minima found from random directions, the previous point "
+                 "and the SVM direction: a search, not a proof.",
+                 0, 0, 80);
     if (call->common->output)
         printf("Wrote %s.\n", cli_shown(call->common->output));
 }

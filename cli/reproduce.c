@@ -153,7 +153,7 @@ static attsvm_status make_directory(const char *path, attsvm_error *err)
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 &&
                                    S_ISDIR(info.st_mode) && access(path, W_OK) == 0))
         return ATTSVM_OK;
-    return fail(err, ATTSVM_E_OPEN, "%s: cannot write into such a directory: %s", path,
+    return fail(err, ATTSVM_E_OPEN, "%s: cannot write to this directory: %s", path,
                 strerror(errno == EEXIST ? ENOTDIR : errno));
 }
 

@@ -11,8 +11,8 @@ typedef struct verify_options {
 static const field verify_option_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(landscape), FIELD_INT, 0, 1e12, 0,
-      "random points at which to look whether the loss falls along the max-margin direction of the "
-      "best tokens; models p and W; 0 = none",
+      "random points at which to test whether the loss decreases along the max-margin direction of "
+      "the best tokens; models p and W; 0 = none",
       0, 0 },
 };
 const settings_table cli_verify_table = { "verify options", verify_option_fields,
@@ -101,7 +101,7 @@ static attsvm_status load(cli_verified *v, const cli_call *call, const attsvm_da
             strcmp(attsvm_train_table.fields[k].name, "threads") != 0 &&
             strcmp(attsvm_train_table.fields[k].name, "seed") != 0) {
             cli_flag_name(&attsvm_train_table.fields[k], name, sizeof name);
-            return fail(err, ATTSVM_E_ARG, "--%s: %s was trained already, with settings of its own",
+            return fail(err, ATTSVM_E_ARG, "--%s: %s is already trained, with its own settings",
                         name, path);
         }
     TRY(attsvm_train_load(&v->run, data, path, NULL, NULL, err));

@@ -42,15 +42,15 @@ static int distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
-/* Close: at most every third letter wrong, or the typed text is a prefix of the name. */
+/* Close: at most every third letter wrong, or one of the two begins with the other. */
 void cli_guess_try(cli_guess *guess, const char *candidate)
 {
     size_t typed = strlen(guess->typed);
     int apart = distance(guess->typed, candidate), allowed = 1 + (int)typed / 3;
-    if (typed >= 2 && strncmp(guess->typed, candidate, typed) == 0)
+    const size_t length = strlen(candidate), common = typed < length ? typed : length;
+    if (common >= (typed > length ? 3 : 2) && strncmp(guess->typed, candidate, common) == 0)
         apart = least(apart, 1);
-    if (apart > allowed || (size_t)apart >= strlen(candidate) ||
-        (guess->best && apart >= guess->distance))
+    if (apart > allowed || (size_t)apart >= length || (guess->best && apart >= guess->distance))
         return;
     guess->best = candidate;
     guess->distance = apart;

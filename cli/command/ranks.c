@@ -23,7 +23,7 @@ void cli_ranks_print(const cli_call *call)
     if (dist_size(call->comm) == 1)
         return;
     cli_bytes((double)dist_volume(call->comm), sent, sizeof sent);
-    printf("Worked on %d ranks; the first has sent %s.\n", dist_size(call->comm), sent);
+    printf("Used %d ranks; the first sent %s.\n", dist_size(call->comm), sent);
 }
 
 /* The verbs that work over several processes. */
@@ -99,8 +99,8 @@ static attsvm_status compare_commands(const cli_call *call, attsvm_error *err)
         snprintf(started, sizeof started, "--%s %s", flag, *value ? value : "''");
     }
     return fail(err, ATTSVM_E_ARG,
-                "rank %d has %s, and rank 0 has not; all ranks must be started with the same flags",
-                rank, started);
+                "rank %d has %s, but rank 0 does not; start all ranks with the same flags", rank,
+                started);
 }
 
 /* Number of processes started by a launcher; 0: no launcher. */
@@ -125,7 +125,7 @@ attsvm_status cli_ranks_check(cli_call *call, attsvm_status status, attsvm_error
         return ATTSVM_OK;
     TRY(dist_agree(call->comm, compare_commands(call, err), err));
     if (!is_shared(call->verb))
-        return fail(err, ATTSVM_E_ARG, "it works in one process; start it without mpirun");
+        return fail(err, ATTSVM_E_ARG, "this command runs in one process; start it without mpirun");
     if (dist_rank(call->comm) > 0 && !call->help) { /* rank 0 prints and writes for all */
         common->output = NULL;
         common->json = false;

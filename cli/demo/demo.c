@@ -162,13 +162,13 @@ const char *cli_demo_verdict(const cli_demo *d)
 {
     switch (d->verdict.kind) {
     case ATTSVM_VERDICT_GLOBAL:
-        return "In every review attention picked the word that tells most about the label, and the "
+        return "In every review attention picked the word that says most about the label, and the "
                "direction of p approaches the one that the theory predicts.";
     case ATTSVM_VERDICT_LOCAL:
-        return "Attention settled on words that no near rival beats: a stable answer, though in "
-               "some reviews another word tells more about the label.";
+        return "Attention settled on words that no close rival beats: a stable answer, although in "
+               "some reviews another word says more about the label.";
     case ATTSVM_VERDICT_NOT_LOCAL:
-        return "Attention picked words with a better rival near by: with more steps it should "
+        return "Attention picked words that have a better close rival: with more steps it should "
                "leave them.";
     case ATTSVM_VERDICT_UNSATURATED:
         return "Attention has not settled on one word in every review yet.";

@@ -253,6 +253,6 @@ attsvm_status cli_completion(cli_call *call, attsvm_error *err)
     else if (strcmp(shell, "fish") == 0)
         put_fish(stdout);
     else
-        return fail(err, ATTSVM_E_ARG, "%s: completions are made for bash, zsh and fish", shell);
+        return fail(err, ATTSVM_E_ARG, "%s: completions exist for bash, zsh and fish", shell);
     return ATTSVM_OK;
 }

@@ -13,8 +13,7 @@ typedef struct help_settings {
 } help_settings;
 static const field help_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
-    { F(man), FIELD_BOOL, 0, 1, 0,
-      "print the manual page, of COMMAND where one is named; for man -l", 0, 0 },
+    { F(man), FIELD_BOOL, 0, 1, 0, "print the manual page, or that of COMMAND; for man -l", 0, 0 },
     { F(markdown), FIELD_BOOL, 0, 1, 0, "print docs/reference.md", 0, 0 },
 };
 const settings_table cli_help_table = { "help", help_fields,

@@ -122,7 +122,7 @@ void cli_man(FILE *out)
     fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nhelp for the command\n", out);
     fputs(".PP\n", out);
     put_sentences(out, "A value may also be joined by an equals sign. Underscores and hyphens in "
-                       "names are alike. --no-NAME turns off "
+                       "names are equivalent. --no-NAME turns off "
                        "a flag that is on by default. Two hyphens alone end the flags.");
     fputs(".SH EXIT STATUS\n", out);
     put_entries(out, cli_exits);

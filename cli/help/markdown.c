@@ -63,8 +63,8 @@ void cli_markdown(FILE *out)
 {
     fputs("# The command attsvm\n\n", out);
     cli_wrap(out,
-             "Made by `attsvm help --markdown` from the tables that the program itself reads its "
-             "flags by; `make docs` writes it anew.",
+             "Made by `attsvm help --markdown` from the tables that also define the flags of the "
+             "program; `make docs` updates it.",
              0, 0, 100);
     fputs("\n| command | |\n|---|---|\n", out);
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
@@ -78,9 +78,9 @@ void cli_markdown(FILE *out)
     fputs("| `-h`, `--help` |  |  | help for the command |\n\n", out);
     cli_wrap(out,
              "`--name VALUE` and `--name=VALUE` are the same, as are `-` and `_` in names. "
-             "`--no-name` puts out a flag that is on by default, and `--` ends the flags. A flag "
-             "that changes nothing beside the others is told (not with -q), or refused where it "
-             "contradicts them; its line says where it counts.",
+             "`--no-name` turns off a flag that is on by default, and `--` ends the flags. A flag "
+             "without effect causes a warning (not with -q); flags that contradict each other are "
+             "refused. The table says when a flag has an effect.",
              0, 0, 100);
     fputs("\n## Exit status\n\n| status | meaning |\n|---|---|\n", out);
     for (const cli_entry *e = cli_exits; e->name; e++)

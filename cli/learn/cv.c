@@ -13,9 +13,9 @@ typedef struct cv_options {
 static const field cv_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(folds), FIELD_INT, 0, 1e9, 0,
-      "stratified folds; 0: those of the array fold, or 10 where there is none", 0, 0 },
-    { F(repeats), FIELD_INT, 0, 1e6, 0,
-      "repetitions with other folds; 0: as many as fold has, or 5", 0, 0 },
+      "number of stratified folds; 0 = those of the array fold, or 10 without it", 0, 0 },
+    { F(repeats), FIELD_INT, 0, 1e6, 0, "repetitions with new folds; 0 = as many as fold has, or 5",
+      0, 0 },
     { F(key), FIELD_TEXT, 0, 0, 0,
       "instance label (array inst) that makes a bag positive: reports how often such a token "
       "decided",
@@ -81,7 +81,8 @@ static attsvm_status run(const validated *v, attsvm_cv **out, int32_t pool, atts
         s.repeats = info.repeats;
     if (fold && s.repeats > info.repeats)
         return fail(err, ATTSVM_E_ARG,
-                    "repeats = %" PRId64 ": the array fold has %" PRId64 "; --folds makes others",
+                    "repeats = %" PRId64 ": the array fold has %" PRId64
+                    "; --folds creates new ones",
                     s.repeats, info.repeats);
     cli_progress progress = cli_progress_start(v->call, "cv");
     attsvm_status status = attsvm_cv_run(out, attsvm_samples_data(v->samples), &v->targets, &fit,
@@ -111,7 +112,8 @@ static attsvm_status read_other(validated *v, const int64_t **label, attsvm_erro
     }
     if (memcmp(own[0]->data, found[0]->data,
                (size_t)attsvm_array_count(own[0]) * sizeof(int64_t)) != 0)
-        return fail(err, ATTSVM_E_ARG, "%s: other folds; a paired comparison needs the same", path);
+        return fail(err, ATTSVM_E_ARG,
+                    "%s: it has other folds; a paired comparison needs the same folds", path);
     *label = found[1]->data;
     return ATTSVM_OK;
 }

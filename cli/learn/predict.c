@@ -14,8 +14,8 @@ typedef struct predict_options {
 static const field predict_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(text), FIELD_TEXT, 0, 0, 0, "predict this one text instead of a file", 0, "" },
-    { F(explain), FIELD_INT, 0, 1e6, 3, "most and least certain cases that are put into words", 0,
-      0 },
+    { F(explain), FIELD_INT, 0, 1e6, 3,
+      "number of most and least certain cases to explain in words", 0, 0 },
     { F(html), FIELD_TEXT, 0, 0, 0, "page with every sample and the tokens that decided", 0, "" },
     { F(key), FIELD_TEXT, 0, 0, 0,
       "instance label (array inst) that makes a bag positive: reports how often such a token "
@@ -174,18 +174,18 @@ static void print_text(const cli_predicted *p, const predict_options *o)
             info.comprehensiveness[0], info.random_comprehensiveness[0], info.sufficiency[0],
             info.random_sufficiency[0]);
         if (s.dropped > 0)
-            printf("  dropped     %" PRId64 " words that the model has not seen\n", s.dropped);
+            printf("  dropped     %" PRId64 " words unknown to the model\n", s.dropped);
         if (info.empty > 0)
             printf("  empty       %" PRId64 " texts without a known word: the bias alone decides\n",
                    info.empty);
         if (s.unlabelled > 0 && p->confusion)
-            printf("  unknown     %" PRId64 " labels that the model does not have, left out\n",
+            printf("  unknown     %" PRId64 " labels unknown to the model, left out\n",
                    s.unlabelled);
         if (p->confusion)
             print_confusion(p, info.classes);
     }
     if (*o->text && s.dropped > 0)
-        printf("Dropped %" PRId64 " word%s that the model has not seen.\n", s.dropped,
+        printf("Dropped %" PRId64 " word%s unknown to the model.\n", s.dropped,
                s.dropped == 1 ? "" : "s");
     cli_predicted_explain(p, *o->text ? 1 : o->explain, isatty(STDOUT_FILENO) == 1);
 }
@@ -202,7 +202,7 @@ static attsvm_status read_samples(const cli_call *call, const predict_options *o
     s.memory = call->common->memory;
     s.text = attsvm_classifier_describe(model).words > 0;
     if (*o->text && call->count > 1)
-        return fail(err, ATTSVM_E_ARG, "--text and FILE are both given; one of them is predicted");
+        return fail(err, ATTSVM_E_ARG, "Use either --text or FILE, not both");
     if (*o->text)
         return attsvm_samples_texts(out, &o->text, NULL, 1, &s, model, err);
     if (call->count < 2)

@@ -124,7 +124,7 @@ static bool meet_equalities(check_trial *r)
         settled = contains(&list, &p->margins.fixed);
     }
     free(list.rows);
-    return settled || check_reject(r->report, "rows with b = 0 could not be met together");
+    return settled || check_reject(r->report, "rows with b = 0 cannot be satisfied together");
 }
 
 /* |.| <= c |.|_F, rounded up. */
@@ -255,6 +255,8 @@ bool check_within_reach(check_trial *r)
     if (!check_worked(r, check_longest_request(&m, &r->problem, r->err)))
         return false;
     return length < CHECK_BEYOND * m.low ||
-           check_reject(r->report,
-                        "the norm of %.3e is out of reach: 1e18 times what a row asks for", length);
+           check_reject(
+               r->report,
+               "the norm of %.3e is too large: at least 1e18 times what a single row requires",
+               length);
 }

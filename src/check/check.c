@@ -197,13 +197,13 @@ static bool beyond_reach(check_trial *r)
     if (!check_worked(r, check_longest_request(&m, &r->problem, r->err)))
         return false;
     if (!(report->bound >= CHECK_BEYOND * m.high && m.high > 0))
-        return check_reject(report,
-                            "the rows do not contradict each other; a solution of norm %.3e is not "
-                            "excluded",
-                            report->bound);
+        return check_reject(
+            report,
+            "the rows do not contradict each other; a solution of norm %.3e remains possible",
+            report->bound);
     report->proof = ATTSVM_PROOF_BEYOND;
     snprintf(report->reason, sizeof report->reason,
-             "every solution has norm at least %.3e, %.0e times what a single row asks for",
+             "every solution has norm at least %.3e, %.0e times what a single row requires",
              report->bound, report->bound / m.high);
     return true;
 }
@@ -253,7 +253,7 @@ static bool head_fits(check_trial *r)
     const attsvm_claim *head = r->claim->head;
     const attsvm_svm_settings *s = &r->claim->settings;
     if (!head || head->settings.problem != ATTSVM_PROBLEM_V || head->settings.soft > 0)
-        return check_reject(r->report, "the claim brings no v-SVM to decide right-hand sides");
+        return check_reject(r->report, "the claim has no v-SVM to decide the right-hand sides");
     if (head->settings.norm != s->norm &&
         !(is_euclidean(head->settings.norm) && is_euclidean(s->norm)))
         return check_reject(r->report, "the v-SVM is solved in another norm");
@@ -263,8 +263,8 @@ static bool head_fits(check_trial *r)
         return check_reject(r->report, "the v-SVM has no selection");
     for (int64_t i = 0; i < r->problem.data->n; i++)
         if (head->selection.alpha[i] != r->claim->selection.alpha[i])
-            return check_reject(r->report,
-                                "the v-SVM is about another selection at sequence %" PRId64, i);
+            return check_reject(r->report, "the v-SVM has another selection at sequence %" PRId64,
+                                i);
     return true;
 }
 

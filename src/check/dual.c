@@ -141,8 +141,8 @@ static bool open_row(combination *c, const check_term *term, const entry *e, dou
     if (kind != (e->equal ? CHECK_EQUAL : CHECK_ABOVE)) {
         char name[96];
         check_row_name(p, e->row, name, sizeof name);
-        return check_reject(report, "%s has a multiplier but is no %s of this problem%s", name,
-                            e->equal ? "equality" : "inequality",
+        return check_reject(report, "%s has a multiplier but is not %s of this problem%s", name,
+                            e->equal ? "an equality" : "an inequality",
                             kind == CHECK_MERGED         ? ": it is a copy of the selected token"
                             : e->row.token == term->base ? ": it is the selected token itself"
                                                          : "");

@@ -273,7 +273,7 @@ static bool satisfy(exact_run *s)
             list_equalities(s->p, &list);
         for (int64_t k = 0; k < s->fixed.count && (round > 0 || !s->p->sets); k++)
             check_list_add(&list, s->fixed.rows[k]);
-        good = round < MOST_ROUNDS || refuse(s, "rows with b = 0 could not be met together");
+        good = round < MOST_ROUNDS || refuse(s, "rows with b = 0 cannot be satisfied together");
         good = good && meet(s, &list);
         if (good)
             all_rows(s);

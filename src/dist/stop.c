@@ -38,7 +38,7 @@ attsvm_status dist_stop_status(const dist_stop *stop, attsvm_error *err)
     switch (dist_stop_why(stop)) {
     case DIST_STOP_OBSERVER: return fail(err, ATTSVM_E_STOPPED, "stopped by its observer");
     case DIST_STOP_TIME:
-        return fail(err, ATTSVM_E_STOPPED, "the time limit of %g seconds is over", stop->limit);
+        return fail(err, ATTSVM_E_STOPPED, "the time limit of %g seconds was reached", stop->limit);
     case DIST_GO_ON: break;
     }
     return ATTSVM_OK;

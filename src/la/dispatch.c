@@ -54,7 +54,7 @@ attsvm_status attsvm_kernels_select(const char *name, attsvm_error *err)
 #endif
     if (!found)
         return fail(err, ATTSVM_E_ARG,
-                    "kernels \"%s\" are not in this build or not for this processor", name);
+                    "kernels \"%s\" are not available in this build or on this processor", name);
     la_chosen = found;
     return ATTSVM_OK;
 }

@@ -157,7 +157,7 @@ static attsvm_status check_targets(const attsvm_data *data, const attsvm_targets
     if (!y || !y->label)
         return fail(err, ATTSVM_E_ARG, "label is NULL: a fit needs the class of every bag");
     if (y->classes < 2)
-        return fail(err, ATTSVM_E_DATA, "%" PRId64 " class%s; a classifier needs two at least",
+        return fail(err, ATTSVM_E_DATA, "%" PRId64 " class%s; a classifier needs at least two",
                     y->classes, y->classes == 1 ? "" : "es");
     if (s->pool == ATTSVM_POOL_WITNESS && y->classes > 2)
         return fail(err, ATTSVM_E_ARG, "the pool witness has two classes; the data have %" PRId64,

@@ -17,17 +17,17 @@ static const field fit_fields[] = {
     { F(heads), FIELD_INT, 1, 64, 1, "prompts of the pool prompt", 0, 0 },
     { F(ridge), FIELD_DOUBLE, -1, 1e300, 1e-4,
       "weight of the squared norms in the objective; auto (or -1): by validation", 0, 0 },
-    { F(starts), FIELD_INT, 1, 1000, 5, "members of the ensemble, from different random values", 0,
-      0 },
+    { F(starts), FIELD_INT, 1, 1000, 5,
+      "members of the ensemble, from different random start values", 0, 0 },
     { F(scale), FIELD_CHOICE, ATTSVM_SCALE_STANDARD, ATTSVM_SCALE_NONE, ATTSVM_SCALE_STANDARD,
       "standard: subtract the mean of each feature and divide by its deviation; none: as stored",
       scale_names, 0 },
     { F(weights), FIELD_CHOICE, ATTSVM_WEIGHTS_BALANCED, ATTSVM_WEIGHTS_EQUAL,
       ATTSVM_WEIGHTS_BALANCED, "balanced: every class counts the same; equal: every bag does",
       weight_names, 0 },
-    { F(iterations), FIELD_INT, 1, 1e9, 200, "most iterations of L-BFGS for each member", 0, 0 },
+    { F(iterations), FIELD_INT, 1, 1e9, 200, "maximum L-BFGS iterations for each member", 0, 0 },
     { F(batch), FIELD_INT, 1, 1e18, 2e8,
-      "token values (tokens x d) above which descent begins on mini-batches", 0, 0 },
+      "token values (tokens x d) above which a fit starts on a sample of bags", 0, 0 },
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "time limit in seconds; 0 = no limit", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of start values and folds", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
@@ -63,7 +63,7 @@ const settings_table attsvm_predict_table = { "predict", predict_fields,
 static const field cv_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(folds), FIELD_INT, 2, 1e9, 10, "stratified folds", 0, 0 },
-    { F(repeats), FIELD_INT, 1, 1e6, 5, "repetitions, each with other folds", 0, 0 },
+    { F(repeats), FIELD_INT, 1, 1e6, 5, "repetitions, each with new folds", 0, 0 },
 };
 #undef SETTINGS
 

@@ -174,11 +174,11 @@ attsvm_status model_loss_probe(const model_loss *loss, attsvm_error *err)
                         isnan(value) ? "value" : "slope");
         if (value > before)
             return fail(err, ATTSVM_E_ARG,
-                        "your loss rises from %g at u = %g to %g at u = %g; a loss must fall",
+                        "your loss rises from %g at u = %g to %g at u = %g; a loss must decrease",
                         before, u - step, value, u);
         if (slope > 0)
             return fail(err, ATTSVM_E_ARG,
-                        "your loss returned slope %g at u = %g; a loss must fall, so its slope "
+                        "your loss returned slope %g at u = %g; a loss must decrease, so its slope "
                         "is 0 or less",
                         slope, u);
         before = value;

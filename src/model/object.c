@@ -29,8 +29,8 @@ attsvm_status model_check_user(const model *m, attsvm_error *err)
                     isnan(f->value) ? "value" : "gradient", f->at);
     if (f->slope > 0)
         return fail(err, ATTSVM_E_ARG,
-                    "your loss returned slope %g at u = %.17g; a loss must fall, so its slope is 0 "
-                    "or less",
+                    "your loss returned slope %g at u = %.17g; a loss must decrease, so its slope "
+                    "is 0 or less",
                     f->slope, f->at);
     return fail(err, ATTSVM_E_ARG, "your loss returned NaN at u = %.17g (%s)", f->at,
                 isnan(f->value) ? "value" : "slope");
@@ -70,7 +70,8 @@ static attsvm_status check_call(const attsvm_model *m, const double *theta, atts
     if (!m || !theta)
         return fail(err, ATTSVM_E_ARG, "%s is NULL", m ? "theta" : "model");
     if (m->comm)
-        return fail(err, ATTSVM_E_ARG, "a m of data that ranks share is evaluated by training");
+        return fail(err, ATTSVM_E_ARG,
+                    "data shared by several ranks can be trained on but not evaluated");
     int64_t at = la_active()->first_nonfinite(ATTSVM_F64, theta, m->size);
     if (at >= 0)
         return fail(err, ATTSVM_E_ARG, "theta[%" PRId64 "] is %g; parameters must be finite", at,

@@ -224,7 +224,7 @@ static attsvm_status check_model(const attsvm_origin *o, const attsvm_svm_settin
         attsvm_settings_get(&attsvm_train_table, &o->train, "model", made, sizeof made);
     else
         attsvm_settings_get(&attsvm_svm_table, &o->svm, "problem", made, sizeof made);
-    return fail(err, ATTSVM_E_ARG, "the result is of %s %s, and problem %s is asked for",
+    return fail(err, ATTSVM_E_ARG, "the result belongs to %s %s, but problem %s was requested",
                 o->info.train ? "model" : "problem", made, asked);
 }
 

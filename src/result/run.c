@@ -180,10 +180,10 @@ static attsvm_status read_end(const io_json *json, bool loss, bool head, int64_t
         !io_json_as_integer(io_json_get(json, "iters"), iters) || *iters < 0)
         return fail(err, ATTSVM_E_FORMAT, "settings do not say how the run ended");
     if ((strcmp(names[0], "user") == 0) != loss)
-        return fail(err, ATTSVM_E_ARG, "the run was made with the loss %s, and %s is given",
+        return fail(err, ATTSVM_E_ARG, "the run was made with the loss %s, but %s is given",
                     names[0], loss ? "a function" : "none");
     if ((strcmp(names[1], "user") == 0) != head)
-        return fail(err, ATTSVM_E_ARG, "the run was made with the head %s, and %s is given",
+        return fail(err, ATTSVM_E_ARG, "the run was made with the head %s, but %s is given",
                     names[1], head ? "a function" : "none");
     return ATTSVM_OK;
 }

@@ -302,7 +302,12 @@ static attsvm_status read_settings(reader *r, attsvm_claim *claim, attsvm_outcom
     io_json *json;
     TRY(need(r, "settings", &array));
     TRY(result_settings_read(r->archive, &json, r->err));
-    attsvm_status status = read_outcome(json, "status", &claim->outcome, r->err);
+    const char *verb = io_json_as_text(io_json_get(json, "verb"));
+    attsvm_status status =
+        io_json_get(json, "status") || !verb
+            ? read_outcome(json, "status", &claim->outcome, r->err)
+            : fail(r->err, ATTSVM_E_FORMAT,
+                   "this is the output of attsvm %s; expected that of attsvm svm or verify", verb);
     if (status == ATTSVM_OK)
         status = result_read_svm(json, &claim->settings, r->err);
     if (status == ATTSVM_OK && claim->settings.problem == ATTSVM_PROBLEM_JOINT)

@@ -26,15 +26,14 @@ static const field svm_fields[] = {
       "prediction head; concave:K sets its curvature", data_head_names, 0 },
     { F(kappa), FIELD_DOUBLE, 0, 1e100, 1, "curvature of the concave head", 0, 0 },
     { F(soft), FIELD_DOUBLE, 0, 1e300, 0, "C of the soft margin; 0: hard margin", 0, 0 },
-    { F(rank), FIELD_INT, 0, 1e9, 0, "largest rank of W; 0: any", 0, 0 },
+    { F(rank), FIELD_INT, 0, 1e9, 0, "maximum rank of W; 0 = no limit", 0, 0 },
     { F(threshold), FIELD_DOUBLE, 0, 1, 1e-3,
       "attention above which a token belongs to the set taken from a trained model", 0, 0 },
     { F(tol), FIELD_DOUBLE, 0, 1, 0, "relative gap to stop at; 0: 1e-12 for l2, fro, else 1e-9", 0,
       0 },
     { F(max_iter), FIELD_INT, 1, 1e15, 1e9,
-      "most iterations: changes of the active set; in other norms than l2, fro steps of their "
-      "solver, "
-      "after it is known that there is a solution",
+      "maximum number of iterations: changes of the active set for l2 and fro, solver steps for "
+      "the other norms",
       0, 0 },
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "seconds of wall clock; 0: no limit", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },

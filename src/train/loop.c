@@ -292,7 +292,7 @@ attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *obser
     NEED(train);
     train->start = base_seconds();
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "this run is over: attsvm_train_continue goes on");
+        return fail(err, ATTSVM_E_ARG, "this run is finished; attsvm_train_continue continues it");
     train_start(train);
     if (train->settings.resume)
         TRY(train_checkpoint_read(train, err));
@@ -329,12 +329,12 @@ attsvm_status attsvm_train_continue(attsvm_train *train, int64_t iters,
 {
     if (!train || train->info.outcome == ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "%s",
-                    train ? "this run has not been run; attsvm_train_run begins it"
+                    train ? "this run has not started; call attsvm_train_run first"
                           : "train is NULL");
     if (train->restored && (train->rule->states > 0 || train->settings.stop_direction > 0))
         return fail(err, ATTSVM_E_ARG,
-                    "the file of a run does not hold the state of the step rule %s; go on from a "
-                    "checkpoint",
+                    "the file of a run does not hold the state of the step rule %s; continue from "
+                    "a checkpoint",
                     train->rule->flag);
     if (iters == 0)
         iters = train->settings.iters;

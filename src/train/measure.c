@@ -26,11 +26,11 @@ attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err)
     if (at >= 0) {
         double value = t->theta[at];
         const char *name = name_entry(t, &at);
-        return fail(
-            err, ATTSVM_E_NUMERIC,
-            "after %" PRId64 " steps entry %" PRId64 " of %s is %g: the run has left the range "
-            "of doubles; take a step size below lr = %g or fewer steps, or scale the tokens down",
-            t->iter, at, name, value, t->settings.lr);
+        return fail(err, ATTSVM_E_NUMERIC,
+                    "after %" PRId64 " steps entry %" PRId64
+                    " of %s is %g: the run has left the range of doubles; use a step size below lr "
+                    "= %g or fewer steps, or scale the tokens down",
+                    t->iter, at, name, value, t->settings.lr);
     }
     at = la_active()->first_nonfinite(ATTSVM_F64, t->gradient, t->m->size);
     if (at < 0)

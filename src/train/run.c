@@ -124,7 +124,7 @@ static attsvm_status build(attsvm_train *t, const attsvm_loss_callback *loss,
     if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
         TRY(train_textbook_check(t, err));
     if (s->resume && !*s->checkpoint)
-        return fail(err, ATTSVM_E_ARG, "resume needs the checkpoint to go on from");
+        return fail(err, ATTSVM_E_ARG, "resume needs checkpoint, the file to continue from");
     arena a = { 0 };
     layout(t, &a);
     TRY(base_arena_allocate(&a, "training", err));

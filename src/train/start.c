@@ -312,7 +312,7 @@ attsvm_status attsvm_train_start(attsvm_train *train, const attsvm_named_array *
         return fail(err, ATTSVM_E_ARG, "%s",
                     !train ? "train is NULL" : "no arrays of start values");
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "this run has been run: it has started already");
+        return fail(err, ATTSVM_E_ARG, "this run has already started");
     for (int64_t k = 0; k < count; k++) {
         const model_parameter *block = NULL;
         for (int b = 0; b < train->m->parameters && arrays[k].name; b++)
@@ -332,7 +332,7 @@ attsvm_status attsvm_train_schedule(attsvm_train *train, const attsvm_schedule_c
     if (!train || !schedule || !schedule->value)
         return fail(err, ATTSVM_E_ARG, "%s is NULL", !train ? "train" : "schedule");
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "this run has been run: it has started already");
+        return fail(err, ATTSVM_E_ARG, "this run has already started");
     if (*train->settings.checkpoint)
         return fail(err, ATTSVM_E_ARG,
                     "checkpoint = %s: a run with a schedule of the caller has no checkpoints",

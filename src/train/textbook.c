@@ -75,7 +75,7 @@ attsvm_status train_textbook_check(const attsvm_train *t, attsvm_error *err)
     if (m->head.kind->kind == 0 || m->loss.user.value || m->loss.takes_log)
         return fail(
             err, ATTSVM_E_ARG,
-            "arithmetic: the textbook gradient is there for the heads linear, relu, concave "
+            "arithmetic: the textbook gradient is available for the heads linear, relu, concave "
             "and the losses logistic, exp, linear");
     if (m->data->comm)
         return fail(err, ATTSVM_E_ARG, "arithmetic: the textbook gradient runs in one process");

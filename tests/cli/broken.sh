@@ -39,6 +39,7 @@ refuse 'add offsets (n+1), lengths (n) or bags (N)' $R $Y
 refuse 'offsets[0] = 1 is not 0' $R $Y offsets:int64:3=1,3,5
 refuse 'offsets[2] = 2 is below offsets[1] = 4' $R $Y offsets:int64:3=0,4,2
 refuse 'offsets[2] = 4, the last, is not the number of rows of X, 5' $R $Y offsets:int64:3=0,3,4
+refuse 'offsets[1] = 3, the last, is not the number of tokens, 5; Y has 2 entries' $R $Y offsets:int64:2=0,3
 refuse 'offsets[2] = 6 is beyond the 5 rows of X' $R $Y offsets:int64:3=0,3,6
 refuse 'sequence 0 has no token' $R $Y offsets:int64:3=0,0,5
 refuse 'offsets has shape (1,)' $R offsets:int64:1=0

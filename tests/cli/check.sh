@@ -127,7 +127,7 @@ json exact true
 text infeasible optimal
 rejected 'theta[0] is not a finite number' against.npz tampered.npz
 "$helper" change against.npz other.npz X:1=1e-9
-rejected 'is not excluded' other.npz result.npz
+rejected 'remains possible' other.npz result.npz
 
 # ------------------------------------------------------------------------------ joint
 arrays joint.npz X:float64:3,2,2=0,0,1,1,0,0,1,-1,0,0,0.5,1.5 Y:int8:3=1,-1,1 ids:int64:3=1,1,1
@@ -163,6 +163,8 @@ rejected 'no rank limit' pair.npz tampered.npz
 # -------------------------------------------------------------------- files that are no results
 good svm data.npz --problem p --select ids -o result.npz
 bad 2 'data.npz: Missing array settings: not a result file of attsvm svm' check data.npz data.npz
+good train data.npz --model vp --iters 1 -q -o trained.npz
+bad 2 'this is the output of attsvm train; expected that of attsvm svm or verify' check data.npz trained.npz
 bad 2 'missing.npz' check data.npz missing.npz
 bad 2 'RESULT is missing' check data.npz
 for name in theta active lambda ids settings; do

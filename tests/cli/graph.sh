@@ -25,7 +25,7 @@ json valid true
 good graph small.npz --dot small.dot --svg small.svg
 says '4 contexts, 3 words, 2 last words'
 says '[0 1] -> 2'
-says 'Inside the cycles it settles at the finite part'
+says 'Inside the cycles W converges to the finite part'
 check 'the picture is SVG' grep -q '^</svg>' small.svg
 
 # Edges that run behind a word other than their ends, in all panels of a picture.
@@ -101,7 +101,7 @@ check 'the data set is still there' cmp contexts.npz kept.npz
 good generate --kind ntp --n 200 --T 6 --d 2 --vocabulary 12 -o flat.npz
 run graph flat.npz --iters 0 -o flat_result.npz
 [ $status -eq 1 ] || problem 'exit status is not 1'
-says 'No W puts the words into these orders'
+says 'No W gives the words these orders'
 good check flat.npz flat_result.npz --json
 json valid true
 

@@ -123,9 +123,9 @@ bad 2 'found images' fit "$data/digits.npz" -o x.npz
 arrays none.npz X:float64:2,1,2=1,2,3,4
 bad 2 'no labels; expected an array y' fit none.npz -o x.npz
 arrays one.npz X:float64:2,1,2=1,2,3,4 y:int8:2=1,1
-bad 2 'a classifier needs two at least' fit one.npz -o x.npz
+bad 2 'a classifier needs at least two' fit one.npz -o x.npz
 arrays half.npz X:float64:2,1,2=1,2,3,4 y:float64:2=1,.5
-bad 2 'y[1] = 0.5 is no label' fit half.npz -o x.npz
+bad 2 'y[1] = 0.5 is not a label' fit half.npz -o x.npz
 bad 2 'tokens have 2 features; the model was fitted to 166' predict musk.npz one.npz
 bad 2 'the model was fitted to bags' predict musk.npz texts.txt
 bad 2 'not a model of attsvm fit' predict one.npz one.npz

@@ -20,17 +20,17 @@ says 'relaxed p-SVM'
 
 # the words of the limit contradicted a table of small radii
 good path slack.npz --model vp --radii 0.1:0.3:2 --ratio 2
-says 'p goes to the relaxed p-SVM'
+says 'p tends to the relaxed p-SVM'
 says 'p is still nearer to the unrelaxed p-SVM'
 good path slack.npz --model vp --radii 20:20:1 --ratio 2
-says 'p goes to the relaxed p-SVM'
+says 'p tends to the relaxed p-SVM'
 never 'still nearer'
 
 # mixed tokens separate better than selected ones: p stays inside, and goes to no SVM
 arrays mixed.npz X:float64:4,5,1=-.175,1.664,.659,-1.641,-.005,-.623,.149,-1.608,.242,.235,1.576,.317,.511,-1.493,2.253,-1.916,1.102,-.33,-.881,-.656 Y:int8:4=-1,1,-1,1
 good path mixed.npz --model vp --ratio 0.5 --radii 1:30:3
 says 'The minimum lies inside the ball of p'
-never 'p goes to the'
+never 'p tends to the'
 
 # mm-single-local: global path to token 0, local path to token 1
 arrays local.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,0 Y:int8:1=1 v:float64:3=0,0,1 \
@@ -67,6 +67,6 @@ near correlation.2 1 1e-4
 bad 2 'expected FIRST:LAST:COUNT' path local.npz --radii 1:2
 bad 2 'counts only with --model vp' path local.npz --head-radius 1
 bad 2 'local paths are for p and W' path slack.npz --model vp --cone 0.1
-bad 2 'the path of a nonlinear head is that of p, W or KQ' path slack.npz --model vp --head concave:1
+bad 2 'with a nonlinear head a path needs model p, W or KQ' path slack.npz --model vp --head concave:1
 bad 2 'local.npz' path slack.npz --select local.npz --model vp
 finish

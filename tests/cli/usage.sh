@@ -125,7 +125,7 @@ bad 2 '--kind needs a value: --kind NAME (gauss, sphere' generate -o x.npz --kin
 bad 2 '-o FILE is missing; usage: attsvm generate [flags] -o FILE' generate --n 3
 bad 2 'FILE is missing; usage: attsvm info [flags] FILE' info
 bad 2 'set.npz: one argument too many' info set.npz set.npz
-bad 2 'csh: completions are made for bash, zsh and fish' completion csh
+bad 2 'csh: completions exist for bash, zsh and fish' completion csh
 bad 2 'Use either --man or --markdown' help --man --markdown
 check 'nothing was written' test ! -e x.npz
 

@@ -16,7 +16,7 @@ near correlation 1 1e-3
 near efficiency 1 0.05
 good verify equal.npz --model p --init file --iters 2000
 says 'best token of every sequence'
-says 'from any start descent leads to it'
+says 'descent converges to it from any start'
 good tokens equal.npz --problem p --select run.npz --json
 json globally_optimal true
 
@@ -45,7 +45,7 @@ json conditions.unique_optimal true
 json conditions.feasible true
 json conditions.must '"local"'
 good verify zero.npz --model p --init zero --iters 3000
-says 'the selection is locally optimal, one that descent can end in'
+says 'the selection is locally optimal, and descent can end in it'
 says 'even from 0'
 never 'best token of every sequence'
 
@@ -109,7 +109,7 @@ judge() { run verify s.npz --model p --iters 2000 "$@"; }
 p_data X:float64:2,2,2=1,0,0,1,2,1,0,1 Y:int8:2=1,-1 v:float64:2=0,0
 judge
 says 'In every sequence all tokens have the same score'
-says 'Attention does not change the loss: no number of steps moves it'
+says 'Attention does not change the loss, so no number of steps moves it'
 says 'Warning: the gradient is exactly 0'
 never 'Scores differ'
 never 'More steps'
@@ -140,7 +140,7 @@ json conditions.unique_optimal false
 # nothing separates the best tokens: "only the path of growing norm is sure to find them" was said
 p_data X:float64:2,2,1=1,0,0,1 Y:int8:2=1,-1 v:float64:1=1
 judge
-says 'nothing separates the best tokens'
+says 'no direction separates the best tokens'
 never 'the path of growing norm'
 never 'can be separated'
 never 'Scores differ'
@@ -150,7 +150,7 @@ good verify local.npz --model p --init file --iters 2000
 says 'Scores differ among the other tokens: descent'
 says 'the path of growing norm leads to the best tokens'
 says 'Every selection can be separated.'
-says 'locally optimal, one that descent can end in'
+says 'locally optimal, and descent can end in it'
 says 'degrees away'
 never 'has not decided'
 never 'Ties'
@@ -190,13 +190,13 @@ says 'not locally optimal, and more steps should move it'
 never 'exactly as much'
 p_data X:float64:2,2,2=0,1,1,0,0,0,1,1 Y:int8:2=1,1 v:float64:2=1,1 $w2 init_p:float64:2=20,0
 run verify s.npz --model p --init file --iters 1
-says 'they score exactly as much, and whether descent stays is open'
+says 'their scores are equal, and it is open whether descent stays'
 never 'should move it'
 
 # rules: a claim for all but adam
 never 'There is no claim'
 good verify small.npz --model W --step adam --iters 40000
-says 'There is no claim about the direction that the step rule adam leads to'
+says 'No theorem predicts the direction for the step rule adam'
 says 'there is no prediction for the step rule'
 
 # queries: every selection, where queries are few enough and d large enough for the rivals of each
@@ -231,7 +231,7 @@ says 'no p was found that separates them from their rivals'
 never 'nan'
 p_data X:float64:2,2,2=1,0,0,1,1,0,0,1 Y:int8:2=1,-1
 run verify s.npz --model vp --iters 500 --init gauss:1
-says 'nothing is proved about where it leads'
+says 'no theorem predicts the outcome'
 says 'No head separates the selected tokens by label'
 run verify several.npz --model W --head concave:1 --lr 0.01 --iters 2000
 says 'With this head attention may keep several tokens'

@@ -25,7 +25,7 @@ static const field generate_fields[] = {
     { F(n), FIELD_INT, 1, 1e12, 100, "sequences", 0, 0 },
     { F(T), FIELD_INT, 1, 1e9, 10, "tokens of a sequence, or of the longest", 0, 0 },
     { F(T_min), FIELD_INT, 0, 1e9, 0,
-      "tokens of the shortest sequence, lengths being uniform; 0: all have T", 0, 0 },
+      "tokens of the shortest sequence (lengths are uniform); 0 = all have T", 0, 0 },
     { F(d), FIELD_INT, 1, 1e7, 20, "dimension of a token", 0, 0 },
     { F(queries), FIELD_INT, 0, 1e6, 0, "queries Z for each sequence; planted-W has at least one",
       0, 0 },
@@ -34,15 +34,15 @@ static const field generate_fields[] = {
     { F(dtype), FIELD_CHOICE, ATTSVM_F16, ATTSVM_F64, ATTSVM_F64, "type of tokens and queries",
       dtypes, 0 },
     { F(push), FIELD_DOUBLE, 0, 1e6, 1, "margin by which the planted token leads", 0, 0 },
-    { F(optimal), FIELD_BOOL, 0, 1, 1, "the planted token has the best score too", 0, 0 },
+    { F(optimal), FIELD_BOOL, 0, 1, 1, "the planted token also has the best score", 0, 0 },
     { F(noise), FIELD_DOUBLE, 0, 1e6, 0.1, "typical distance from the centre", 0, 0 },
     { F(split), FIELD_CHOICE, ATTSVM_TRAIN_SPLIT, ATTSVM_TEST_SPLIT, ATTSVM_TRAIN_SPLIT,
       "bags to learn from or to test with", splits, 0 },
     { F(spread), FIELD_DOUBLE, 0, 30, 0, "token norms vary by 10^u, u uniform in +-spread", 0, 0 },
-    { F(seed), FIELD_INT, 0, 9e15, 0, "another seed, another data set", 0, 0 },
+    { F(seed), FIELD_INT, 0, 9e15, 0, "each seed gives another data set", 0, 0 },
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0, "time limit in seconds; 0 = no limit", 0, 0 },
-    { F(threads), FIELD_INT, 0, 4096, 0, "threads at work; 0: all cores; same values for any", 0,
-      0 },
+    { F(threads), FIELD_INT, 0, 4096, 0,
+      "number of threads; 0 = all cores; the values do not depend on it", 0, 0 },
 };
 #undef SETTINGS
 
@@ -221,7 +221,7 @@ attsvm_status data_generate_stopped(const attsvm_generator *g, attsvm_error *err
 {
     if (dist_stop_why(&g->stop) == DIST_GO_ON)
         return ATTSVM_OK;
-    return fail(err, ATTSVM_E_STOPPED, "the time limit of %g seconds is over",
+    return fail(err, ATTSVM_E_STOPPED, "the time limit of %g seconds was reached",
                 g->settings.time_limit);
 }
 

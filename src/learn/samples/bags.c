@@ -34,8 +34,9 @@ static attsvm_status read_labels(attsvm_samples *s, const attsvm_array *y, const
     for (int64_t i = 0; i < n && status == ATTSVM_OK; i++) {
         const double value = attsvm_array_get(y, i);
         if (!(fabs(value) < 1e15) || value != floor(value))
-            status = fail(err, ATTSVM_E_DATA,
-                          "%s[%" PRId64 "] = %g is no label; labels are integers", name, i, value);
+            status =
+                fail(err, ATTSVM_E_DATA, "%s[%" PRId64 "] = %g is not a label; labels are integers",
+                     name, i, value);
         else
             snprintf(bytes + i * LABEL_SIZE, LABEL_SIZE, "%.0f", value + 0.0);
         label[i] = bytes + i * LABEL_SIZE;
@@ -107,7 +108,8 @@ static attsvm_status build(attsvm_samples *s, const attsvm_samples_settings *set
     TRY(make_data(s, settings, err));
     s->info.n = s->data->n;
     if (upper && lower)
-        return fail(err, ATTSVM_E_DATA, "Y and y are both there; one of them holds the labels");
+        return fail(err, ATTSVM_E_DATA,
+                    "Y and y are both present; keep the one that holds the labels");
     if (upper || lower)
         TRY(read_labels(s, upper ? upper : lower, upper ? "Y" : "y", model, err));
     else

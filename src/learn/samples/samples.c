@@ -15,7 +15,7 @@ static const field samples_fields[] = {
       "word vectors: GloVe text, or .npz with E and words; without them words are one-hot", 0, "" },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads that check values; 0: all cores", 0, 0 },
     { F(memory), FIELD_INT, 0, 1e18, 0,
-      "bytes of mapped tokens that may stay in memory; 0: half of what the machine has", 0, 0 },
+      "bytes of mapped tokens held in memory; 0 = half of the machine's memory", 0, 0 },
 };
 #undef SETTINGS
 
@@ -186,7 +186,7 @@ attsvm_status attsvm_samples_texts(attsvm_samples **out, const char *const *text
     *out = NULL;
     TRY(settle(&settings, &standard, err));
     if (n < 1)
-        return fail(err, ATTSVM_E_ARG, "%" PRId64 " texts; expected one at least", n);
+        return fail(err, ATTSVM_E_ARG, "%" PRId64 " texts; expected at least one", n);
     TRY(base_allocate(&s, 1, sizeof *s, "samples", err));
     attsvm_status status = samples_texts(s, text, label, n, settings, model, err);
     if (status != ATTSVM_OK) {

@@ -18,12 +18,12 @@ static const field enumerate_fields[] = {
     { F(max_selections), FIELD_INT, 1, 1e8, 3e5,
       "maximum number of partial selections in a round; above it a heuristic search is used", 0,
       0 },
-    { F(descent_runs), FIELD_INT, 0, 1e6, 200, "runs of descent that the search starts from", 0,
+    { F(descent_runs), FIELD_INT, 0, 1e6, 200, "descent runs whose ends the search starts from", 0,
       0 },
     { F(steps), FIELD_INT, 0, 1e9, 500, "steps of each of these runs", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of their start values", 0, 0 },
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
-      "seconds, after which the list is what was found; 0: no limit", 0, 0 },
+      "seconds, after which the list so far is returned; 0 = no limit", 0, 0 },
     { F(threads), FIELD_INT, 0, 4096, 0, "threads; 0: all cores", 0, 0 },
 };
 #undef SETTINGS

@@ -14,8 +14,7 @@ static attsvm_status check(const attsvm_path *path, attsvm_error *err)
 {
     const attsvm_path_settings *s = &path->settings;
     if (s->model == ATTSVM_MODEL_PW)
-        return fail(err, ATTSVM_E_ARG,
-                    "model = pW: its path is that of p, times p; models p, W, KQ, vp have one");
+        return fail(err, ATTSVM_E_ARG, "model = pW has the path of p; use p, W, KQ or vp");
     if (path->joint && path->by_ridge)
         return fail(err, ATTSVM_E_ARG, "ridge_path = %s: the joint path of v and p is by radii",
                     s->ridge_path);
@@ -35,15 +34,15 @@ static attsvm_status check_head(const attsvm_path *path, const int64_t *alpha, a
     if (path->linear)
         return ATTSVM_OK;
     if (path->joint || s->cone > 0 || path->by_ridge)
-        return fail(err, ATTSVM_E_ARG,
-                    "head = %s: the path of a nonlinear head is that of p, W or KQ, by radii, "
-                    "without a cone",
-                    head);
-    if (alpha)
         return fail(
             err, ATTSVM_E_ARG,
-            "head = %s: attention chooses the sets of tokens to compare with, not the caller",
+            "head = %s: with a nonlinear head a path needs model p, W or KQ, radii, and no cone",
             head);
+    if (alpha)
+        return fail(err, ATTSVM_E_ARG,
+                    "head = %s: attention determines the sets of tokens to compare with; leave the "
+                    "selection out",
+                    head);
     return ATTSVM_OK;
 }
 
@@ -129,7 +128,7 @@ static attsvm_status build(attsvm_path *path, const attsvm_selection *selection,
     TRY(path_find_targets(path, err));
     if (s->cone > 0 && !path->target.theta)
         return fail(err, ATTSVM_E_DATA,
-                    "nothing separates the selected tokens: a cone has no axis");
+                    "no direction separates the selected tokens, so a cone has no axis");
     if (s->cone > 0)
         memcpy(path->objective.alpha, alpha, (size_t)path->m->terms * sizeof *alpha);
     return ATTSVM_OK;

@@ -99,7 +99,7 @@ static void claimed_outcome(void **state)
     line l;
     line_open(&l);
     l.claim.outcome = ATTSVM_INFEASIBLE; /* eps = 1 */
-    assert_rejected(l.data, &l.claim, "a solution of norm 1.000e+00 is not excluded");
+    assert_rejected(l.data, &l.claim, "a solution of norm 1.000e+00 remains possible");
     l.claim.outcome = ATTSVM_STALLED;
     assert_rejected(l.data, &l.claim, "claims no proof");
     l.claim.outcome = ATTSVM_NOT_RUN;
@@ -240,7 +240,7 @@ static void contradiction(void **state)
     assert_rejected(data, &claim, "not shown to be positive: 0");
     lambda[0] = lambda[1] = 0.5;
     X[1] = 1e-9; /* barely feasible: p_1 + 1e-9 p_2 >= 1, -p_1 >= 1 */
-    assert_rejected(data, &claim, "a solution of norm 2.000e+09 is not excluded");
+    assert_rejected(data, &claim, "a solution of norm 2.000e+09 remains possible");
     X[1] = 0;
     claim.outcome = ATTSVM_OPTIMAL;
     assert_rejected(data, &claim, "theta[0] is not a finite number");
@@ -296,7 +296,7 @@ static void tokens_of_any_size(void **state)
         assert_rejected(l.data, &l.claim, "has margin 1.00000000");
         l.claim.outcome = ATTSVM_INFEASIBLE;
         l.lambda[0] = 1;
-        assert_rejected(l.data, &l.claim, "is not excluded");
+        assert_rejected(l.data, &l.claim, "remains possible");
         attsvm_data_free(l.data);
     }
 }

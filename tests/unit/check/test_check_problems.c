@@ -146,7 +146,7 @@ static void rows_that_underflow(void **state)
         claim.outcome = ATTSVM_INFEASIBLE;
         claim.selection.alpha = alpha;
         PROOF(claim, W, active, lambda);
-        assert_rejected(data, &claim, "is not excluded");
+        assert_rejected(data, &claim, "remains possible");
         Z[1] = 0; /* a query of zero does */
         assert_valid(data, &claim);
         Z[1] = 1e-200;
@@ -338,7 +338,7 @@ static void sets_and_equalities(void **state)
     mu[0] = -sqrt(0.5);
     equal[0].token = 2;
     active[0].token = 1;
-    assert_rejected(data, &claim, "is no ");
+    assert_rejected(data, &claim, "is not an ");
     equal[0].token = 1;
     active[0].token = 2;
     O[0] = 0; /* another set, another problem */
@@ -371,7 +371,7 @@ static void sets_of_several_queries(void **state)
     assert_rejected(data, &claim, "equalities, or rows with b = 0, are off by 1.0e+00");
     O[4] = 0;
     equal[0].query = 1;
-    assert_rejected(data, &claim, "is no equality");
+    assert_rejected(data, &claim, "is not an equality");
     equal[0].query = 0;
     O[3] = 0;
     assert_rejected(data, &claim, "O selects no token of sequence 0 that query 1 sees");

@@ -346,7 +346,7 @@ static void odd_zip_files_are_refused(void **state)
     for (size_t k = 0; k + 5 <= size; k++)
         if (memcmp(zip + k, "b.npy", 5) == 0)
             zip[k] = 'a';
-    refused("a.npz", zip, size, "two of its members have one name");
+    refused("a.npz", zip, size, "two of its members have the same name");
     free(zip);
     refused("a.npz", "PK\3\4 and no more", 16, "zip");
     refused("a.npz", "not a zip at all", 16, "zip");

@@ -293,7 +293,7 @@ static void observer_can_stop(void **state)
     assert_int_equal(attsvm_train_describe(t).outcome, ATTSVM_TRAIN_OBSERVER);
     assert_int_equal(attsvm_train_describe(t).iters, 70);
     assert_int_equal(attsvm_train_find(t, "trace_iter")->shape[0], 11);
-    assert_fails(attsvm_train_run(t, NULL, NULL, &err), err, ATTSVM_E_ARG, "over");
+    assert_fails(attsvm_train_run(t, NULL, NULL, &err), err, ATTSVM_E_ARG, "finished");
     attsvm_train_free(t);
     attsvm_data_free(data);
 }
