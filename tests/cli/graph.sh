@@ -63,7 +63,7 @@ check 'words in the picture' grep -q '>&amp;</text>' named.svg
 check 'words in DOT' grep -q '\[label="cat"\]' named.dot
 "$helper" write short.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:4=0,2,1,2 offsets:int64:3=0,2,4 \
     labels:int32:2=0,1 words:uint8:4=99,97,116,10
-bad 2 'short.npz: words has 1 words; E has 3 rows' graph short.npz
+bad 2 'short.npz: words must hold 3 names' graph short.npz
 check 'the graph is DOT' grep -q '"2:0" -> "2:1" \[label="2"\]' small.dot
 good graph small.npz -q
 check '-q is quiet' test ! -s out
