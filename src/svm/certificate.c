@@ -252,7 +252,7 @@ static bool vanishes(const svm_run *run)
     if (pinned == set->size && !any_target(run))
         return true;
     double norm = la_norm(set->theta, set->size);
-    return norm <= 0x1p-96 * sum || (set->soft > 0 && norm * longest_row(run) <= 0x1p-52);
+    return norm <= 0x1p-96 * sum || (set->soft > 0 && norm * longest_row(run) <= run->tol / 4);
 }
 
 /* Whether rounding a theta of that length to double exceeds its share of the tolerance. */

@@ -17,10 +17,9 @@ typedef struct gram {
     svm_run *run;
     int64_t count;
     int32_t *slots;
-    dd *L;       /* count x count: the Gram matrix, then its factor */
-    dd *y;       /* count                                            */
-    double *r;   /* count: residuals over |A|                        */
-    double room; /* largest change of a right-hand side over |A|     */
+    dd *L;     /* count x count: the Gram matrix, then its factor */
+    dd *y;     /* count                                            */
+    double *r; /* count: residuals over |A|                        */
 } gram;
 
 /* What the right-hand side of a row may be off: of FINITE it is the logarithm of a rounded number.
@@ -88,7 +87,7 @@ static double squared_distance(gram *s)
         exchange(s, k);
         dd pivot = s->L[k * n + k];
         if (!(pivot.hi > DEPENDENT)) {
-            if (fabs(s->y[k].hi) > AGREES * largest + s->room)
+            if (fabs(s->y[k].hi) > AGREES * largest)
                 return INFINITY;
             continue;
         }
@@ -134,7 +133,6 @@ attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double 
         if (!(set->length[k] > 0) || (!set->equality[k] && residual == 0))
             continue;
         s.slots[s.count] = k;
-        s.room = fmax(s.room, room_of(run, k) / set->length[k]);
         s.r[s.count++] = residual / set->length[k];
         square += residual / set->length[k] * (residual / set->length[k]);
     }
