@@ -154,6 +154,9 @@ static attsvm_status compare(const picture *f, attsvm_classifier_attention *out,
 attsvm_status attsvm_classifier_attend(const attsvm_classifier *classifier, const attsvm_data *data,
                                        attsvm_classifier_attention *out, attsvm_error *err)
 {
+    NEED(classifier);
+    NEED(data);
+    NEED(out);
     *out = (attsvm_classifier_attention){ .margin = NAN, .efficiency = NAN, .correlation = NAN };
     TRY(learn_classifier_check(classifier, data, err));
     if (!has_prompt(&classifier->shape) || data->T_min < 1 ||
