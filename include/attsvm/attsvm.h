@@ -1784,7 +1784,8 @@ ATTSVM_API attsvm_classifier_info attsvm_classifier_describe(const attsvm_classi
 ATTSVM_API const attsvm_array *attsvm_classifier_find(const attsvm_classifier *classifier,
                                                       const char *name);
 
-/* Name of class k ("0", "1", ... unless set); NULL beyond the last.  Names are copied. */
+/* Name of class k ("0", "1", ... unless set); NULL beyond the last.  Names are copied; NULL for
+   `names` restores the numbers. */
 ATTSVM_API const char *attsvm_classifier_class(const attsvm_classifier *classifier, int64_t k);
 ATTSVM_API attsvm_status attsvm_classifier_name_classes(attsvm_classifier *classifier,
                                                         const char *const *names,

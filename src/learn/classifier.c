@@ -128,7 +128,6 @@ attsvm_status attsvm_classifier_name_classes(attsvm_classifier *classifier,
                                              const char *const *names, attsvm_error *err)
 {
     NEED(classifier);
-    NEED(names);
     for (int64_t k = 0; k < classifier->shape.classes; k++) {
         char number[24];
         snprintf(number, sizeof number, "%" PRId64, k);

@@ -22,7 +22,7 @@ json globally_optimal true
 
 # with --record: the records against that SVM, by verify and by train
 good generate --kind sphere --n 4 --T 4 --d 8 --queries 1 --seed 3 -o traced.npz -q
-for model in p W KQ vp pW vpW; do
+for model in p W KQ vp vpW; do
     run verify traced.npz --model $model --iters 300 --record log --json -o judged.npz
     for name in correlation angle efficiency; do
         near $name "$("$helper" value judged.npz trace_$name -1)" 1e-12

@@ -67,7 +67,8 @@ ALLOWED = {"warm", "loss", "head", "ties", "gradient", "support", "claimed", "W_
 ALLOWED_AT = {"attsvm_train_save.path", "attsvm_verdict_save.path", "attsvm_origin_check.svm",
               "attsvm_verdict_compute.svm", "attsvm_verdict_compute.solution", "attsvm_joint_compute.solution",
               "attsvm_path_follow.selection", "attsvm_train_compare.solution", "attsvm_samples_texts.label",
-              "attsvm_cv_run.fit", "attsvm_enumerate.svm", "attsvm_classifier_save.settings"}
+              "attsvm_cv_run.fit", "attsvm_enumerate.svm", "attsvm_classifier_save.settings",
+              "attsvm_classifier_name_classes.names"}
 # Lengths of arrays: only -1 is wrong about them whatever the array is.
 LENGTHS = {"count", "n", "classes", "repeats", "capacity", "size"}
 # Numbers of steps: a large one is right, and takes its time.
