@@ -1632,6 +1632,7 @@ typedef struct attsvm_graph_part {
     const attsvm_graph_edge *edge;
     int64_t reserved[4];
 } attsvm_graph_part;
+/* Part k, 0 <= k < lasts; its `last` is -1 beyond them. */
 ATTSVM_API attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *graph, int64_t k);
 
 /*

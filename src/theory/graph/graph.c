@@ -218,7 +218,7 @@ void attsvm_graph_free(attsvm_graph *graph)
 attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *g, int64_t k)
 {
     if (!g || k < 0 || k >= g->lasts)
-        return (attsvm_graph_part){ 0 };
+        return (attsvm_graph_part){ .last = -1 };
     int64_t first = g->first_node[k], end = g->first_node[k + 1];
     return (attsvm_graph_part){ .last = g->last[k],
                                 .words = end - first,
