@@ -57,9 +57,12 @@ static bool has_prompt(const learn_shape *s)
 attsvm_status attsvm_classifier_tokens(attsvm_data **out, const attsvm_classifier *classifier,
                                        const attsvm_data *data, attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(classifier);
+    NEED(data);
     seen s;
     arena a = { 0 };
-    *out = NULL;
     TRY(learn_classifier_check(classifier, data, err));
     if (!has_prompt(&classifier->shape))
         return fail(err, ATTSVM_E_ARG,

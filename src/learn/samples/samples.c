@@ -169,8 +169,10 @@ attsvm_status attsvm_samples_parse(attsvm_samples **out, const char *bytes, size
                                    const attsvm_samples_settings *settings,
                                    const attsvm_classifier *model, attsvm_error *err)
 {
-    samples_lines lines;
+    NEED(out);
     *out = NULL;
+    NEED(bytes);
+    samples_lines lines;
     TRY(samples_lines_parse(&lines, bytes, size, err));
     attsvm_status status =
         attsvm_samples_texts(out, lines.text, lines.label, lines.count, settings, model, err);
