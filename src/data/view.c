@@ -69,6 +69,8 @@ attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data, 
     if (!out || !data || !v)
         return fail(err, ATTSVM_E_ARG, "%s is NULL", !out ? "out" : !data ? "data" : "v");
     *out = NULL;
+    if (count < 0)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " entries of v is negative", count);
     attsvm_data *own;
     TRY(base_allocate(&own, 1, sizeof *own, "data set", err));
     *own = *data;
