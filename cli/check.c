@@ -6,7 +6,7 @@
 #define SETTINGS check_options
 typedef struct check_options {
     double tol;
-    bool exact;
+    bool exact, other_data;
 } check_options;
 static const field check_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
@@ -14,14 +14,15 @@ static const field check_fields[] = {
       "relative gap that counts as optimal; 0: 1e-12 for l2 and fro, else 1e-9", 0, 0 },
     { F(exact), FIELD_BOOL, 0, 1, 0,
       "prove it in rational numbers as well: l2, fro, l1, linf and infeasible claims", 0, 0 },
+    { F(other_data), FIELD_BOOL, 0, 1, 0,
+      "check the claim against FILE although RESULT was made from another data set", 0, 0 },
 };
 const settings_table cli_check_table = { "check options", check_fields,
                                          sizeof check_fields / sizeof *check_fields,
                                          sizeof(check_options), NULL };
 #undef SETTINGS
 
-static attsvm_status print_json(const attsvm_report *report, bool exact, bool same,
-                                attsvm_error *err)
+static attsvm_status print_json(const attsvm_report *report, bool exact, attsvm_error *err)
 {
     io_json *json = io_json_object();
     io_json_set(json, "valid", io_json_bool(report->valid));
@@ -37,7 +38,6 @@ static attsvm_status print_json(const attsvm_report *report, bool exact, bool sa
     io_json_set(json, "tight", cli_count_json(report->tight));
     io_json_set(json, "active", cli_count_json(report->active));
     io_json_set(json, "merged", cli_count_json(report->merged));
-    io_json_set(json, "same_data", io_json_bool(same));
     io_json_set(json, "needed", io_json_number(report->needed));
     if (report->outcome == ATTSVM_INFEASIBLE) {
         io_json_set(json, "proof", io_json_text(attsvm_proof_name(report->proof)));
@@ -83,55 +83,64 @@ static void print_text(const cli_call *call, const attsvm_report *report)
 }
 
 /*
- * The proof is about FILE, for a result of any origin.  A claim that fails may belong to another
- * data set; *same is then false, and the output says so.
+ * RESULT says what it was made from: another data set than FILE is an error, unless --other-data is
+ * given.  *with is the data set with the trained head of the result, NULL where it has none.
  */
-static attsvm_status look_at_origin(const char *path, const attsvm_data *data, bool *same,
-                                    attsvm_error *note, attsvm_error *err)
+static attsvm_status take_origin(const cli_call *call, const attsvm_data *data, attsvm_data **with,
+                                 attsvm_error *err)
 {
+    const check_options *options = cli_settings(call, &cli_check_table);
     attsvm_origin *origin;
-    *same = true;
-    TRY(attsvm_origin_read(&origin, path, err));
-    if (origin)
-        *same = attsvm_origin_check(origin, data, NULL, note) == ATTSVM_OK;
+    attsvm_status status = ATTSVM_OK;
+    TRY(attsvm_origin_read(&origin, call->arguments[1], err));
+    if (!origin) /* a result of the first form, or of another program */
+        return ATTSVM_OK;
+    if (!options->other_data)
+        status = attsvm_origin_check(origin, data, NULL, err);
+    const attsvm_origin_info info = attsvm_origin_describe(origin);
+    if (status != ATTSVM_OK)
+        base_fail_in(err, status, call->arguments[1]);
+    else if (info.v)
+        status = attsvm_data_with_head(with, data, info.v, info.v_count, err);
     attsvm_origin_free(origin);
-    return ATTSVM_OK;
+    return status;
+}
+
+static attsvm_status check(attsvm_report *report, const cli_call *call, const attsvm_data *data,
+                           attsvm_error *err)
+{
+    const check_options *options = cli_settings(call, &cli_check_table);
+    const attsvm_check_settings settings = { .tol = options->tol,
+                                             .threads = call->common->threads,
+                                             .exact = options->exact };
+    attsvm_solution *result;
+    TRY(attsvm_solution_load(&result, data, call->arguments[1], err));
+    const attsvm_claim claim = attsvm_solution_claim(result);
+    attsvm_status status = attsvm_check(report, data, &claim, &settings, NULL, NULL, err);
+    attsvm_solution_free(result);
+    return status == ATTSVM_OK ? status : base_fail_in(err, status, call->arguments[0]);
 }
 
 attsvm_status cli_check(cli_call *call, attsvm_error *err)
 {
     const check_options *options = cli_settings(call, &cli_check_table);
     attsvm_read_settings reading;
+    attsvm_data *data, *with = NULL;
+    attsvm_report report = { 0 };
     cli_process_limit(((const cli_limit *)cli_settings(call, &cli_limit_table))->time_limit);
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
-    attsvm_data *data;
-    attsvm_solution *result;
-    attsvm_report report = { 0 };
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));
-    bool same = true;
-    attsvm_error note = { 0 };
-    attsvm_status status = look_at_origin(call->arguments[1], data, &same, &note, err);
+    attsvm_status status = take_origin(call, data, &with, err);
     if (status == ATTSVM_OK)
-        status = attsvm_solution_load(&result, data, call->arguments[1], err);
-    if (status == ATTSVM_OK) {
-        attsvm_claim claim = attsvm_solution_claim(result);
-        attsvm_check_settings settings = { .tol = options->tol,
-                                           .threads = call->common->threads,
-                                           .exact = options->exact };
-        status = attsvm_check(&report, data, &claim, &settings, NULL, NULL, err);
-        if (status != ATTSVM_OK)
-            base_fail_in(err, status, call->arguments[0]);
-        attsvm_solution_free(result);
-    }
+        status = check(&report, call, with ? with : data, err);
+    attsvm_data_free(with);
     attsvm_data_free(data);
     TRY(status);
     call->negative = !report.valid;
     if (call->common->json)
-        return print_json(&report, options->exact, same, err);
+        return print_json(&report, options->exact, err);
     if (!call->common->quiet)
         print_text(call, &report);
-    if (!call->common->quiet && !same && !report.valid)
-        printf("Note: %s.\n", note.message);
     return ATTSVM_OK;
 }

@@ -160,18 +160,19 @@ attsvm_status cli_svm(cli_call *call, attsvm_error *err)
     attsvm_solution *solution = NULL;
     TRY(cli_data_read(call, call->arguments[0], &data, err));
     attsvm_status status = cli_remember(call, options->select, data, &own, &with, err);
+    const attsvm_data *scored = with ? with : data;
     if (status == ATTSVM_OK)
-        status = cli_choose(&chosen, data, call->arguments[0], settings, options->select, err);
+        status = cli_choose(&chosen, scored, call->arguments[0], settings, options->select, err);
     if (status == ATTSVM_OK) {
         info = attsvm_chosen_describe(chosen);
-        status = solve(call, data, &info.selection, settings, &solution, err);
+        status = solve(call, scored, &info.selection, settings, &solution, err);
         if (status == ATTSVM_E_DATA)
             base_fail_in(err, status, call->arguments[0]);
     }
     if (status == ATTSVM_OK)
         status = attsvm_solution_rank(solution, err);
     if (status == ATTSVM_OK)
-        status = show(call, data, &info, solution, err);
+        status = show(call, scored, &info, solution, err);
     attsvm_solution_free(solution);
     attsvm_chosen_free(chosen);
     attsvm_data_free(with);

@@ -194,6 +194,25 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
 
 /* ------------------------------------------------------------------------------ run */
 
+/*
+ * The records against the SVM of the selected tokens, where a file or a picture is to have them.
+ * A problem that cannot be solved is no reason to lose the run: it is reported, and the run saved.
+ */
+static attsvm_status compare_records(const cli_call *call, const attsvm_train_settings *s,
+                                     attsvm_train *train, attsvm_error *err)
+{
+    bool wanted = call->common->output != NULL;
+    dist_broadcast(call->comm, &wanted, sizeof wanted, 0);
+    if (!wanted || !*s->record || strcmp(s->loss, "ntp") == 0)
+        return ATTSVM_OK;
+    attsvm_status status = attsvm_train_compare(train, NULL, err);
+    if (status == ATTSVM_OK || status == ATTSVM_E_MEMORY)
+        return status;
+    if (dist_rank(call->comm) == 0 && !call->common->quiet)
+        fprintf(stderr, "attsvm train: no trace_correlation: %s\n", err->message);
+    return ATTSVM_OK;
+}
+
 attsvm_status cli_train(cli_call *call, attsvm_error *err)
 {
     attsvm_train_settings own =
@@ -224,6 +243,8 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     bool watched = progress.wanted || dist_size(call->comm) > 1; /* ranks vote if one asks */
     status = attsvm_train_run(train, watched ? show_progress : NULL, &progress, err);
     end_progress(&progress);
+    if (status == ATTSVM_OK)
+        status = compare_records(call, s, train, err);
     if (status == ATTSVM_OK)
         status = attsvm_train_save(train, call->common->output, NULL, 0, err);
     if (status == ATTSVM_OK)

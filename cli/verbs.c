@@ -38,7 +38,9 @@ const cli_verb cli_verbs[] = {
       "trace_log_excess, trace_norm, trace_grad_log_scale, trace_softmax_min, "
       "trace_softmax_mean, trace_entropy, trace_effective_tokens, trace_accuracy, trace_margin; "
       "with a matrix W also trace_nuclear and trace_rank, whose singular values cost about 3 d^3 "
-      "operations per record. JSON keys: iters, seconds, loss, loss_excess, norm, "
+      "operations per record; and, compared with the SVM of the tokens selected at the end, which "
+      "is solved for it, trace_correlation, trace_angle (degrees) and trace_efficiency. JSON keys: "
+      "iters, seconds, loss, loss_excess, norm, "
       "grad_log_scale, selected, softmax_min, entropy, accuracy; also file, model, step, "
       "predicted_norm, outcome, loss_limit, log_excess, softmax_mean, effective_tokens, margin, "
       "nuclear, effective_rank, direction_change, zero_gradient; with --arithmetic "
@@ -64,7 +66,8 @@ const cli_verb cli_verbs[] = {
       cli_check,
       "Recomputes everything that RESULT claims from the data alone, with code that shares nothing "
       "with the solver, and says whether it is proved. Exit status 0 means proved (including a "
-      "proof of infeasibility), 1 means not proved.",
+      "proof of infeasibility), 1 means not proved. A result that was made from another data set "
+      "is an error that names both; --other-data checks its claim against FILE all the same.",
       "JSON keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, "
       "tight, active, merged." },
     { "tokens", "show which tokens are best, which rivals are close, and what is optimal", "FILE",

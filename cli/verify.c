@@ -124,6 +124,7 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
 {
     TRY(call->count > 1 ? load(v, call, data, err) : train(v, call, data, err));
     TRY(attsvm_verdict_compute(&v->verdict, v->run, NULL, NULL, NULL, &v->solution, err));
+    TRY(attsvm_train_compare(v->run, v->solution, err));
     TRY(attsvm_conditions_compute(&v->conditions, v->run, NULL, NULL, err));
     if (!cli_verified_prompt(v) && !cli_verified_linear(v))
         TRY(compare_kept(v, data, err));

@@ -183,6 +183,51 @@ static void save_and_load(const attsvm_data *data, const char *folder)
     attsvm_path_free(path_again);
 }
 
+/* Head and prompt together: the margin of the labels, and how far pooling keeps below it. */
+static void train_jointly(const attsvm_data *data)
+{
+    attsvm_train_settings settings;
+    attsvm_joint_settings search;
+    attsvm_train *run;
+    attsvm_joint joint;
+    attsvm_train_settings_init(&settings);
+    attsvm_joint_settings_init(&search);
+    settings.model = ATTSVM_MODEL_VP;
+    search.samples = 20;
+    search.descent = 20;
+    check(attsvm_train_create(&run, data, &settings, NULL, NULL, &err));
+    check(attsvm_train_run(run, NULL, NULL, &err));
+    check(attsvm_joint_compute(&joint, run, &search, NULL, NULL, NULL, &err));
+    expect(joint.outcome == ATTSVM_OPTIMAL && joint.margin > 0, "a head separates the labels");
+    expect(joint.label_margin <= joint.margin * (1 + 1e-9), "pooling does not widen the margin");
+    printf("label margin %.6g of %.6g\n", joint.label_margin, joint.margin);
+    attsvm_train_free(run);
+}
+
+/* Two images of 4 x 4 pixels as bags of four windows. */
+static void cut_images(const char *folder)
+{
+    char from[4096], to[4096];
+    double pixels[2 * 4 * 4];
+    const int64_t label[] = { 0, 1 };
+    attsvm_patches_settings settings;
+    attsvm_patches_info info;
+    for (int k = 0; k < 32; k++)
+        pixels[k] = k;
+    const attsvm_named_array images[] = { { "images", { pixels, { 2, 4, 4 }, 3, ATTSVM_F64 } },
+                                          { "labels", { label, { 2 }, 1, ATTSVM_I64 } } };
+    attsvm_patches_settings_init(&settings);
+    settings.images = "images";
+    settings.labels = "labels";
+    settings.size = settings.stride = 2;
+    settings.positions = false;
+    snprintf(from, sizeof from, "%s/images.npz", folder);
+    snprintf(to, sizeof to, "%s/bags.npz", folder);
+    check(attsvm_archive_write(from, images, 2, &err));
+    check(attsvm_patches_cut(from, to, &settings, &info, &err));
+    expect(info.n == 2 && info.rows * info.columns == 4 && info.d == 4, "four windows an image");
+}
+
 /* The arrays of a run, by number. */
 static void arrays_of_a_run(const attsvm_data *data)
 {
@@ -215,6 +260,8 @@ int main(int argc, char **argv)
     evaluate(data);
     solve_folds(data);
     save_and_load(data, argv[1]);
+    train_jointly(data);
+    cut_images(argv[1]);
     arrays_of_a_run(data);
     attsvm_data_free(data);
     return 0;

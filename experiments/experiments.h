@@ -50,6 +50,8 @@ typedef struct experiment {
     const char *id, *title;
     const char *paper;   /* where it is from: "MM, figure 3"; "ours"                    */
     const char *setting; /* data, model, step, how many                                 */
+    const char *command; /* flags of `attsvm train ID.npz` that repeat its first run; NULL: the file
+                            is no data set                                              */
     const char *caption; /* what the figure shows                                       */
     const char *says;    /* what the paper says, in its own sense; NULL: no paper       */
     const char *code;    /* what the published code does, where it was read; NULL: not  */

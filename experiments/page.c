@@ -117,6 +117,7 @@ static attsvm_status read_section(const experiment *e, const char *directory, so
                              .title = e->title,
                              .paper = e->paper,
                              .setting = e->setting,
+                             .command = e->command,
                              .caption = e->caption,
                              .says = e->says,
                              .code = e->code,

@@ -237,6 +237,10 @@ static void put_section(FILE *out, const report_section *s)
     fputs("</figcaption>\n</figure>\n<dl>\n", out);
     put_source(out, s->paper);
     put_term(out, "Setting", s->setting);
+    if (s->command)
+        fprintf(out,
+                "<dt>The first run</dt><dd><code>attsvm train %s.npz %s -o run.npz</code></dd>\n",
+                s->id, s->command);
     put_term(out, "The paper says", s->says);
     put_term(out, "The published code does", s->code);
     put_term(out, "We find", s->finds);

@@ -179,7 +179,7 @@ typedef struct report_number {
 } report_number;
 
 typedef struct report_section {
-    const char *id, *title, *paper, *setting, *caption, *finds;
+    const char *id, *title, *paper, *setting, *command, *caption, *finds;
     const char *says, *code; /* what the paper says, what its code does; NULL: nothing */
     const char *svg;         /* the figure, inline; NULL: none */
     const report_number *numbers;

@@ -70,7 +70,7 @@ static attsvm_status measure(cli_predicted *p, const predict_options *o, attsvm_
     const attsvm_prediction_info info = attsvm_prediction_describe(p->found);
     const int64_t *label = attsvm_samples_label(p->samples);
     const attsvm_array *inst = attsvm_samples_array(p->samples, "inst");
-    p->measures = (attsvm_measures){ 0, NAN, NAN, NAN, NAN };
+    p->measures = (attsvm_measures){ .accuracy = NAN, .auc = NAN, .log_loss = NAN, .hits = NAN };
     if (*o->key && (!inst || !label))
         return fail(err, ATTSVM_E_DATA, "%s: --key needs labels and the array inst", p->file);
     if (!label)

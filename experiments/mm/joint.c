@@ -51,6 +51,7 @@ static attsvm_status run(const experiments_setup *setup, const double *X, experi
                              .trains_v = true,
                              .lr = 0.1,
                              .steps = STEPS };
+    TRY(experiments_add_prompt(out, &q, err));
     TRY(experiments_exact(&q, p, v, NULL, err));
     q.eps = 1e-19; /* as published */
     q.eps_v = 1e-9;
@@ -255,6 +256,7 @@ const experiment mm_joint_tight = {
     .paper = "MM, figure 3, published notebook joint_training",
     .setting = "n=3, T=2, d=2; tokens (0,0)&(1,1), (0,0)&(1,-1), (0,0)&(.5,1), labels 1, -1, "
                "1; " JOINT_SETTING,
+    .command = "--model vp --step ngd --init file --lr 0.1 --iters 1000 --record 1",
     .caption = JOINT_CAPTION,
     .says = "When every sequence is a support vector of the v-SVM, p goes to the p-SVM with a "
             "margin of 1 for all sequences, which is then also the joint one.",
@@ -271,6 +273,7 @@ const experiment mm_joint_slack = {
     .paper = "MM, figure 3, published notebook joint_training",
     .setting =
         "As mm-joint-tight with (.5,1.5) as second token of the third sequence; " JOINT_SETTING,
+    .command = "--model vp --step ngd --init file --lr 0.1 --iters 1000 --record 1",
     .caption = JOINT_CAPTION,
     .says = "When a sequence is no support vector of the v-SVM, p goes to the relaxed p-SVM, in "
             "which the token of this sequence need only be selected with margin 0.",

@@ -53,6 +53,8 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
     for (int64_t k = 0; k < STARTS; k++) {
         double p0[D] = { starts[k], 0, 0 };
         q.p = p0;
+        if (k == 0)
+            TRY(experiments_add_prompt(out, &q, err));
         for (int rule = 0; rule < RULES; rule++) {
             q.step = rules[rule];
             q.lr = steps[rule];
@@ -246,6 +248,7 @@ const experiment mm_multi = {
         "n=3, T=7, d=3, key map diag(1,1,0), head e3, token 0 of each sequence scores 1, the "
         "others 0.5; normalised steps of 0.1 and gradient descent with step 1, 1000 steps, "
         "six starts on the first axis, exact gradients.",
+    .command = "--model p --step ngd --init file --lr 0.1 --iters 1000 --record 1",
     .caption = "First two panels: trajectories of p with the tokens and the SVM direction "
                "(dashed), and the angle of "
                "p to that direction. Last two: attention of the optimal token and norm of p, mean "

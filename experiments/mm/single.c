@@ -15,7 +15,7 @@ typedef struct arrays {
 } arrays;
 
 static attsvm_status run_start(const experiments_setup *setup, const double *X, int64_t k,
-                               arrays *a, attsvm_error *err)
+                               arrays *a, experiments_arrays *out, attsvm_error *err)
 {
     double p0[D] = { 0, starts[k], 0 };
     experiments_prompt q = { .setup = setup,
@@ -30,6 +30,8 @@ static attsvm_status run_start(const experiments_setup *setup, const double *X, 
                              .lr = 0.1,
                              .steps = STEPS };
     double *exact = a->p + k * RECORDS * D, *single = a->p_float + k * RECORDS * D;
+    if (k == 0)
+        TRY(experiments_add_prompt(out, &q, err));
     TRY(experiments_exact(&q, exact, NULL, NULL, err));
     q.eps = 1e-9; /* as published */
     TRY(experiments_naive(&q, true, single, NULL, err));
@@ -53,7 +55,7 @@ static attsvm_status run(const double *X, const experiments_setup *setup, experi
     for (int k = 0; k < T * D; k++)
         a.tokens[k] = X[k];
     for (int64_t k = 0; k < STARTS; k++) {
-        TRY(run_start(setup, X, k, &a, err));
+        TRY(run_start(setup, X, k, &a, out, err));
         experiments_progress(setup, (double)(k + 1) / STARTS);
     }
     return ATTSVM_OK;
@@ -248,6 +250,7 @@ const experiment mm_single_global = {
     .paper = "MM, published notebook single_input_converge",
     .setting = "n=1, T=3, d=3, key map diag(1,1,0), head e3; tokens (-.1,1,1), (1,0,.9), (0,0,.9); "
                "normalised gradient descent, step 0.1, 1000 steps, six starts on the second axis.",
+    .command = "--model p --step ngd --init file --lr 0.1 --iters 1000 --record 1",
     .caption = SINGLE_CAPTION,
     .says = "When all non-optimal tokens have the same score, gradient descent converges in "
             "direction to the SVM solution of the optimal token, from any start.",
@@ -264,6 +267,7 @@ const experiment mm_single_local = {
     .title = "One sequence, two locally optimal tokens: the start decides",
     .paper = "MM, published notebook single_input_converge",
     .setting = "As mm-single-global with (0,0,0) as third token.",
+    .command = "--model p --step ngd --init file --lr 0.1 --iters 1000 --record 1",
     .caption = SINGLE_CAPTION,
     .says = "Gradient descent converges in direction to the SVM solution of one of the locally "
             "optimal tokens; which one depends on the start.",

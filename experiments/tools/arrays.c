@@ -58,6 +58,28 @@ attsvm_status experiments_add(experiments_arrays *a, double **out, const char *n
     return ATTSVM_OK;
 }
 
+static bool has_array(const experiments_arrays *a, const char *name)
+{
+    for (int64_t k = 0; k < a->count; k++)
+        if (strcmp(a->items[k].name, name) == 0)
+            return true;
+    return false;
+}
+
+attsvm_status experiments_add_data(experiments_arrays *out, const attsvm_named_array *arrays,
+                                   int64_t count, attsvm_error *err)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const attsvm_array *from = &arrays[k].array;
+        double *values;
+        if (has_array(out, arrays[k].name))
+            continue;
+        TRY(experiments_add(out, &values, arrays[k].name, from->shape, from->ndim, err));
+        memcpy(values, from->data, (size_t)attsvm_array_count(from) * sizeof *values);
+    }
+    return ATTSVM_OK;
+}
+
 attsvm_named_array experiments_name(const char *name, const double *values, const int64_t *shape,
                                     int ndim)
 {

@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-/* The data set of a prompt problem; its arrays are those of the problem. */
-static attsvm_status create_data(attsvm_data **out, const experiments_prompt *q, attsvm_error *err)
+enum { MOST_ARRAYS = 5 };
+
+/* The arrays of a prompt problem as those of a data set, borrowed; returns how many. */
+static int64_t list_arrays(const experiments_prompt *q, attsvm_named_array arrays[MOST_ARRAYS])
 {
-    attsvm_named_array arrays[6];
     int64_t count = 0;
     arrays[count++] = experiments_name("X", q->X, SHAPE(q->n, q->T, q->d));
     arrays[count++] = experiments_name("Y", q->Y, SHAPE(q->n));
@@ -14,7 +15,22 @@ static attsvm_status create_data(attsvm_data **out, const experiments_prompt *q,
     arrays[count++] = experiments_name("init_p", q->p, SHAPE(q->d));
     if (q->W)
         arrays[count++] = experiments_name("W", q->W, SHAPE(q->d, q->d));
+    return count;
+}
+
+static attsvm_status create_data(attsvm_data **out, const experiments_prompt *q, attsvm_error *err)
+{
+    attsvm_named_array arrays[MOST_ARRAYS];
+    const int64_t count = list_arrays(q, arrays);
     return attsvm_data_create(out, arrays, count, NULL, err);
+}
+
+attsvm_status experiments_add_prompt(experiments_arrays *out, const experiments_prompt *q,
+                                     attsvm_error *err)
+{
+    attsvm_named_array arrays[MOST_ARRAYS];
+    const int64_t count = list_arrays(q, arrays);
+    return experiments_add_data(out, arrays, count, err);
 }
 
 static attsvm_status read_traces(const attsvm_train *train, const experiments_prompt *q,

@@ -23,6 +23,13 @@ attsvm_status experiments_add(experiments_arrays *arrays, double **out, const ch
                               const int64_t *shape, int ndim, attsvm_error *err);
 
 /*
+ * The data set of the experiment, so that `attsvm train` takes its file: copies of the arrays that
+ * `out` does not have yet.
+ */
+attsvm_status experiments_add_data(experiments_arrays *out, const attsvm_named_array *arrays,
+                                   int64_t count, attsvm_error *err);
+
+/*
  * Calls body(context, k, worker, err) for k = 0..count-1 over all threads; worker < the number of
  * threads tells scratch space apart.  Progress goes from share `from` to share `to`.  The first
  * failure in the order of k is reported.
@@ -94,6 +101,10 @@ typedef struct experiments_prompt {
     double lr, eps, eps_v; /* eps 0: exact normalised steps                      */
     int64_t steps;
 } experiments_prompt;
+
+/* The same for a prompt problem: X, Y, W, v and the start. */
+attsvm_status experiments_add_prompt(experiments_arrays *out, const experiments_prompt *q,
+                                     attsvm_error *err);
 
 /* Exact descent: trace_p, trace_v (steps+1, d); softmax (steps+1, n) of the selected token;
    trace_v and softmax may be NULL. */

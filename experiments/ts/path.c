@@ -83,6 +83,7 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
     TRY(experiments_add(out, &KQ, "KQ", SHAPE(RECORDS, D, D), err));
     TRY(experiments_add(out, &fro, "W_fro", SHAPE(D, D), err));
     TRY(experiments_add(out, &nuc, "W_nuc", SHAPE(D, D), err));
+    TRY(experiments_add_data(out, arrays, sizeof arrays / sizeof *arrays, err));
     TRY(attsvm_data_create(&data, arrays, sizeof arrays / sizeof *arrays, NULL, err));
     attsvm_status status = train(setup, data, ATTSVM_MODEL_W, &runs[0], err);
     if (status == ATTSVM_OK)
@@ -233,6 +234,7 @@ const experiment ts_path = {
     .setting = "n=2, T=3, d=2, cross-attention with given queries; normalised descent, step 0.1, "
                "2000 steps; W from 0 with exact steps; K from a given start, Q from 0, with the "
                "published eps and ridge of 2.2e-16.",
+    .command = "--model W --step ngd --init file --lr 0.1 --iters 2000 --record 1",
     .caption = "First two panels: trajectories of W z_1 and W z_2, W = KQ' in the second. Dashed: "
                "the same of the Frobenius and of the nuclear SVM solution. Third: the tokens, too "
                "small to be seen at that scale.",

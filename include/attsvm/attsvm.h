@@ -4,14 +4,28 @@
  * The only installed header.  Conventions that hold throughout:
  *
  *   - A call returns a status (did it work?).  What it found is an outcome in an info struct.
- *   - `err` may be NULL; otherwise it is filled when the status is not ATTSVM_OK.
- *   - Settings, info structs and array views are open.  Objects that own memory are opaque and have
- *     a `_free`, which accepts NULL.
- *   - Matrices are row-major.  Reals are double, counts int64_t.  Tokens keep their stored type.
- *   - A pointer may be NULL only where the comment says so (err, settings, observers, `_free`).
- *     For any other NULL, calls with a status return ATTSVM_E_ARG; calls without one do not check.
+ *   - Matrices are row-major and contiguous.  Reals are double, counts int64_t.  Stored tokens
+ *     keep the type that they have in the file.
+ *   - Objects that own memory are opaque and have a `_free`.  Settings, info structs and array
+ *     views are open.
+ *   - NULL is fine for `err`, `settings`, observers and their context, for what a `_free` takes,
+ *     and where a declaration says so.  Anywhere else, and for an index or a count that is out of
+ *     range, calls that return a status return ATTSVM_E_ARG; the others return NULL, 0, NAN or a
+ *     struct of zeros.  A pointer that is not NULL must lead to what its type and its lengths
+ *     promise.
+ *   - Open structs grow without breaking programs that were compiled before: a new field takes its
+ *     place from `reserved`, so that no size and no offset ever changes, and 0 there means what
+ *     the library did before.  Fill settings with their `_init`, other structs with { 0 }.
+ *     Structs without `reserved` never change.
+ *   - Observers run on the thread that made the call.  Losses and heads of the caller may run on
+ *     several threads at once, unless `threads` is 1.  They may call anything but what changes or
+ *     frees the objects of that call; a NaN ends it with ATTSVM_E_ARG.
  *   - The library never prints, exits, or reads the environment.
  *   - "0: ..." in a comment explains the value 0; "theory 4.1" is a section of docs/theory.md.
+ *
+ * Each section has an example.  Together they are one program, in the order of the header, which
+ * the tests compile and run: `data` has 8 sequences of 4 tokens in 5 dimensions, and `must` ends
+ * the program with err.message where a status is not ATTSVM_OK.
  */
 #ifndef ATTSVM_H
 #define ATTSVM_H
@@ -39,6 +53,15 @@ ATTSVM_API const char *attsvm_version(void);
 
 /* ---------------------------------------------------------------------- errors */
 
+/*
+ * Example: an error says what is wrong.
+ *
+ *     attsvm_data *none;
+ *     attsvm_error err;
+ *     assert(attsvm_data_read(&none, "missing.npz", NULL, &err) == ATTSVM_E_OPEN && !none);
+ *     assert(strstr(err.message, "missing.npz") && attsvm_status_name(err.status));
+ */
+
 typedef enum attsvm_status {
     ATTSVM_OK = 0,
     ATTSVM_E_ARG = -1,     /* an argument or a setting is out of range              */
@@ -65,6 +88,16 @@ typedef struct attsvm_error {
 typedef bool attsvm_observer(void *context, int64_t done, int64_t total);
 
 /* ---------------------------------------------------------------------- arrays */
+
+/*
+ * Example: six numbers as an array of three rows.
+ *
+ *     const double X[] = { 1, 2, 3, 4, 5, 6 };
+ *     const attsvm_array array = { X, { 3, 2 }, 2, ATTSVM_F64 };
+ *     char shape[32];
+ *     attsvm_array_shape_text(&array, shape, sizeof shape);
+ *     assert(strcmp(shape, "(3,2)") == 0 && attsvm_array_get(&array, 3) == 4);
+ */
 
 typedef enum attsvm_dtype {
     ATTSVM_F16 = 1,
@@ -109,15 +142,20 @@ ATTSVM_API double attsvm_array_get(const attsvm_array *array, int64_t index);
 /* -------------------------------------------------------------------- settings */
 
 /*
+ * Example: a setting by its name.
+ *
+ *     attsvm_svm_settings by_name;
+ *     attsvm_settings_init(&attsvm_svm_table, &by_name);
+ *     must(attsvm_settings_set(&attsvm_svm_table, &by_name, "norm", "lq:3", &err));
+ *     assert(by_name.norm == ATTSVM_NORM_LQ && by_name.q == 3);
+ */
+
+/*
  * Settings are plain data.  `attsvm_..._settings_init` fills in the defaults; functions that take a
  * settings struct check its ranges and accept NULL for "all defaults".
  *
  * Each settings struct has a table of its fields: the single source of defaults, ranges, flags,
- * help and documentation.  It lets a program list, read and set settings by name:
- *
- *     attsvm_svm_settings s;
- *     attsvm_settings_init(&attsvm_svm_table, &s);
- *     attsvm_settings_set(&attsvm_svm_table, &s, "norm", "lq:3", &err);
+ * help and documentation.  It lets a program list, read and set settings by name.
  */
 typedef enum attsvm_setting_kind {
     ATTSVM_SETTING_INT,    /* int64_t                                                   */
@@ -230,6 +268,16 @@ ATTSVM_API void attsvm_generate_settings_init(attsvm_generate_settings *settings
 /* -------------------------------------------------------------------- archives */
 
 /*
+ * Example: an array to a file and back.
+ *
+ *     const attsvm_named_array named = { "X", array };
+ *     attsvm_archive *archive;
+ *     must(attsvm_archive_write("x.npz", &named, 1, &err));
+ *     must(attsvm_archive_open(&archive, "x.npz", NULL, &err));
+ *     assert(attsvm_array_get(attsvm_archive_find(archive, "X"), 5) == 6);
+ */
+
+/*
  * Named arrays read from `.npz`, `.npy`, a directory of `.npy`, `.safetensors`, `.csv` or `.tsv`
  * (recognised by content, then by name).  Large uncompressed arrays are memory-mapped; the others
  * are copied.  Arrays that do not hold real numbers (text, Python objects, ...) are skipped; one
@@ -282,6 +330,15 @@ ATTSVM_API attsvm_status attsvm_file_write(const char *path, const void *bytes, 
                                            attsvm_error *err);
 
 /* ------------------------------------------------------------------------ data */
+
+/*
+ * Example: one sequence of three tokens in the plane, borrowed from memory.
+ *
+ *     const attsvm_named_array one = { "X", { X, { 1, 3, 2 }, 3, ATTSVM_F64 } };
+ *     attsvm_data *small;
+ *     must(attsvm_data_create(&small, &one, 1, NULL, &err));
+ *     assert(attsvm_data_describe(small).d == 2 && attsvm_data_length(small, 0) == 3);
+ */
 
 /* Token sequences X_i (T_i x d) with labels, queries and the other arrays of the file. */
 typedef struct attsvm_data attsvm_data;
@@ -399,6 +456,22 @@ ATTSVM_API bool attsvm_format_holds(const char *path, const char *name);
 /* ------------------------------------------------------------------------- svm */
 
 /*
+ * Example: the shortest p that prefers the best token of every sequence by a margin of 1.
+ *
+ *     int64_t alpha[8];
+ *     const attsvm_selection best = { .alpha = alpha, .terms = 8 };
+ *     attsvm_svm_settings svm;
+ *     attsvm_problem *problem;
+ *     attsvm_solution *solution;
+ *     attsvm_svm_settings_init(&svm);
+ *     svm.problem = ATTSVM_PROBLEM_P;
+ *     must(attsvm_select_optimal(data, &svm, alpha, NULL, &err));
+ *     must(attsvm_problem_create(&problem, data, &best, &svm, &err));
+ *     must(attsvm_problem_solve(problem, NULL, NULL, NULL, &solution, &err));
+ *     assert(attsvm_solution_describe(solution).outcome == ATTSVM_OPTIMAL);
+ */
+
+/*
  * Max-margin problems (theory 4)
  *
  *   minimise |theta|   subject to   <A_r, theta> >= b_r,   <A_r, theta> = e_r
@@ -505,6 +578,7 @@ typedef struct attsvm_selection {
     const double *softmax;
     int64_t terms; /* entries of alpha            */
     int64_t cells; /* entries of sets and softmax */
+    int64_t reserved[4];
 } attsvm_selection;
 
 /*
@@ -641,6 +715,15 @@ ATTSVM_API void attsvm_solution_free(attsvm_solution *solution);
 
 /* ----------------------------------------------------------------------- check */
 
+/*
+ * Example: the proof of that solution.
+ *
+ *     const attsvm_claim claim = attsvm_solution_claim(solution);
+ *     attsvm_report report;
+ *     must(attsvm_check(&report, data, &claim, NULL, NULL, NULL, &err));
+ *     assert(report.valid && report.gap <= 1e-12);
+ */
+
 /* The check uses these tolerances, not those with which the claim was solved. */
 typedef struct attsvm_check_settings {
     double tol;        /* relative gap; 0: 1e-12 for l2 and fro, else 1e-9                 */
@@ -687,6 +770,16 @@ ATTSVM_API attsvm_status attsvm_check(attsvm_report *report, const attsvm_data *
                                       attsvm_observer *observer, void *context, attsvm_error *err);
 
 /* ------------------------------------------------------------- models, settings */
+
+/*
+ * Example: 500 steps of normalised descent on a prompt, recorded at log-spaced steps.
+ *
+ *     attsvm_train_settings how;
+ *     attsvm_train_settings_init(&how);
+ *     how.model = ATTSVM_MODEL_P;
+ *     how.iters = 500;
+ *     how.record = "log";
+ */
 
 /* One attention layer (theory 2).  Models whose name begins with V also train the head v. */
 typedef enum attsvm_model_kind {
@@ -769,6 +862,17 @@ ATTSVM_API void attsvm_train_settings_init(attsvm_train_settings *settings);
 /* ----------------------------------------------------------------------- model */
 
 /*
+ * Example: loss and gradient at p = 0, where all tokens have the same attention.
+ *
+ *     attsvm_model *model;
+ *     attsvm_evaluation at;
+ *     double p[5] = { 0 }, gradient[5];
+ *     must(attsvm_model_create(&model, data, &how, NULL, NULL, &err));
+ *     must(attsvm_model_evaluate(model, p, &at, gradient, &err));
+ *     assert(at.loss > 0 && isfinite(at.log_scale[0]) && fabs(at.softmax_min - 0.25) < 1e-15);
+ */
+
+/*
  * A model evaluated at the caller's parameters: loss, gradient (theory 2.1), logits, softmax.  It
  * uses the settings model, loss, head, query, rank and threads.  `loss` and `head` may be NULL;
  * otherwise they replace those of the settings.  `data` is borrowed.  Only one thread at a time may
@@ -804,6 +908,7 @@ typedef struct attsvm_parameter {
     const char *name;
     int64_t rows, columns; /* columns: 1 for p and v */
     int64_t offset, count; /* in theta               */
+    int64_t reserved[4];
 } attsvm_parameter;
 ATTSVM_API attsvm_parameter attsvm_model_parameter(const attsvm_model *model, int64_t k);
 
@@ -866,6 +971,16 @@ ATTSVM_API attsvm_status attsvm_solution_compare(attsvm_comparison *out,
                                                  int64_t count, attsvm_error *err);
 
 /* -------------------------------------------------------------------- training */
+
+/*
+ * Example: 500 steps, and 1500 more.
+ *
+ *     attsvm_train *run;
+ *     must(attsvm_train_create(&run, data, &how, NULL, NULL, &err));
+ *     must(attsvm_train_run(run, NULL, NULL, &err));
+ *     must(attsvm_train_continue(run, 2000, NULL, NULL, &err));
+ *     assert(attsvm_train_describe(run).iters == 2000 && attsvm_train_find(run, "p"));
+ */
 
 typedef enum attsvm_train_outcome {
     ATTSVM_TRAIN_NOT_RUN = 0,
@@ -962,7 +1077,8 @@ ATTSVM_API attsvm_train_info attsvm_train_describe(const attsvm_train *train);
  * trace_softmax (the selected tokens and their attention), and from attsvm_train_info trace_loss,
  * trace_excess, trace_log_excess, trace_norm, trace_grad_log_scale, trace_softmax_min,
  * trace_softmax_mean, trace_entropy, trace_effective_tokens, trace_accuracy, trace_margin; models
- * with a matrix add trace_nuclear and trace_rank (its effective rank).
+ * with a matrix add trace_nuclear and trace_rank (its effective rank), and attsvm_train_compare
+ * adds trace_correlation, trace_angle and trace_efficiency.
  */
 ATTSVM_API int64_t attsvm_train_count(const attsvm_train *train);
 ATTSVM_API const attsvm_named_array *attsvm_train_array(const attsvm_train *train, int64_t k);
@@ -992,6 +1108,16 @@ ATTSVM_API attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64
                                                 void *context, attsvm_error *err);
 
 /* ---------------------------------------------------------------------- theory */
+
+/*
+ * Example: what the run selects, and how close its direction is to the max-margin one.
+ *
+ *     attsvm_verdict verdict;
+ *     attsvm_solution *limit;
+ *     must(attsvm_verdict_compute(&verdict, run, NULL, NULL, NULL, &limit, &err));
+ *     must(attsvm_train_compare(run, limit, &err));
+ *     assert(verdict.kind == ATTSVM_VERDICT_GLOBAL && verdict.correlation > 0.9);
+ */
 
 /*
  * What attention selects (theory 5).
@@ -1029,6 +1155,7 @@ typedef struct attsvm_support {
     double margin;    /* <A, theta> - b                                           */
     double lambda;    /* multiplier in norm form; 0: tight but not active         */
     double advantage; /* gamma of the selected token minus gamma of this one      */
+    int64_t reserved[4];
 } attsvm_support;
 
 /*
@@ -1281,6 +1408,15 @@ typedef struct attsvm_verdict {
     int64_t reserved[8];
 } attsvm_verdict;
 
+/*
+ * Adds trace_correlation, trace_angle (degrees) and trace_efficiency to the arrays of a run that is
+ * over: its records against `solution`, that of its verdict for example.  NULL: the SVM that
+ * training leads to, of the tokens selected at the end, is solved here.  They are NAN where that
+ * problem is infeasible, and go away when the run is continued.  Without a record nothing happens.
+ */
+ATTSVM_API attsvm_status attsvm_train_compare(attsvm_train *run, const attsvm_solution *solution,
+                                              attsvm_error *err);
+
 /* Correlation <a,b>/(|a||b|) of two vectors or matrices (count entries); NAN if one of them is 0.
  */
 ATTSVM_API double attsvm_correlation(const double *a, const double *b, int64_t count);
@@ -1298,6 +1434,15 @@ ATTSVM_API attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsv
                                                 attsvm_solution **solution, attsvm_error *err);
 
 /* -------------------------------------------------------------- several tokens */
+
+/*
+ * Example: W = 0 keeps all 32 tokens.
+ *
+ *     attsvm_multi_token several;
+ *     double W[25] = { 0 };
+ *     must(attsvm_multi_token_compare(&several, data, W, NULL, NULL, NULL, NULL, &err));
+ *     assert(several.kept == 32 && several.several == 8);
+ */
 
 /*
  * Compares a trained W whose attention keeps several tokens, as with a nonlinear head (theory 6.9),
@@ -1332,6 +1477,18 @@ ATTSVM_API attsvm_status attsvm_multi_token_compare(attsvm_multi_token *out,
                                                     attsvm_error *err);
 
 /* ----------------------------------------------------------------------- paths */
+
+/*
+ * Example: the p of least loss in five balls.
+ *
+ *     attsvm_path_settings radii;
+ *     attsvm_path *path;
+ *     attsvm_path_settings_init(&radii);
+ *     radii.radii = "1:100:5";
+ *     must(attsvm_path_follow(&path, data, &radii, NULL, NULL, NULL, &err));
+ *     assert(attsvm_path_describe(path).points == 5 && attsvm_path_describe(path).correlation >
+ * 0.9);
+ */
 
 /*
  * Regularisation paths (theory 6.7 to 6.9): the minimisers of the loss in growing balls,
@@ -1424,6 +1581,19 @@ ATTSVM_API const attsvm_array *attsvm_path_find(const attsvm_path *path, const c
 /* ------------------------------------------------------- next-token prediction */
 
 /*
+ * Example: the graphs of random contexts.
+ *
+ *     attsvm_generate_settings contexts;
+ *     attsvm_data *words;
+ *     attsvm_graph *graph;
+ *     attsvm_generate_settings_init(&contexts);
+ *     contexts.kind = ATTSVM_NTP;
+ *     must(attsvm_data_generate(&words, &contexts, &err));
+ *     must(attsvm_graph_create(&graph, words, &err));
+ *     assert(attsvm_graph_describe(graph).components >= attsvm_graph_describe(graph).lasts);
+ */
+
+/*
  * Contexts with labels (E, tokens, offsets, labels); the query is the last token.  Each last token
  * has a graph over words, with an edge from the label to every other word of the context (theory
  * 6.14).  Attention selects between strongly connected components and stays spread within them.
@@ -1462,6 +1632,7 @@ typedef struct attsvm_graph_part {
     const attsvm_graph_edge *edge;
     int64_t reserved[4];
 } attsvm_graph_part;
+/* Part k, 0 <= k < lasts; its `last` is -1 beyond them. */
 ATTSVM_API attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *graph, int64_t k);
 
 /*
@@ -1503,6 +1674,17 @@ ATTSVM_API attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const d
                                               attsvm_graph_match *out, attsvm_error *err);
 
 /* ----------------------------------------------------------------- classifiers */
+
+/*
+ * Example: a classifier of two kinds of bags.
+ *
+ *     const int64_t label[] = { 0, 1, 0, 1, 0, 1, 0, 1 };
+ *     const attsvm_targets targets = { .label = label, .classes = 2 };
+ *     attsvm_classifier *classifier;
+ *     must(attsvm_classifier_fit(&classifier, data, &targets, NULL, NULL, NULL, &err));
+ *     must(attsvm_classifier_name_classes(classifier, (const char *[]){ "even", "odd" }, &err));
+ *     assert(attsvm_classifier_find(classifier, "v")->shape[3] == 5);
+ */
 
 /*
  * One attention layer with a bias, fitted to labelled bags (theory 8).  With phi(x) = (x - mu) /
@@ -1561,6 +1743,7 @@ typedef struct attsvm_targets {
     int64_t classes;             /* at least 2; each must have a bag of positive weight     */
     const double *sample_weight; /* (n) or NULL. Bags of weight 0 are removed first         */
     const double *class_weight;  /* (classes) factors in place of settings.weights, or NULL */
+    int64_t reserved[4];
 } attsvm_targets;
 
 typedef struct attsvm_classifier attsvm_classifier;
@@ -1593,6 +1776,7 @@ typedef struct attsvm_classifier_info {
     double seconds;
     int32_t pool;  /* attsvm_pool, chosen or given                                           */
     int32_t scale; /* attsvm_scale                                                           */
+    int64_t reserved[8];
 } attsvm_classifier_info;
 ATTSVM_API attsvm_classifier_info attsvm_classifier_describe(const attsvm_classifier *classifier);
 
@@ -1601,7 +1785,8 @@ ATTSVM_API attsvm_classifier_info attsvm_classifier_describe(const attsvm_classi
 ATTSVM_API const attsvm_array *attsvm_classifier_find(const attsvm_classifier *classifier,
                                                       const char *name);
 
-/* Name of class k ("0", "1", ... unless set); NULL beyond the last.  Names are copied. */
+/* Name of class k ("0", "1", ... unless set); NULL beyond the last.  Names are copied; NULL for
+   `names` restores the numbers. */
 ATTSVM_API const char *attsvm_classifier_class(const attsvm_classifier *classifier, int64_t k);
 ATTSVM_API attsvm_status attsvm_classifier_name_classes(attsvm_classifier *classifier,
                                                         const char *const *names,
@@ -1613,10 +1798,11 @@ ATTSVM_API const char *attsvm_classifier_word(const attsvm_classifier *classifie
 typedef struct attsvm_classifier_attention {
     attsvm_outcome outcome; /* of that p-SVM; NOT_RUN for the pool mean, several heads or outputs,
                                or more than 2e7 token values */
-    int32_t reserved;
+    int32_t padding;
     double margin;      /* of the SVM                                                        */
     double efficiency;  /* (smallest margin of p / |p|) / margin                             */
     double correlation; /* of p with the SVM solution                                        */
+    int64_t reserved[4];
 } attsvm_classifier_attention;
 ATTSVM_API attsvm_status attsvm_classifier_attend(const attsvm_classifier *classifier,
                                                   const attsvm_data *data,
@@ -1633,6 +1819,15 @@ ATTSVM_API attsvm_status attsvm_classifier_tokens(attsvm_data **out,
                                                   const attsvm_data *data, attsvm_error *err);
 
 /* ----------------------------------------------------------------- predictions */
+
+/*
+ * Example: its labels for the same bags.
+ *
+ *     attsvm_prediction *prediction;
+ *     must(attsvm_classifier_predict(&prediction, classifier, data, NULL, &err));
+ *     assert(attsvm_array_count(attsvm_prediction_find(prediction, "label")) == 8);
+ *     assert(strcmp(attsvm_classifier_class(classifier, 1), "odd") == 0);
+ */
 
 typedef struct attsvm_predict_settings {
     int64_t threads; /* 0: all cores                                                 */
@@ -1661,6 +1856,7 @@ typedef struct attsvm_prediction_info {
        ceil(T/10) tokens are removed, or when only they are left; the same for a random order */
     double comprehensiveness[3], sufficiency[3];
     double random_comprehensiveness[3], random_sufficiency[3];
+    int64_t reserved[8];
 } attsvm_prediction_info;
 
 ATTSVM_API attsvm_status attsvm_classifier_predict(attsvm_prediction **out,
@@ -1684,6 +1880,7 @@ typedef struct attsvm_measures {
                         one against the rest */
     double log_loss; /* mean of -log probability of the true class */
     double hits;     /* see attsvm_measure_hits                    */
+    int64_t reserved[4];
 } attsvm_measures;
 /* score (n) or (n,C), label (n; -1: unknown, left out); confusion (C,C: true, predicted) or NULL */
 ATTSVM_API attsvm_status attsvm_measure(attsvm_measures *out, const double *score,
@@ -1698,6 +1895,20 @@ ATTSVM_API double attsvm_measure_hits(const attsvm_data *data, const int64_t *la
                                       int64_t which);
 
 /* ------------------------------------------------------------ cross-validation */
+
+/*
+ * Example: two folds, one repetition.
+ *
+ *     attsvm_cv_settings once;
+ *     attsvm_cv *cv;
+ *     int64_t fold[8];
+ *     attsvm_cv_settings_init(&once);
+ *     once.folds = 2;
+ *     once.repeats = 1;
+ *     must(attsvm_cv_folds(label, 8, 2, once.folds, 7, fold, &err));
+ *     must(attsvm_cv_run(&cv, data, &targets, NULL, &once, fold, NULL, 0, NULL, NULL, &err));
+ *     assert(attsvm_cv_describe(cv).mean.n == 8);
+ */
 
 typedef struct attsvm_cv_settings {
     int64_t folds;   /* stratified, shuffled by the seed of the fit */
@@ -1714,6 +1925,7 @@ typedef struct attsvm_cv_info {
     attsvm_measures deviation; /* between repetitions; NAN if there is one      */
     int64_t evaluations, iterations;
     double seconds;
+    int64_t reserved[8];
 } attsvm_cv_info;
 
 /*
@@ -1742,6 +1954,7 @@ ATTSVM_API const attsvm_array *attsvm_cv_find(const attsvm_cv *cv, const char *n
  */
 typedef struct attsvm_paired {
     double difference, standard_error;
+    int64_t reserved[4];
 } attsvm_paired;
 ATTSVM_API attsvm_paired attsvm_cv_compare(const int64_t *first, const int64_t *second,
                                            const int64_t *label, int64_t repeats, int64_t n);
@@ -1752,6 +1965,23 @@ ATTSVM_API attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_
                                          attsvm_error *err);
 
 /* ------------------------------------------------- labelled bags, texts, images */
+
+/*
+ * Example: two texts as bags of words, and a classifier that knows these words.
+ *
+ *     const char *const texts[] = { "good film", "bad film" }, *const kinds[] = { "yes", "no" };
+ *     attsvm_samples *samples;
+ *     must(attsvm_samples_texts(&samples, texts, kinds, 2, NULL, NULL, &err));
+ *     assert(attsvm_samples_describe(samples).words == 3);
+ *     const attsvm_targets said = { .label = attsvm_samples_label(samples), .classes = 2 };
+ *     attsvm_classifier *reader;
+ *     must(attsvm_classifier_fit(&reader, attsvm_samples_data(samples), &said, NULL, NULL, NULL,
+ *                                &err));
+ *     must(attsvm_classifier_adopt(reader, samples, &err));
+ *     assert(strcmp(attsvm_samples_class(samples, 0), attsvm_classifier_class(reader, 0)) == 0);
+ *     assert(strcmp(attsvm_samples_word(samples, 0, 0), "good") == 0);
+ *     assert(attsvm_classifier_word(reader, 2) && !attsvm_classifier_word(reader, 3));
+ */
 
 /*
  * Input of a classifier, read from a file: bags or texts.  Bags come from any file that
@@ -1781,6 +2011,7 @@ typedef struct attsvm_samples_info {
     int64_t dropped;    /* tokens whose word is not in the vocabulary                */
     int64_t empty;      /* texts without any word of the vocabulary                  */
     int64_t unlabelled; /* samples without a label, or with one unknown to the model */
+    int64_t reserved[8];
 } attsvm_samples_info;
 
 /*
@@ -1832,6 +2063,7 @@ ATTSVM_API void attsvm_patches_settings_init(attsvm_patches_settings *settings);
 
 typedef struct attsvm_patches_info {
     int64_t n, height, width, rows, columns, d; /* rows x columns windows per image */
+    int64_t reserved[8];
 } attsvm_patches_info;
 /* Reads `from` and writes X, y, fold (if present) and patches (size, stride, rows, columns, height,
    width) to `to`. */
@@ -1840,6 +2072,18 @@ ATTSVM_API attsvm_status attsvm_patches_cut(const char *from, const char *to,
                                             attsvm_patches_info *info, attsvm_error *err);
 
 /* ------------------------------------------------------------- results on disk */
+
+/*
+ * Example: a run with its verdict to a file and back.
+ *
+ *     attsvm_train *again;
+ *     attsvm_verdict read;
+ *     must(attsvm_verdict_save(&verdict, run, limit, "verdict.npz", NULL, 0, &err));
+ *     must(attsvm_verdict_load(&read, "verdict.npz", &err));
+ *     must(attsvm_train_load(&again, data, "verdict.npz", NULL, NULL, &err));
+ *     assert(read.correlation == verdict.correlation);
+ *     assert(attsvm_train_describe(again).loss == attsvm_train_describe(run).loss);
+ */
 
 /*
  * Results are archives, preferably `.npz`; docs/format.md lists their arrays.  A loaded result
@@ -1965,17 +2209,31 @@ ATTSVM_API attsvm_status attsvm_classifier_load(attsvm_classifier **out, const c
 /* ---------------------------------------------------------------- interrupting */
 
 /*
+ * Example: as from a signal handler or another thread.
+ *
+ *     attsvm_interrupt(true);
+ *     assert(attsvm_interrupted());
+ *     must(attsvm_train_continue(again, 3000, NULL, NULL, &err));
+ *     attsvm_interrupt(false);
+ *     assert(attsvm_train_describe(again).outcome == ATTSVM_TRAIN_OBSERVER);
+ */
+
+/*
  * Asks every long call of this process, on any thread, to end soon; safe in a signal handler.  Each
  * call ends as if its observer had returned false: it returns what it has (a run that can be saved,
  * the best solution so far, the points of a path, the selections found), or ATTSVM_E_STOPPED.  The
  * request holds until the function is called with false.
- *
- *     static void on_ctrl_c(int number) { attsvm_interrupt(true); }
  */
 ATTSVM_API void attsvm_interrupt(bool interrupt);
 ATTSVM_API bool attsvm_interrupted(void);
 
 /* --------------------------------------------------------------------- machine */
+
+/*
+ * Example: the kernels in use.
+ *
+ *     assert(strcmp(attsvm_kernels(), "baseline") == 0 || strstr(attsvm_kernels(), "avx"));
+ */
 
 /*
  * The vector kernels in use ("baseline", "avx2", "avx512"); by default the widest that the

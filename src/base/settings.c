@@ -50,6 +50,8 @@ static void write_number(const field *f, void *settings, double value)
 
 void attsvm_settings_init(const settings_table *table, void *settings)
 {
+    if (!table || !settings)
+        return;
     memset(settings, 0, table->size);
     for (size_t k = 0; k < table->count; k++) {
         const field *f = &table->fields[k];
@@ -79,6 +81,8 @@ static void bound_text(double value, char *out, size_t size)
 /* "1..4096" or "gauss|sphere". */
 void attsvm_setting_range(const field *f, char *out, size_t size)
 {
+    if (!f || !out)
+        return;
     out[0] = '\0';
     if (f->kind == FIELD_CHOICE) {
         size_t used = 0;
@@ -132,6 +136,8 @@ static bool same_name(const char *a, const char *b)
 
 const field *attsvm_settings_find(const settings_table *table, const char *name)
 {
+    if (!table)
+        return NULL;
     for (size_t k = 0; name && k < table->count; k++)
         if (same_name(table->fields[k].name, name))
             return &table->fields[k];
@@ -269,6 +275,8 @@ attsvm_status attsvm_settings_set(const attsvm_settings_table *table, void *sett
 void attsvm_settings_get(const attsvm_settings_table *table, const void *settings, const char *name,
                          char *out, size_t size)
 {
+    if (!table || !out)
+        return;
     const field *f = attsvm_settings_find(table, name);
     if (f)
         base_settings_print(f, settings, out, size);

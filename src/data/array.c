@@ -33,6 +33,8 @@ size_t attsvm_dtype_size(attsvm_dtype dtype)
 
 int64_t attsvm_array_count(const attsvm_array *array)
 {
+    if (!array)
+        return 0;
     int64_t count;
     if (array->ndim < 0 || array->ndim > ATTSVM_MAX_DIMS ||
         !base_shape_count(array->shape, array->ndim, &count))
@@ -50,6 +52,8 @@ int64_t attsvm_array_count(const attsvm_array *array)
 
 double attsvm_array_get(const attsvm_array *array, int64_t index)
 {
+    if (!array || !array->data || index < 0 || index >= attsvm_array_count(array))
+        return NAN;
     const char *at = (const char *)array->data + (size_t)index * attsvm_dtype_size(array->dtype);
     switch (array->dtype) {
     case ATTSVM_F16: {
@@ -104,6 +108,8 @@ attsvm_status data_integer(const attsvm_array *array, const char *name, int64_t 
 
 void attsvm_array_shape_text(const attsvm_array *array, char *out, size_t size)
 {
+    if (!array || !out)
+        return;
     size_t used = (size_t)snprintf(out, size, "(");
     for (int k = 0; k < array->ndim && used < size; k++)
         used +=

@@ -18,6 +18,8 @@ const char *const data_known_arrays[] = { "X",       "E",      "tokens",     "of
 
 const attsvm_array *attsvm_data_array(const attsvm_data *data, const char *name)
 {
+    if (!data || !name)
+        return NULL;
     for (int64_t k = 0; k < data->count; k++)
         if (strcmp(data->arrays[k].name, name) == 0)
             return &data->arrays[k].array;

@@ -29,9 +29,10 @@ struct attsvm_data {
     const int8_t *Y;            /* -1, +1; NULL without labels                          */
     attsvm_named_array *arrays; /* the known arrays as given                            */
     int64_t count;
-    dist_comm *comm;  /* ranks that share the sequences; NULL: this process alone              */
-    int64_t *share;   /* (ranks+1) first sequence of each rank, with comm                      */
-    bool streams;     /* tokens are mapped and larger than the allowed memory                  */
+    dist_comm *comm; /* ranks that share the sequences; NULL: this process alone              */
+    int64_t *share;  /* (ranks+1) first sequence of each rank, with comm                      */
+    bool streams;    /* tokens are mapped and larger than the allowed memory                  */
+    const attsvm_data *headless; /* the data set that this one is with another head, or NULL */
     const char *file; /* its name without folders, "" for arrays in memory; freed with `owner` */
     void *memory;     /* the block that this object owns                                       */
     void *owner;      /* released last, by `release`: the file behind the arrays               */

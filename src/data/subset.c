@@ -228,6 +228,7 @@ attsvm_status attsvm_data_subset(attsvm_data **out, const attsvm_data *data, con
     attsvm_data *own;
     TRY(base_allocate(&own, 1, sizeof *own, "subset", err));
     *own = *data;
+    own->headless = NULL;
     own->n = count;
     own->arrays = NULL;
     own->memory = own->owner = NULL;

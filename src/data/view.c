@@ -69,9 +69,12 @@ attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data, 
     if (!out || !data || !v)
         return fail(err, ATTSVM_E_ARG, "%s is NULL", !out ? "out" : !data ? "data" : "v");
     *out = NULL;
+    if (count < 0)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " entries of v is negative", count);
     attsvm_data *own;
     TRY(base_allocate(&own, 1, sizeof *own, "data set", err));
     *own = *data;
+    own->headless = data->headless ? data->headless : data;
     own->memory = own->owner = own->share = NULL;
     own->release = NULL;
     own->arrays = NULL;
@@ -105,6 +108,8 @@ attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data, 
 
 attsvm_data_info attsvm_data_describe(const attsvm_data *data)
 {
+    if (!data)
+        return (attsvm_data_info){ 0 };
     return (attsvm_data_info){ .n = data->n,
                                .d = data->d,
                                .tokens = data->tokens,
@@ -120,16 +125,18 @@ attsvm_data_info attsvm_data_describe(const attsvm_data *data)
 
 int64_t attsvm_data_length(const attsvm_data *data, int64_t i)
 {
-    return data_length(data, i);
+    return data && i >= 0 && i < data->n ? data_length(data, i) : 0;
 }
 
 int64_t attsvm_data_offset(const attsvm_data *data, int64_t i)
 {
-    return data_first(data, i);
+    return data && i >= 0 && i <= data->n ? data_first(data, i) : 0;
 }
 
 void attsvm_data_token(const attsvm_data *data, int64_t i, int64_t t, double *x)
 {
+    if (!data || !x || i < 0 || i >= data->n || t < 0 || t >= data_length(data, i))
+        return;
     la_rows rows = data_sequence(data, i);
     la_row(&rows, t, x);
 }
@@ -137,7 +144,7 @@ void attsvm_data_token(const attsvm_data *data, int64_t i, int64_t t, double *x)
 int attsvm_data_label(const attsvm_data *data, int64_t i)
 {
     /* with one label per query: the label of the first query */
-    if (!data->Y)
+    if (!data || !data->Y || i < 0 || i >= data->n)
         return 0;
     if (data->labels == data->n)
         return data->Y[i];

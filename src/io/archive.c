@@ -162,5 +162,7 @@ const attsvm_array *attsvm_archive_find(const attsvm_archive *archive, const cha
 
 const char *attsvm_archive_skipped(const attsvm_archive *archive, int64_t k)
 {
+    if (!archive)
+        return NULL;
     return k >= 0 && k < archive->foreign_count ? archive->foreign[k] : NULL;
 }

@@ -41,6 +41,8 @@ attsvm_status io_format_read_npy(attsvm_archive *archive, const char *name, cons
 
 bool attsvm_format_holds(const char *path, const char *name)
 {
+    if (!path)
+        return false;
     /* E and tokens are not in this list: a table cannot hold them, which is an error */
     static const char *const besides[] = { "Z", "v", "ids", "words", "planted_p", "planted_W" };
     const io_format *format = io_format_of_name(path);

@@ -36,6 +36,8 @@ static attsvm_status produce(void *context, int64_t first, int64_t count, void *
 attsvm_status attsvm_generator_write(attsvm_generator *generator, const char *path, bool deflate,
                                      attsvm_observer *observer, void *context, attsvm_error *err)
 {
+    NEED(generator);
+    NEED(path);
     const attsvm_generator_info info = attsvm_generator_describe(generator);
     const io_write_options options = { .deflate = deflate };
     producer all = {

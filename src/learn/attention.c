@@ -57,9 +57,12 @@ static bool has_prompt(const learn_shape *s)
 attsvm_status attsvm_classifier_tokens(attsvm_data **out, const attsvm_classifier *classifier,
                                        const attsvm_data *data, attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(classifier);
+    NEED(data);
     seen s;
     arena a = { 0 };
-    *out = NULL;
     TRY(learn_classifier_check(classifier, data, err));
     if (!has_prompt(&classifier->shape))
         return fail(err, ATTSVM_E_ARG,
@@ -154,6 +157,9 @@ static attsvm_status compare(const picture *f, attsvm_classifier_attention *out,
 attsvm_status attsvm_classifier_attend(const attsvm_classifier *classifier, const attsvm_data *data,
                                        attsvm_classifier_attention *out, attsvm_error *err)
 {
+    NEED(classifier);
+    NEED(data);
+    NEED(out);
     *out = (attsvm_classifier_attention){ .margin = NAN, .efficiency = NAN, .correlation = NAN };
     TRY(learn_classifier_check(classifier, data, err));
     if (!has_prompt(&classifier->shape) || data->T_min < 1 ||

@@ -95,11 +95,15 @@ attsvm_status learn_classifier_show(attsvm_classifier *c, attsvm_error *err)
 
 attsvm_classifier_info attsvm_classifier_describe(const attsvm_classifier *classifier)
 {
+    if (!classifier)
+        return (attsvm_classifier_info){ 0 };
     return classifier->info;
 }
 
 const attsvm_array *attsvm_classifier_find(const attsvm_classifier *classifier, const char *name)
 {
+    if (!classifier || !name)
+        return NULL;
     for (int64_t k = 0; k < classifier->count; k++)
         if (strcmp(classifier->arrays[k].name, name) == 0)
             return &classifier->arrays[k].array;
@@ -108,17 +112,22 @@ const attsvm_array *attsvm_classifier_find(const attsvm_classifier *classifier, 
 
 const char *attsvm_classifier_class(const attsvm_classifier *classifier, int64_t k)
 {
+    if (!classifier)
+        return NULL;
     return k >= 0 && k < classifier->shape.classes ? classifier->class_name[k] : NULL;
 }
 
 const char *attsvm_classifier_word(const attsvm_classifier *classifier, int64_t k)
 {
+    if (!classifier)
+        return NULL;
     return classifier->word && k >= 0 && k < classifier->info.words ? classifier->word[k] : NULL;
 }
 
 attsvm_status attsvm_classifier_name_classes(attsvm_classifier *classifier,
                                              const char *const *names, attsvm_error *err)
 {
+    NEED(classifier);
     for (int64_t k = 0; k < classifier->shape.classes; k++) {
         char number[24];
         snprintf(number, sizeof number, "%" PRId64, k);

@@ -55,7 +55,10 @@ static attsvm_status part_open(part *p, const validation *v, int64_t r, int64_t 
     if (p->count == 0)
         return fail(err, ATTSVM_E_DATA, "fold %" PRId64 " of repetition %" PRId64 " has %s", fold,
                     r, inside ? "no bags" : "all bags");
-    p->targets = (attsvm_targets){ p->label, y->classes, p->weight, y->class_weight };
+    p->targets = (attsvm_targets){ .label = p->label,
+                                   .classes = y->classes,
+                                   .sample_weight = p->weight,
+                                   .class_weight = y->class_weight };
     return attsvm_data_subset(&p->data, v->data, p->indices, p->count, err);
 }
 
@@ -296,11 +299,14 @@ attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data, const atts
                             const int64_t *fold, const attsvm_array *inst, int64_t which,
                             attsvm_observer *observer, void *context, attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(data);
+    NEED(targets);
     attsvm_fit_settings standard_fit;
     attsvm_cv_settings standard;
     attsvm_fit_settings_init(&standard_fit);
     attsvm_cv_settings_init(&standard);
-    *out = NULL;
     fit = fit ? fit : &standard_fit;
     settings = settings ? settings : &standard;
     TRY(attsvm_settings_check(&attsvm_fit_table, fit, err));
@@ -343,21 +349,29 @@ void attsvm_cv_free(attsvm_cv *cv)
 
 attsvm_cv_info attsvm_cv_describe(const attsvm_cv *cv)
 {
+    if (!cv)
+        return (attsvm_cv_info){ 0 };
     return cv->info;
 }
 
 int64_t attsvm_cv_count(const attsvm_cv *cv)
 {
+    if (!cv)
+        return 0;
     return cv->count;
 }
 
 const attsvm_named_array *attsvm_cv_array(const attsvm_cv *cv, int64_t k)
 {
+    if (!cv)
+        return NULL;
     return k >= 0 && k < cv->count ? &cv->arrays[k] : NULL;
 }
 
 const attsvm_array *attsvm_cv_find(const attsvm_cv *cv, const char *name)
 {
+    if (!cv || !name)
+        return NULL;
     for (int64_t k = 0; k < cv->count; k++)
         if (strcmp(cv->arrays[k].name, name) == 0)
             return &cv->arrays[k].array;

@@ -49,6 +49,9 @@ static double area_of_class(ranked *list, const double *score, const int64_t *la
 attsvm_status attsvm_measure(attsvm_measures *out, const double *score, const int64_t *label,
                              int64_t n, int64_t classes, int64_t *confusion, attsvm_error *err)
 {
+    NEED(out);
+    NEED(score);
+    NEED(label);
     *out = (attsvm_measures){ .auc = NAN, .accuracy = NAN, .log_loss = NAN, .hits = NAN };
     learn_shape shape = learn_shape_of(ATTSVM_POOL_MEAN, 1, 1, classes);
     ranked *list;
@@ -88,6 +91,8 @@ done:
 double attsvm_measure_hits(const attsvm_data *data, const int64_t *label, int64_t classes,
                            const int64_t *key, const attsvm_array *inst, int64_t which)
 {
+    if (!data || !label || !key || !inst)
+        return NAN;
     double bags = 0, hits = 0;
     for (int64_t i = 0; i < data->n; i++) {
         const int64_t first = data_first(data, i), T = data_length(data, i);
@@ -105,6 +110,8 @@ double attsvm_measure_hits(const attsvm_data *data, const int64_t *label, int64_
 attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes, int64_t folds,
                               int64_t seed, int64_t *fold, attsvm_error *err)
 {
+    NEED(label);
+    NEED(fold);
     int64_t *order, next = 0;
     if (folds < 2 || folds > n)
         return fail(err, ATTSVM_E_ARG,
@@ -125,6 +132,8 @@ attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes, 
 attsvm_paired attsvm_cv_compare(const int64_t *first, const int64_t *second, const int64_t *label,
                                 int64_t repeats, int64_t n)
 {
+    if (!first || !second || !label)
+        return (attsvm_paired){ 0 };
     double sum = 0, squares = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < n; i++) {
@@ -139,5 +148,6 @@ attsvm_paired attsvm_cv_compare(const int64_t *first, const int64_t *second, con
                 squares += (difference - sum / (double)n) * (difference - sum / (double)n);
         }
     const double count = (double)n;
-    return (attsvm_paired){ sum / count, n > 1 ? sqrt(squares / (count - 1) / count) : NAN };
+    return (attsvm_paired){ .difference = sum / count,
+                            .standard_error = n > 1 ? sqrt(squares / (count - 1) / count) : NAN };
 }

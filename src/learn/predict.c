@@ -206,21 +206,29 @@ void attsvm_prediction_free(attsvm_prediction *prediction)
 
 attsvm_prediction_info attsvm_prediction_describe(const attsvm_prediction *prediction)
 {
+    if (!prediction)
+        return (attsvm_prediction_info){ 0 };
     return prediction->info;
 }
 
 int64_t attsvm_prediction_count(const attsvm_prediction *prediction)
 {
+    if (!prediction)
+        return 0;
     return prediction->count;
 }
 
 const attsvm_named_array *attsvm_prediction_array(const attsvm_prediction *prediction, int64_t k)
 {
+    if (!prediction)
+        return NULL;
     return k >= 0 && k < prediction->count ? &prediction->arrays[k] : NULL;
 }
 
 const attsvm_array *attsvm_prediction_find(const attsvm_prediction *prediction, const char *name)
 {
+    if (!prediction || !name)
+        return NULL;
     for (int64_t k = 0; k < prediction->count; k++)
         if (strcmp(prediction->arrays[k].name, name) == 0)
             return &prediction->arrays[k].array;

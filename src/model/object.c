@@ -61,7 +61,9 @@ attsvm_parameter attsvm_model_parameter(const attsvm_model *m, int64_t k)
     if (!m || k < 0 || k >= m->parameters)
         return (attsvm_parameter){ 0 };
     const model_parameter *p = &m->parameter[k];
-    return (attsvm_parameter){ p->name, p->rows, p->cols, p->offset, p->count };
+    return (attsvm_parameter){
+        .name = p->name, .rows = p->rows, .columns = p->cols, .offset = p->offset, .count = p->count
+    };
 }
 
 /* Parameters must be finite, and there must be one process. */

@@ -84,6 +84,7 @@ static attsvm_status write(const attsvm_classifier *c, const char *path, const c
 attsvm_status attsvm_classifier_save(const attsvm_classifier *classifier, const char *path,
                                      const char *settings, attsvm_error *err)
 {
+    NEED(classifier);
     listing l = { 0 };
     uint8_t *names[2] = { NULL, NULL };
     double *log_beta = NULL;
@@ -265,6 +266,7 @@ static attsvm_status load(attsvm_classifier **out, const attsvm_archive *archive
 
 attsvm_status attsvm_classifier_load(attsvm_classifier **out, const char *path, attsvm_error *err)
 {
+    NEED(out);
     attsvm_archive *archive;
     *out = NULL;
     TRY(attsvm_archive_open(&archive, path, NULL, err));

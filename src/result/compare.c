@@ -7,7 +7,10 @@ static attsvm_status measure(attsvm_comparison *out, const attsvm_solution *solu
 {
     const attsvm_claim *claim = &solution->claim;
     svm_rows rows;
-    double min_margin, min_zero_margin;
+    double min_margin, min_zero_margin, optimal = solution->info.norm;
+    if (isnan(optimal)) /* a loaded solution */
+        TRY(svm_norm_of(&claim->settings, false, claim->theta, data->d,
+                        claim->theta_count / data->d, &optimal, err));
     TRY(theory_rows_of(&rows, data, claim, err));
     attsvm_status status = theory_margins_min(&rows, theta, &min_margin, &min_zero_margin, err);
     svm_rows_free(&rows);
@@ -17,7 +20,7 @@ static attsvm_status measure(attsvm_comparison *out, const attsvm_solution *solu
     /* theta scaled to margin 1 is feasible, so |theta_svm| is at most its norm; rows with b = 0
        (joint problems) must hold but do not enter the margin */
     if (claim->outcome != ATTSVM_INFEASIBLE && out->norm > 0 && isfinite(min_margin))
-        out->efficiency = min_zero_margin < 0 ? 0 : min_margin / out->norm * solution->info.norm;
+        out->efficiency = min_zero_margin < 0 ? 0 : min_margin / out->norm * optimal;
     return ATTSVM_OK;
 }
 

@@ -1,6 +1,7 @@
 /*
  * A hash of a data set that does not depend on file format or type: of sizes, some tokens spread
- * over the sequences, labels, queries, head and fixed parameters.
+ * over the sequences, labels, queries, head and fixed parameters.  A data set with a trained head
+ * (attsvm_data_with_head) has the hash of the one that it came from.
  */
 #include "result/result.h"
 
@@ -59,6 +60,10 @@ static uint64_t of_labels(uint64_t number, const attsvm_data *data)
 
 void attsvm_data_fingerprint(const attsvm_data *data, char out[ATTSVM_FINGERPRINT])
 {
+    if (!data || !out)
+        return;
+    if (data->headless)
+        data = data->headless;
     static const char *const names[] = { "labels", "Z", "v", "V", "W", "p" };
     const int64_t sizes[] = { data->n, data->d, data->tokens };
     uint64_t number = base_digest(BASE_DIGEST, sizes, sizeof sizes);

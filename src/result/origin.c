@@ -105,7 +105,7 @@ static const char *text_of(const io_json *json, const char *key)
 static attsvm_status read_head(attsvm_origin *o, attsvm_error *err)
 {
     const attsvm_array *v = attsvm_archive_find(o->archive, "v");
-    if (!v || !o->info.train)
+    if (!v || o->info.path || (!o->info.train && !o->info.svm))
         return ATTSVM_OK;
     int64_t count = attsvm_array_count(v);
     TRY(base_allocate(&o->v, (size_t)count + 1, sizeof *o->v, "head", err));

@@ -51,7 +51,7 @@ attsvm_status result_settings_read(const attsvm_archive *archive, io_json **out,
 /* --------------------------------------------------------------------- lists of arrays */
 
 enum {
-    RESULT_CLAIM_ARRAYS = 20, /* of a claim                            */
+    RESULT_CLAIM_ARRAYS = 21, /* of a claim                            */
     RESULT_MORE_ARRAYS = 8,   /* maximum of arrays added by the caller */
     RESULT_ARRAYS = RESULT_CLAIM_ARRAYS + RESULT_MORE_ARRAYS,
 };

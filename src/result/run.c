@@ -165,6 +165,26 @@ static attsvm_status read_parameters(attsvm_train *t, const attsvm_archive *arch
     return read_trace(t, archive, err);
 }
 
+/* What the records were compared to be, where the file says so. */
+static attsvm_status read_comparison(attsvm_train *t, const attsvm_archive *archive,
+                                     attsvm_error *err)
+{
+    static const char *const names[] = { "trace_correlation", "trace_angle", "trace_efficiency" };
+    const int64_t count = t->trace.count;
+    double *values;
+    if (count == 0 || !attsvm_archive_find(archive, names[0]))
+        return ATTSVM_OK;
+    TRY(base_allocate(&values, 3 * (size_t)count, sizeof *values, "trace", err));
+    attsvm_status status = ATTSVM_OK;
+    for (int k = 0; k < 3 && status == ATTSVM_OK; k++)
+        status = copy_values(archive, names[k], ATTSVM_F64, count, values + k * count, err);
+    if (status == ATTSVM_OK)
+        train_put_comparison(t, values);
+    else
+        free(values);
+    return status;
+}
+
 /* Where the run ended; callbacks of the original run must be given again. */
 static attsvm_status read_end(const io_json *json, bool loss, bool head, int64_t *iters,
                               attsvm_train_outcome *outcome, attsvm_error *err)
@@ -222,7 +242,9 @@ static attsvm_status load(attsvm_train **out, const attsvm_data *data,
         status = create_without_start(out, data, settings, loss, head, err);
     if (status == ATTSVM_OK)
         status = read_parameters(*out, archive, err);
-    return status == ATTSVM_OK ? train_restore(*out, iters, outcome, err) : status;
+    if (status == ATTSVM_OK)
+        status = train_restore(*out, iters, outcome, err);
+    return status == ATTSVM_OK ? read_comparison(*out, archive, err) : status;
 }
 
 attsvm_status attsvm_train_load(attsvm_train **out, const attsvm_data *data, const char *path,

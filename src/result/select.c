@@ -190,9 +190,11 @@ attsvm_status attsvm_chosen_create(attsvm_chosen **out, const attsvm_data *data,
                                    const attsvm_svm_settings *settings, const char *source,
                                    attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(data);
     attsvm_svm_settings standard;
     attsvm_svm_settings_init(&standard);
-    *out = NULL;
     attsvm_chosen *chosen;
     TRY(base_allocate(&chosen, 1, sizeof *chosen, "selection", err));
     attsvm_status status = choose(chosen, data, settings ? settings : &standard, source, err);
@@ -205,6 +207,8 @@ attsvm_status attsvm_chosen_create(attsvm_chosen **out, const attsvm_data *data,
 
 attsvm_chosen_info attsvm_chosen_describe(const attsvm_chosen *chosen)
 {
+    if (!chosen)
+        return (attsvm_chosen_info){ 0 };
     return chosen->info;
 }
 

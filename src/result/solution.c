@@ -139,12 +139,14 @@ attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm
     NEED(data);
     const attsvm_claim claim = attsvm_solution_claim(solution);
     list l = { .count = 0 };
-    if (count < 0 || count > RESULT_MORE_ARRAYS)
+    if (count < 0 || count > RESULT_MORE_ARRAYS || (count > 0 && !more))
         return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " more arrays is not in 0..%d", count,
                     RESULT_MORE_ARRAYS);
     attsvm_status status = result_list_claim(&l, data, &claim, err);
     if (status == ATTSVM_OK)
         status = put_settings(&l, data, &claim, err);
+    if (data->headless) /* a trained head is part of the proof: copies of a token share its score */
+        l.arrays[l.count++] = (attsvm_named_array){ "v", *attsvm_data_array(data, "v") };
     for (int64_t k = 0; k < count; k++)
         l.arrays[l.count++] = more[k];
     if (status == ATTSVM_OK)
@@ -365,8 +367,10 @@ static attsvm_status read_claim(reader *r)
 attsvm_status attsvm_solution_load(attsvm_solution **out, const attsvm_data *data, const char *path,
                                    attsvm_error *err)
 {
-    attsvm_archive *archive;
+    NEED(out);
     *out = NULL;
+    NEED(data);
+    attsvm_archive *archive;
     TRY(attsvm_archive_open(&archive, path, NULL, err));
     reader r = { .archive = archive, .data = data, .err = err };
     attsvm_status status = read_claim(&r);

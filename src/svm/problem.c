@@ -162,6 +162,10 @@ attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_
                                          int64_t threads, attsvm_observer *observer, void *context,
                                          attsvm_solution **out, attsvm_error *err)
 {
+    NEED(problems);
+    NEED(out);
+    if (count < 0)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " problems is negative", count);
     batch b = { .problems = problems,
                 .out = out,
                 .count = count,

@@ -86,6 +86,8 @@ static const attsvm_svm_settings *or_defaults(const attsvm_svm_settings *setting
 attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_settings *settings,
                                int64_t *terms, attsvm_error *err)
 {
+    NEED(data);
+    NEED(terms);
     attsvm_svm_settings standard;
     settings = or_defaults(settings, &standard);
     data_terms found;
@@ -97,6 +99,8 @@ attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_setting
 attsvm_status attsvm_svm_cells(const attsvm_data *data, const attsvm_svm_settings *settings,
                                int64_t *cells, attsvm_error *err)
 {
+    NEED(data);
+    NEED(cells);
     attsvm_svm_settings standard;
     settings = or_defaults(settings, &standard);
     data_terms found;
@@ -107,6 +111,8 @@ attsvm_status attsvm_svm_cells(const attsvm_data *data, const attsvm_svm_setting
 attsvm_status attsvm_select_optimal(const attsvm_data *data, const attsvm_svm_settings *settings,
                                     int64_t *alpha, int64_t *ties, attsvm_error *err)
 {
+    NEED(data);
+    NEED(alpha);
     attsvm_svm_settings standard;
     settings = or_defaults(settings, &standard);
     data_terms terms;

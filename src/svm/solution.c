@@ -76,11 +76,15 @@ void attsvm_solution_free(attsvm_solution *solution)
 
 attsvm_svm_info attsvm_solution_describe(const attsvm_solution *solution)
 {
+    if (!solution)
+        return (attsvm_svm_info){ 0 };
     return solution->info;
 }
 
 attsvm_claim attsvm_solution_claim(const attsvm_solution *solution)
 {
+    if (!solution)
+        return (attsvm_claim){ 0 };
     return solution->claim;
 }
 
@@ -257,6 +261,7 @@ attsvm_status svm_solution_of_claim(attsvm_solution **out, const attsvm_data *da
 
 attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err)
 {
+    NEED(solution);
     int64_t d = (int64_t)(sqrt((double)solution->claim.theta_count) + 0.5);
     int32_t problem = solution->claim.settings.problem;
     bool matrix = problem == ATTSVM_PROBLEM_W || problem == ATTSVM_PROBLEM_MULTI ||

@@ -190,6 +190,8 @@ static attsvm_status compute(attsvm_conditions *out, const attsvm_scores *scores
 attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_train *run,
                                         attsvm_observer *observer, void *context, attsvm_error *err)
 {
+    NEED(out);
+    NEED(run);
     dist_watch watch = { .observer = observer, .context = context };
     dist_stop stop;
     const model *m = run->m;

@@ -250,6 +250,8 @@ static attsvm_status look(search *s, double *x, attsvm_exchangeable *out, attsvm
 attsvm_status attsvm_exchangeable_compute(attsvm_exchangeable *out, const attsvm_train *run,
                                           attsvm_error *err)
 {
+    NEED(out);
+    NEED(run);
     search s = { .run = run, .d = run->m->d };
     double *x, size = 0;
     *out = (attsvm_exchangeable){ 0 };

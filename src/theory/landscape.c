@@ -154,6 +154,8 @@ static attsvm_status look(attsvm_landscape *out, const attsvm_train *run,
 attsvm_status attsvm_landscape_compute(attsvm_landscape *out, const attsvm_train *run,
                                        int64_t samples, int64_t seed, attsvm_error *err)
 {
+    NEED(out);
+    NEED(run);
     const model *m = run->m;
     attsvm_scores *scores;
     *out = (attsvm_landscape){ .samples = samples, .share = NAN, .largest = -INFINITY };

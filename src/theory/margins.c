@@ -92,6 +92,8 @@ attsvm_status theory_margins_min(const svm_rows *rows, const double *theta, doub
 /* Compares unit vectors, so that no product of norms over- or underflows. */
 double attsvm_correlation(const double *a, const double *b, int64_t count)
 {
+    if (!a || !b)
+        return NAN;
     double norm_a = la_norm(a, count), norm_b = la_norm(b, count), sum = 0;
     if (!(norm_a > 0) || !(norm_b > 0))
         return NAN;

@@ -216,6 +216,9 @@ attsvm_status attsvm_multi_token_compare(attsvm_multi_token *out, const attsvm_d
                                          double *W_fin, double *W_svm, uint8_t *sets,
                                          attsvm_error *err)
 {
+    NEED(out);
+    NEED(data);
+    NEED(W);
     work w = { .data = data, .W = W };
     *out = (attsvm_multi_token){ .least_kept = 1,
                                  .R = NAN,

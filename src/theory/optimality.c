@@ -103,12 +103,12 @@ static attsvm_status collect(collector *c, const attsvm_scores *scores, const sv
                 continue;
             over = theory_margins_exact(&m, &term, t) - b;
             if (over <= THEORY_TIGHT)
-                add_support(c, (attsvm_support){ { term.i, term.q, t },
-                                                 g,
-                                                 term.base,
-                                                 over,
-                                                 0,
-                                                 own - attsvm_scores_gamma(scores, g, t) });
+                add_support(
+                    c, (attsvm_support){ .row = { term.i, term.q, t },
+                                         .term = g,
+                                         .selected = term.base,
+                                         .margin = over,
+                                         .advantage = own - attsvm_scores_gamma(scores, g, t) });
         }
     }
     free(m.memory);
@@ -142,6 +142,9 @@ attsvm_status attsvm_optimality_compute(attsvm_optimality *out, const attsvm_sco
                                         const attsvm_solution *solution, attsvm_support *support,
                                         int64_t capacity, attsvm_error *err)
 {
+    NEED(out);
+    NEED(scores);
+    NEED(solution);
     const attsvm_claim *claim = &solution->claim;
     int32_t problem = claim->settings.problem;
     svm_rows rows = { 0 };

@@ -57,6 +57,8 @@ static const char *norm_of(const train_rule *rule, const char *eps)
 attsvm_status attsvm_train_limit(const attsvm_train_settings *train, attsvm_svm_settings *out,
                                  bool *claimed, attsvm_error *err)
 {
+    NEED(train);
+    NEED(out);
     const train_rule *rule;
     double parameter;
     bool found;
@@ -78,6 +80,8 @@ attsvm_status attsvm_train_limit(const attsvm_train_settings *train, attsvm_svm_
 
 const double *attsvm_train_theta(const attsvm_train *run, int64_t *count)
 {
+    if (!run || !count)
+        return NULL;
     *count = run->m->map_size;
     return model_logit_map(run->m, run->theta);
 }

@@ -75,11 +75,13 @@ static double value_of_data_head(const void *context, const double *x)
 attsvm_status attsvm_scores_create(attsvm_scores **out, const attsvm_data *data,
                                    const attsvm_svm_settings *settings, attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(data);
     attsvm_svm_settings standard;
     data_terms terms;
     data_head head;
     attsvm_scores *s;
-    *out = NULL;
     attsvm_svm_settings_init(&standard);
     if (!settings)
         settings = &standard;
@@ -164,6 +166,8 @@ attsvm_status theory_scores_of_model(attsvm_scores **out, const attsvm_train *ru
 
 int64_t attsvm_scores_terms(const attsvm_scores *scores)
 {
+    if (!scores)
+        return 0;
     return scores->terms.count;
 }
 
@@ -179,7 +183,11 @@ static void locate(const attsvm_scores *s, int64_t term, int64_t *i, int64_t *q)
 double attsvm_scores_gamma(const attsvm_scores *scores, int64_t term, int64_t token)
 {
     int64_t i, q;
+    if (!scores || term < 0 || term >= scores->terms.count)
+        return NAN;
     locate(scores, term, &i, &q);
+    if (token < 0 || token >= data_length(scores->data, i))
+        return NAN;
     return scores->label[term] * scores->value[data_first(scores->data, i) + token];
 }
 
@@ -191,6 +199,8 @@ bool theory_is_copy(const attsvm_scores *scores, int64_t i, int64_t a, int64_t t
 
 attsvm_term attsvm_scores_term(const attsvm_scores *scores, int64_t term)
 {
+    if (!scores || term < 0 || term >= scores->terms.count)
+        return (attsvm_term){ 0 };
     attsvm_term out = { .best = -INFINITY, .next = -INFINITY, .worst = INFINITY };
     locate(scores, term, &out.sequence, &out.query);
     const double *value = scores->value + data_first(scores->data, out.sequence);

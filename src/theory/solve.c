@@ -18,3 +18,11 @@ attsvm_status theory_solve(const attsvm_data *data, const attsvm_selection *sele
     attsvm_problem_free(problem);
     return status;
 }
+
+const attsvm_data *theory_data_of(const attsvm_train *run, data_view *view)
+{
+    if (!run->m->prompt || !run->m->trains_W)
+        return run->m->data;
+    data_view_open(view, run->m->data, run->m->data->n, false);
+    return &view->data;
+}

@@ -97,4 +97,10 @@ attsvm_status theory_solve(const attsvm_data *data, const attsvm_selection *sele
                            const attsvm_svm_settings *settings, dist_stop *stop,
                            attsvm_solution **out, attsvm_error *err);
 
+/*
+ * The data set whose rows a run's SVM has: where W is trained with a prompt its fixed key map does
+ * not count, and the tokens themselves are the keys.  May borrow from `view`.
+ */
+const attsvm_data *theory_data_of(const attsvm_train *run, data_view *view);
+
 #endif

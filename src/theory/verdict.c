@@ -122,8 +122,8 @@ static attsvm_status choose_relaxed(attsvm_verdict *v, const attsvm_train *run,
 static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_scores *scores,
                            dist_stop *stop, attsvm_solution **solution, attsvm_error *err)
 {
-    const attsvm_selection selection = { .alpha = run->m->selected, .terms = run->m->terms };
     int64_t count;
+    const attsvm_selection selection = { .alpha = run->m->selected, .terms = run->m->terms };
     TRY(theory_solve(scores->data, &selection, &v->svm, stop, solution, err));
     if (has_no_head(*solution)) {
         attsvm_solution_free(*solution);
@@ -147,6 +147,8 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
                                      const attsvm_svm_settings *svm, attsvm_observer *observer,
                                      void *context, attsvm_solution **solution, attsvm_error *err)
 {
+    NEED(out);
+    NEED(run);
     dist_watch watch = { .observer = observer, .context = context };
     dist_stop stop;
     const model *m = run->m;
@@ -170,10 +172,7 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
     if (svm)
         out->svm = *svm;
     TRY(theory_scores_of_model(&scores, run, err));
-    if (m->prompt && m->trains_W) { /* training replaces the key map of the data set */
-        data_view_open(&view, m->data, m->data->n, false);
-        scores->data = &view.data;
-    }
+    scores->data = theory_data_of(run, &view);
     dist_stop_watch(&stop, m->data->comm, 0, &watch);
     attsvm_status status = judge(out, run, scores, &stop, &own, err);
     count_undecided(out, m);

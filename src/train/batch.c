@@ -171,6 +171,7 @@ static int64_t make_jobs(attsvm_train *const *runs, int64_t count, job *jobs)
 attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count, int64_t threads,
                                      attsvm_observer *observer, void *context, attsvm_error *err)
 {
+    NEED(runs);
     dist_watch watch = { .observer = observer, .context = context, .total = count };
     dist_stop stop;
     job *jobs;

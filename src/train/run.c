@@ -170,6 +170,7 @@ void attsvm_train_free(attsvm_train *train)
 {
     if (!train)
         return;
+    free(train->trace.compared);
     free(train->trace.memory);
     free(train->memory);
     free(train->texts);
@@ -179,6 +180,8 @@ void attsvm_train_free(attsvm_train *train)
 
 attsvm_train_info attsvm_train_describe(const attsvm_train *train)
 {
+    if (!train)
+        return (attsvm_train_info){ 0 };
     return train->info;
 }
 
@@ -189,6 +192,8 @@ const attsvm_model *attsvm_train_model(const attsvm_train *train)
 
 const double *attsvm_train_parameters(const attsvm_train *train, int64_t *count)
 {
+    if (!train)
+        return NULL;
     if (count)
         *count = train ? train->m->size : 0;
     return train ? train->theta : NULL;

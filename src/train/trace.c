@@ -133,6 +133,7 @@ attsvm_status train_trace_extend(attsvm_train *t, int64_t iters, attsvm_error *e
 {
     train_trace *trace = &t->trace, larger = { .every = trace->every };
     arena a = { 0 };
+    larger.compared = trace->compared;
     larger.capacity = count_records(trace->every, iters);
     if (larger.capacity <= trace->capacity)
         return ATTSVM_OK;
@@ -249,6 +250,8 @@ void train_results(attsvm_train *t)
     const model *m = t->m;
     int64_t shape[3];
     t->arrays_count = 0;
+    free(t->trace.compared);
+    t->trace.compared = NULL;
     for (int b = 0; b < m->parameters; b++)
         put_block(t, m->parameter[b].name, t->theta + m->parameter[b].offset, -1, &m->parameter[b]);
     int ndim = term_shape(m, shape);
@@ -260,18 +263,37 @@ void train_results(attsvm_train *t)
         put_trace(t);
 }
 
+void train_put_comparison(attsvm_train *t, double *values)
+{
+    const int64_t count = t->trace.count;
+    const bool again = t->trace.compared != NULL;
+    free(t->trace.compared);
+    t->trace.compared = values;
+    if (again) /* they are the last ones */
+        t->arrays_count -= 3;
+    put(t, "trace_correlation", values, ATTSVM_F64, 1, &count);
+    put(t, "trace_angle", values + count, ATTSVM_F64, 1, &count);
+    put(t, "trace_efficiency", values + 2 * count, ATTSVM_F64, 1, &count);
+}
+
 int64_t attsvm_train_count(const attsvm_train *train)
 {
+    if (!train)
+        return 0;
     return train->arrays_count;
 }
 
 const attsvm_named_array *attsvm_train_array(const attsvm_train *train, int64_t k)
 {
+    if (!train)
+        return NULL;
     return k >= 0 && k < train->arrays_count ? &train->arrays[k] : NULL;
 }
 
 const attsvm_array *attsvm_train_find(const attsvm_train *train, const char *name)
 {
+    if (!train || !name)
+        return NULL;
     for (int64_t k = 0; k < train->arrays_count; k++)
         if (strcmp(train->arrays[k].name, name) == 0)
             return &train->arrays[k].array;

@@ -31,6 +31,7 @@ typedef struct train_trace {
     double *number[TRAIN_NUMBERS];        /* (count); NULL: the model has none               */
     double *softmax;                      /* (count, terms): attention of the selected token */
     int64_t *ids;                         /* (count, terms); both only on rank 0             */
+    double *compared; /* (3, count) correlation, angle, efficiency; NULL: not compared       */
     void *memory;
 } train_trace;
 
@@ -114,6 +115,9 @@ void train_trace_add(attsvm_train *t, const attsvm_train_info *info);
 /* The arrays of the finished run.  With several ranks `softmax` has no data: each rank has its
    share, and the file combines them. */
 void train_results(attsvm_train *t);
+/* Adds the records' correlation, angle and efficiency: values (3, count), which the run then owns.
+ */
+void train_put_comparison(attsvm_train *t, double *values);
 
 /* Writes the state; reads it if the file exists. */
 attsvm_status train_checkpoint_write(const attsvm_train *t, attsvm_error *err);

@@ -1,9 +1,9 @@
 # attsvm check: results that are right, results that were tampered with, files that are no results.
 . "$(dirname "$0")/lib.sh" "$@"
 
-# rejected TEXT DATA RESULT: exit status 1, and the reason
+# rejected TEXT DATA RESULT [FLAG...]: exit status 1, and the reason
 rejected() {
-    run check "$2" "$3" --json
+    run check "${@:2}" --json
     [ $status -eq 1 ] || problem 'exit status is not 1'
     [ ! -s err ] || problem 'something on standard error'
     json valid false
@@ -76,11 +76,13 @@ says 'Not proved: ids[0] = 9'
 
 # --------------------------------------------------------------------- other data, other claims
 "$helper" change data.npz other.npz X:2=-0.999999999
-rejected 'has margin' other.npz result.npz
+bad 2 'result.npz: the result was made from another data set: data.npz (' check other.npz result.npz
+grep -q 'this one is other.npz (' err || problem 'the other file is not named'
+rejected 'has margin' other.npz result.npz --other-data
 "$helper" change data.npz other.npz X:2=-1.000000001
-rejected 'gap of the norm' other.npz result.npz
+rejected 'gap of the norm' other.npz result.npz --other-data
 "$helper" change data.npz other.npz X:6=0.9 X:7=0.9
-rejected '(sequence 0, token 3) has margin' other.npz result.npz
+rejected '(sequence 0, token 3) has margin' other.npz result.npz --other-data
 text optimal infeasible
 rejected 'b' data.npz tampered.npz
 text optimal stalled
@@ -97,7 +99,7 @@ text '"tol": 0.0' '"tol": 1.0' # a tolerance in the file does not count
 "$helper" change tampered.npz loose.npz theta:0=0.6
 rejected 'gap of the norm' data.npz loose.npz
 arrays wide.npz X:float64:1,4,3=1,1,0 Y:int8:1=1
-rejected 'theta has 2 entries; this problem has 3' wide.npz result.npz
+rejected 'theta has 2 entries; this problem has 3' wide.npz result.npz --other-data
 
 # ------------------------------------------------------------------------- tolerances
 with theta:0=0.5000005 theta:1=0.5000005
@@ -127,7 +129,7 @@ json exact true
 text infeasible optimal
 rejected 'theta[0] is not a finite number' against.npz tampered.npz
 "$helper" change against.npz other.npz X:1=1e-9
-rejected 'remains possible' other.npz result.npz
+rejected 'remains possible' other.npz result.npz --other-data
 
 # ------------------------------------------------------------------------------ joint
 arrays joint.npz X:float64:3,2,2=0,0,1,1,0,0,1,-1,0,0,0.5,1.5 Y:int8:3=1,-1,1 ids:int64:3=1,1,1
@@ -138,7 +140,7 @@ rejected 'v-SVM: ' joint.npz tampered.npz
 with head_lambda:0=0.4
 rejected 'v-SVM: ' joint.npz tampered.npz
 "$helper" change joint.npz other.npz X:11=1 # now sequence 2 is tight
-rejected '(sequence 2, token 0) has margin' other.npz result.npz
+rejected '(sequence 2, token 0) has margin' other.npz result.npz --other-data
 
 # ------------------------------------------------------------------------- a rank limit
 arrays pair.npz X:float64:2,2,2=1,0,0,0,0,1,0,0 Z:float64:2,2=1,0,0,1 Y:int8:2=1,1 ids:int64:2=0,0
@@ -180,7 +182,7 @@ bad 2 'tampered.npz: ' check data.npz tampered.npz
 text '"status": "optimal"' '"status": "good"'
 bad 2 'status = good is not an outcome' check data.npz tampered.npz
 arrays many.npz X:float64:2,4,2=1,1,-1,1 Y:int8:2=1
-bad 2 'ids has shape (1,); expected 2 values' check many.npz result.npz
+bad 2 'ids has shape (1,); expected 2 values' check many.npz result.npz --other-data
 # results in the first form, with settings in one list, are read; a forged one is refused
 good generate --kind sphere --n 3 --T 4 --d 5 --queries 1 --seed 2 -q -o first.npz
 good check first.npz "$source/tests/reference/first_result.npz" --json

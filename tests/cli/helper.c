@@ -5,6 +5,7 @@
  *     helper change IN OUT NAME:INDEX=VALUE...       a copy of a file with some elements changed
  *     helper replace IN OUT NAME OLD NEW             the same for text in an array of uint8
  *     helper drop IN OUT NAME                        a copy without that array
+ *     helper value FILE NAME INDEX                   an element; -1 is the last one
  *     helper json [PATH...]                          standard input must be one JSON object; prints
  *                                                    what is at each path (arrays.X.dtype)
  *     helper peak FILE COMMAND...                    runs it; its highest resident memory, in kB,
@@ -234,6 +235,20 @@ static int peak(const char *file, char **command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+static int print_value(const char *path, const char *name, int64_t index)
+{
+    attsvm_archive *archive;
+    attsvm_error err;
+    if (attsvm_archive_open(&archive, path, NULL, &err) != ATTSVM_OK)
+        return stop(path, err.message);
+    const attsvm_array *array = attsvm_archive_find(archive, name);
+    if (array)
+        printf("%.17g\n",
+               attsvm_array_get(array, index < 0 ? attsvm_array_count(array) + index : index));
+    attsvm_archive_free(archive);
+    return array ? 0 : stop(name, "not in the file");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "write") == 0)
@@ -243,8 +258,10 @@ int main(int argc, char **argv)
         return edit(argv[1], argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "json") == 0)
         return print_paths(argc - 2, argv + 2);
+    if (argc == 5 && strcmp(argv[1], "value") == 0)
+        return print_value(argv[2], argv[3], atoll(argv[4]));
     if (argc > 3 && strcmp(argv[1], "peak") == 0)
         return peak(argv[2], argv + 3);
-    return stop("usage", "helper write|change|replace|drop FILE... | json [PATH...] | "
-                         "peak FILE COMMAND...");
+    return stop("usage", "helper write|change|replace|drop FILE... | value FILE NAME INDEX | "
+                         "json [PATH...] | peak FILE COMMAND...");
 }

@@ -32,6 +32,26 @@ done
 good reproduce rates --runs 3 --seed 1 -o other
 check 'another seed, other arrays' sh -c '! cmp -s first/rates.npz other/rates.npz'
 
+# ------------------------------------- the files are data sets: the page's command repeats a run
+while read -r id array trace end; do
+    good reproduce $id -o whole -q
+    good info whole/$id.npz --json
+    command=$(sed -n "s|.*<code>attsvm \(train $id\.npz [^<]*\)</code>.*|\1|p" whole/index.html)
+    check "$id: the page shows the command" test -n "$command"
+    good ${command/ $id.npz / whole/$id.npz } -q
+    for back in 0 1; do
+        check "$id: the same run" test "$("$helper" value whole/$id.npz $array $((end - back)))" = \
+            "$("$helper" value run.npz $trace $((-1 - back)))"
+    done
+done <<END
+mm-single-global p_ngd trace_p 3002
+mm-single-local p_ngd trace_p 3002
+mm-multi p_ngd trace_p 3002
+mm-joint-tight p_ngd trace_p 2001
+mm-joint-slack p_ngd trace_p 2001
+ts-path W trace_W 8003
+END
+
 # --------------------------------------------------------------------- disturbed starts
 good reproduce mm-single-local rates --runs 3 --disturb 1e-12 --check -o disturbed -q
 good reproduce mm-single-local rates --runs 3 --disturb 1e-12 --disturb-seed 1 --check -o disturbed1 -q

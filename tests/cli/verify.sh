@@ -20,6 +20,22 @@ says 'descent converges to it from any start'
 good tokens equal.npz --problem p --select run.npz --json
 json globally_optimal true
 
+# with --record: the records against that SVM, by verify and by train
+good generate --kind sphere --n 4 --T 4 --d 8 --queries 1 --seed 3 -o traced.npz -q
+for model in p W KQ vp vpW; do
+    run verify traced.npz --model $model --iters 300 --record log --json -o judged.npz
+    for name in correlation angle efficiency; do
+        near $name "$("$helper" value judged.npz trace_$name -1)" 1e-12
+    done
+    good train traced.npz --model $model --iters 300 --record log -q -o trained.npz
+    for name in correlation angle efficiency; do
+        check "trace_$name of verify and train" \
+            test "$("$helper" value judged.npz trace_$name -1)" = "$("$helper" value trained.npz trace_$name -1)"
+    done
+done
+good train traced.npz --iters 10 -q -o untraced.npz
+"$helper" value untraced.npz trace_correlation -1 2>/dev/null && problem 'trace_correlation without --record'
+
 # several sequences: a start on a wrong token can keep it
 arrays far.npz X:float64:2,2,3=1,0,1,0,0,.5,-2,1,1,0,0,.5 Y:int8:2=1,1 v:float64:3=0,0,1 \
     W:float64:3,3=1,0,0,0,1,0,0,0,0 init_p:float64:3=5,0,0

@@ -1,7 +1,8 @@
 /*
  * A program as others write it, on the public header alone: its own loss and head, trained in one
- * run; again, but stopped on the way and continued, saved, loaded, judged; both files must have the
- * same bytes.  Then 8 threads that solve and train on the same data, and a child process after
+ * run; again, but stopped on the way and continued; again, but saved where it was stopped, loaded
+ * and continued; all files must have the same bytes.  The loaded run is judged, and its solution
+ * proved.  Then 8 threads that solve and train on the same data, and a child process after
  * that.
  *
  *     life FOLDER
@@ -93,6 +94,20 @@ static double c[D] = { 1, -1, 0.5, 2, -0.5, 1 };
 static const attsvm_loss_callback loss = { own_loss, NULL };
 static const attsvm_head_callback head = { own_head, c };
 
+/* What theory says about a run, and the proof of the solution that it is compared with. */
+static void proved(const attsvm_train *run, const attsvm_data *data)
+{
+    attsvm_verdict verdict;
+    attsvm_solution *solution;
+    attsvm_report report;
+    must(attsvm_verdict_compute(&verdict, run, NULL, NULL, NULL, &solution, &err), "verdict");
+    claim(verdict.kind != ATTSVM_VERDICT_NONE, "there is a verdict");
+    const attsvm_claim what = attsvm_solution_claim(solution);
+    must(attsvm_check(&report, data, &what, NULL, NULL, NULL, &err), "check");
+    claim(report.valid, "the solution is proved");
+    attsvm_solution_free(solution);
+}
+
 static void life(const attsvm_data *data, const char *folder)
 {
     char once[4096], stopped[4096], again[4096];
@@ -121,12 +136,44 @@ static void life(const attsvm_data *data, const char *folder)
     attsvm_train_free(run);
     same_bytes(once, stopped);
 
+    must(attsvm_train_create(&run, data, &s, &loss, &head, &err), "create");
+    must(attsvm_train_start(run, &start, 1, &err), "start");
+    must(attsvm_train_run(run, stop_on_the_way, &seen, &err), "run");
+    must(attsvm_train_save(run, stopped, NULL, 0, &err), "save where it was stopped");
+    attsvm_train_free(run);
     must(attsvm_train_load(&run, data, stopped, &loss, &head, &err), "load");
+    claim(attsvm_train_describe(run).iters < STEPS, "the loaded run is not at its end");
+    must(attsvm_train_continue(run, 0, NULL, NULL, &err), "continue what was loaded");
     must(attsvm_train_save(run, again, NULL, 0, &err), "save what was loaded");
     same_bytes(once, again);
+    proved(run, data);
+    attsvm_train_free(run);
+
+    must(attsvm_train_load(&run, data, again, &loss, &head, &err), "load");
+    must(attsvm_train_save(run, stopped, NULL, 0, &err), "save what was loaded");
+    same_bytes(once, stopped);
     attsvm_train *other = NULL;
     claim(attsvm_train_load(&other, data, stopped, NULL, NULL, &err) == ATTSVM_E_ARG && !other,
           "a run of the caller's loss needs it again");
+    attsvm_train_free(run);
+}
+
+/* A step rule with a state of its own: the file does not have it, and says what to do. */
+static void cannot_go_on(const attsvm_data *data, const char *folder)
+{
+    char path[4096];
+    attsvm_train_settings s = settings_of();
+    attsvm_train *run;
+    snprintf(path, sizeof path, "%s/adam.npz", folder);
+    s.step = "adam";
+    must(attsvm_train_create(&run, data, &s, NULL, NULL, &err), "create");
+    must(attsvm_train_run(run, NULL, NULL, &err), "run");
+    must(attsvm_train_save(run, path, NULL, 0, &err), "save");
+    attsvm_train_free(run);
+    must(attsvm_train_load(&run, data, path, NULL, NULL, &err), "load");
+    claim(attsvm_train_continue(run, 2 * STEPS, NULL, NULL, &err) == ATTSVM_E_ARG &&
+              strstr(err.message, "checkpoint"),
+          "a run of adam goes on from a checkpoint only");
     attsvm_train_free(run);
 }
 
@@ -221,6 +268,7 @@ int main(int argc, char **argv)
     g.optimal = true;
     must(attsvm_data_generate(&data, &g, &err), "generate");
     life(data, argv[1]);
+    cannot_go_on(data, argv[1]);
     judged(data, argv[1]);
     threads(data);
     attsvm_data_free(data);

@@ -193,6 +193,7 @@ static attsvm_status build(attsvm_generator *g, attsvm_error *err)
 attsvm_status attsvm_generator_create(attsvm_generator **out,
                                       const attsvm_generate_settings *settings, attsvm_error *err)
 {
+    NEED(out);
     *out = NULL;
     attsvm_generate_settings s;
     attsvm_generate_settings_init(&s);
@@ -234,6 +235,8 @@ void attsvm_generator_free(attsvm_generator *g)
 
 attsvm_generator_info attsvm_generator_describe(const attsvm_generator *g)
 {
+    if (!g)
+        return (attsvm_generator_info){ 0 };
     return (attsvm_generator_info){
         .settings = g->settings, .tokens = g->tokens, .count = g->count, .arrays = g->arrays
     };

@@ -123,6 +123,7 @@ attsvm_status attsvm_patches_cut(const char *from, const char *to,
                                  const attsvm_patches_settings *settings, attsvm_patches_info *info,
                                  attsvm_error *err)
 {
+    NEED(info);
     attsvm_patches_settings standard;
     attsvm_patches_info own;
     attsvm_archive *archive;

@@ -144,10 +144,12 @@ attsvm_status attsvm_samples_read(attsvm_samples **out, const char *path,
                                   const attsvm_samples_settings *settings,
                                   const attsvm_classifier *model, attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(path);
     attsvm_samples_settings standard;
     attsvm_samples *s;
     bool text;
-    *out = NULL;
     TRY(settle(&settings, &standard, err));
     text = settings->text || (settings->embeddings && *settings->embeddings);
     if (!text)
@@ -167,8 +169,10 @@ attsvm_status attsvm_samples_parse(attsvm_samples **out, const char *bytes, size
                                    const attsvm_samples_settings *settings,
                                    const attsvm_classifier *model, attsvm_error *err)
 {
-    samples_lines lines;
+    NEED(out);
     *out = NULL;
+    NEED(bytes);
+    samples_lines lines;
     TRY(samples_lines_parse(&lines, bytes, size, err));
     attsvm_status status =
         attsvm_samples_texts(out, lines.text, lines.label, lines.count, settings, model, err);
@@ -181,9 +185,11 @@ attsvm_status attsvm_samples_texts(attsvm_samples **out, const char *const *text
                                    const attsvm_samples_settings *settings,
                                    const attsvm_classifier *model, attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(text);
     attsvm_samples_settings standard;
     attsvm_samples *s;
-    *out = NULL;
     TRY(settle(&settings, &standard, err));
     if (n < 1)
         return fail(err, ATTSVM_E_ARG, "%" PRId64 " texts; expected at least one", n);
@@ -219,36 +225,50 @@ void attsvm_samples_free(attsvm_samples *s)
 
 attsvm_samples_info attsvm_samples_describe(const attsvm_samples *samples)
 {
+    if (!samples)
+        return (attsvm_samples_info){ 0 };
     return samples->info;
 }
 
 const attsvm_data *attsvm_samples_data(const attsvm_samples *samples)
 {
+    if (!samples)
+        return NULL;
     return samples->data;
 }
 
 const int64_t *attsvm_samples_label(const attsvm_samples *samples)
 {
+    if (!samples)
+        return NULL;
     return samples->label;
 }
 
 const int64_t *attsvm_samples_fold(const attsvm_samples *samples)
 {
+    if (!samples)
+        return NULL;
     return samples->fold;
 }
 
 const attsvm_array *attsvm_samples_array(const attsvm_samples *samples, const char *name)
 {
+    if (!samples)
+        return NULL;
     return samples->archive ? attsvm_archive_find(samples->archive, name) : NULL;
 }
 
 const char *attsvm_samples_class(const attsvm_samples *samples, int64_t k)
 {
+    if (!samples)
+        return NULL;
     return k >= 0 && k < samples->info.classes ? samples->class_name[k] : NULL;
 }
 
 const char *attsvm_samples_word(const attsvm_samples *samples, int64_t i, int64_t t)
 {
+    if (!samples)
+        return NULL;
     if (!samples->word || i < 0 || i >= samples->info.n || t < 0 ||
         t >= samples->offsets[i + 1] - samples->offsets[i])
         return NULL;
@@ -258,6 +278,8 @@ const char *attsvm_samples_word(const attsvm_samples *samples, int64_t i, int64_
 attsvm_status attsvm_classifier_adopt(attsvm_classifier *c, const attsvm_samples *s,
                                       attsvm_error *err)
 {
+    if (!c || !s)
+        return fail(err, ATTSVM_E_ARG, "%s is NULL", c ? "samples" : "classifier");
     if (s->info.classes != c->shape.classes || s->data->d != c->shape.d)
         return fail(err, ATTSVM_E_ARG, "the classifier was not fitted to these samples");
     TRY(attsvm_classifier_name_classes(c, (const char *const *)s->class_name, err));

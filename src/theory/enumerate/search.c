@@ -258,10 +258,12 @@ attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *sc
                                const attsvm_enumerate_settings *settings, attsvm_observer *observer,
                                void *context, attsvm_error *err)
 {
+    NEED(out);
+    *out = NULL;
+    NEED(scores);
     attsvm_enumerate_settings standard;
     attsvm_svm_settings standard_svm;
     attsvm_enumeration *e;
-    *out = NULL;
     attsvm_svm_settings_init(&standard_svm);
     if (!svm)
         svm = &standard_svm;
@@ -300,14 +302,15 @@ void attsvm_enumeration_free(attsvm_enumeration *enumeration)
 
 attsvm_enumeration_info attsvm_enumeration_describe(const attsvm_enumeration *enumeration)
 {
+    if (!enumeration)
+        return (attsvm_enumeration_info){ 0 };
     return enumeration->info;
 }
 
 attsvm_local_optimum attsvm_enumeration_get(const attsvm_enumeration *enumeration, int64_t k)
 {
-    if (k < 0 || k >= enumeration->info.count)
-        return (
-            attsvm_local_optimum){ .alpha = NULL, .norm = NAN, .margin = NAN, .advantage = NAN };
+    if (!enumeration || k < 0 || k >= enumeration->info.count)
+        return (attsvm_local_optimum){ 0 };
     const enumerate_judged *judged = &enumeration->judged[k];
     return (attsvm_local_optimum){ .alpha = enumeration->alpha + k * enumeration->info.terms,
                                    .norm = judged->norm,

@@ -134,6 +134,9 @@ attsvm_status attsvm_graph_finite(const attsvm_graph *graph, double *W,
                                   attsvm_graph_finite_info *info, attsvm_observer *observer,
                                   void *context, attsvm_error *err)
 {
+    NEED(graph);
+    NEED(W);
+    NEED(info);
     const int64_t size = graph->data->d * graph->data->d;
     model *m = NULL;
     cut c;
@@ -229,6 +232,11 @@ attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const double *W, c
                                    const double *direction, attsvm_graph_match *out,
                                    attsvm_error *err)
 {
+    NEED(graph);
+    NEED(W);
+    NEED(finite);
+    NEED(direction);
+    NEED(out);
     const int64_t size = graph->data->d * graph->data->d;
     double *inside, *rest, square = la_dot(direction, direction, size);
     bool cyclic = attsvm_graph_describe(graph).cyclic > 0;

@@ -217,7 +217,7 @@ void attsvm_graph_free(attsvm_graph *graph)
 
 attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *g, int64_t k)
 {
-    if (k < 0 || k >= g->lasts)
+    if (!g || k < 0 || k >= g->lasts)
         return (attsvm_graph_part){ .last = -1 };
     int64_t first = g->first_node[k], end = g->first_node[k + 1];
     return (attsvm_graph_part){ .last = g->last[k],
@@ -231,6 +231,8 @@ attsvm_graph_part attsvm_graph_part_of(const attsvm_graph *g, int64_t k)
 
 attsvm_graph_info attsvm_graph_describe(const attsvm_graph *g)
 {
+    if (!g)
+        return (attsvm_graph_info){ 0 };
     attsvm_graph_info info = {
         .lasts = g->lasts, .words = g->nodes, .edges = g->edges, .cyclic = g->cyclic
     };
@@ -241,5 +243,7 @@ attsvm_graph_info attsvm_graph_describe(const attsvm_graph *g)
 
 const uint8_t *attsvm_graph_sets(const attsvm_graph *graph)
 {
+    if (!graph)
+        return NULL;
     return graph->sets;
 }

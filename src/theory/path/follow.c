@@ -327,7 +327,9 @@ attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
                                  const attsvm_selection *selection, attsvm_observer *observer,
                                  void *context, attsvm_error *err)
 {
+    NEED(out);
     *out = NULL;
+    NEED(data);
     attsvm_path_settings standard;
     attsvm_path_settings_init(&standard);
     if (!settings)
@@ -374,11 +376,15 @@ void attsvm_path_free(attsvm_path *path)
 
 attsvm_path_info attsvm_path_describe(const attsvm_path *path)
 {
+    if (!path)
+        return (attsvm_path_info){ 0 };
     return path->info;
 }
 
 int64_t attsvm_path_count(const attsvm_path *path)
 {
+    if (!path)
+        return 0;
     return path->arrays_count;
 }
 
@@ -389,6 +395,8 @@ const attsvm_named_array *attsvm_path_array(const attsvm_path *path, int64_t k)
 
 const attsvm_array *attsvm_path_find(const attsvm_path *path, const char *name)
 {
+    if (!path || !name)
+        return NULL;
     for (int64_t k = 0; k < path->arrays_count; k++)
         if (strcmp(path->arrays[k].name, name) == 0)
             return &path->arrays[k].array;

@@ -236,7 +236,7 @@ static attsvm_classifier *fit(const planted *p, const char *pool, int64_t thread
     attsvm_fit_settings_init(&s);
     s.threads = threads;
     assert_ok(attsvm_settings_set(&attsvm_fit_table, &s, "pool", pool, &err), err);
-    const attsvm_targets y = { p->label, 2, weight, NULL };
+    const attsvm_targets y = { .label = p->label, .classes = 2, .sample_weight = weight };
     assert_ok(attsvm_classifier_fit(&c, p->data, &y, &s, NULL, NULL, &err), err);
     return c;
 }
@@ -399,11 +399,11 @@ static void wrong_calls_are_refused(void **state)
     int64_t label[BAGS];
     memcpy(label, p.label, sizeof label);
     label[3] = 2;
-    attsvm_targets y = { label, 2, NULL, NULL };
+    attsvm_targets y = { .label = label, .classes = 2 };
     assert_fails(attsvm_classifier_fit(&c, p.data, &y, &s, NULL, NULL, &err), err, ATTSVM_E_DATA,
                  "label[3] = 2");
     assert_null(c);
-    y = (attsvm_targets){ p.label, 3, NULL, NULL };
+    y = (attsvm_targets){ .label = p.label, .classes = 3 };
     assert_fails(attsvm_classifier_fit(&c, p.data, &y, &s, NULL, NULL, &err), err, ATTSVM_E_DATA,
                  "class 2 has no bag");
     s.pool = ATTSVM_POOL_WITNESS;

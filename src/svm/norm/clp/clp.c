@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static clp_calls calls;
@@ -28,14 +29,30 @@ static attsvm_status find_calls(void *library, attsvm_error *err)
     return ATTSVM_OK;
 }
 
+/*
+ * Loading Clp runs code of the libraries that it needs, and the run-time library of Fortran among
+ * them ends the process where it gets no memory.  Nothing can catch that; so we make sure that
+ * there is memory for all of them before we begin.
+ */
+static bool has_room(void)
+{
+    const size_t needed = (size_t)64 << 20; /* address space of Clp and the libraries it loads */
+    void *room = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && munmap(room, needed) == 0;
+}
+
 static attsvm_status load(attsvm_error *err)
 {
     if (loaded)
         return ATTSVM_OK;
+    if (!has_room())
+        return fail(err, ATTSVM_E_MEMORY, "no memory to load Clp, which norms l1 and linf need");
     void *library = dlopen(ATTSVM_CLP_FILE, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
-        return fail(err, ATTSVM_E_OPEN, "norms l1 and linf need Clp (Debian: coinor-libclp1): %s",
+        const bool memory = !why || strstr(why, "memory") || strstr(why, "failed to map");
+        return fail(err, memory ? ATTSVM_E_MEMORY : ATTSVM_E_OPEN,
+                    "norms l1 and linf need Clp (Debian: coinor-libclp1): %s",
                     why ? why : ATTSVM_CLP_FILE " cannot be loaded");
     }
     TRY(find_calls(library, err)); /* it stays loaded */
