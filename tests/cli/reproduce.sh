@@ -114,8 +114,8 @@ bad 2 'Use either --all or mm-multi' reproduce mm-multi --all -o never
 bad 2 '--runs -1' reproduce mm-multi --runs=-1 -o never
 check 'nothing was made' test ! -e never
 touch file
-bad 2 'file: cannot write into such a directory' reproduce mm-multi -o file
-bad 2 'no/such: cannot write into such a directory' reproduce mm-multi -o no/such
+bad 2 'file: cannot write to this directory' reproduce mm-multi -o file
+bad 2 'no/such: cannot write to this directory' reproduce mm-multi -o no/such
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked && chmod 500 locked
     bad 2 'locked: cannot write' reproduce mm-multi -o locked
