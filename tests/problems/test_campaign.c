@@ -5,6 +5,8 @@
  *   rank-deficient, barely infeasible   rounding the data made rows almost, but not exactly,
  *                                       dependent.  Every solution is at least 1e12 long, as the
  *                                       bound shows; the bound to prove infeasibility is 1e18.
+ *                                       Equalities of a soft problem may be so too, without a
+ *                                       bound: they alone could make it infeasible.
  *   norms 1e-6..1e6                     equalities, or the tight rows of a head, whose condition
  *                                       leaves no digits of double-double at 1e-12
  *
@@ -305,7 +307,8 @@ static bool may_stall(const instance *in, const attsvm_svm_info *info)
     bool dependent = in->kind == RANK_DEFICIENT || in->kind == BARELY_INFEASIBLE;
     bool sets = in->problem == ATTSVM_PROBLEM_MULTI || in->problem == ATTSVM_PROBLEM_FINITE;
     bool fixed = sets || in->problem == ATTSVM_PROBLEM_JOINT;
-    return (dependent && info->bound >= 1e12) || (in->kind == WILD && fixed);
+    bool soft_sets = in->kind == RANK_DEFICIENT && in->soft && sets;
+    return (dependent && info->bound >= 1e12) || soft_sets || (in->kind == WILD && fixed);
 }
 
 /* How many of a kind may. */
