@@ -73,13 +73,13 @@ static void copy_points(report_item *item, const report_series *s)
     }
 }
 
-static void add_item(report_figure *f, const report_series *s, bool is_text)
+void report_add_series(report_figure *f, const report_series *s)
 {
     if (!f || f->panel_count == 0 ||
         !grow(f, &f->items, f->item_count, &f->item_room, sizeof *f->items))
         return;
     report_item *item = &f->items[f->item_count];
-    *item = (report_item){ .style = *s, .panel = f->panel_count - 1, .is_text = is_text };
+    *item = (report_item){ .style = *s, .panel = f->panel_count - 1 };
     if (base_allocate(&item->points, (size_t)s->count, 4 * sizeof(double), "figure", NULL) !=
         ATTSVM_OK) {
         f->out_of_memory = true;
@@ -88,17 +88,6 @@ static void add_item(report_figure *f, const report_series *s, bool is_text)
     copy_text(item->label, s->label);
     copy_points(item, s);
     f->item_count++;
-}
-
-void report_add_series(report_figure *f, const report_series *series)
-{
-    add_item(f, series, false);
-}
-
-void report_add_text(report_figure *f, double x, double y, const char *text, report_colour colour)
-{
-    report_series s = { .label = text, .colour = colour, .count = 1, .x = &x, .y = &y };
-    add_item(f, &s, true);
 }
 
 /* A text as a field of CSV. */
@@ -123,7 +112,7 @@ static attsvm_status list_points(const report_figure *f, char **bytes, size_t *s
     fputs("panel,series,x,y,low,high\n", out);
     for (int k = 0; k < f->item_count; k++) {
         const report_item *item = &f->items[k];
-        for (int64_t j = 0; j < item->style.count && !item->is_text; j++) {
+        for (int64_t j = 0; j < item->style.count; j++) {
             put_field(out, f->texts[item->panel][0]);
             fputc(',', out);
             put_field(out, item->label);

@@ -28,7 +28,7 @@ double report_text_width(const char *text, double size)
 
 static bool is_shown(const report_figure *f, const report_item *item, int panel)
 {
-    return item->panel == panel && !item->is_text && item->label[0] && !f->panels[panel].no_legend;
+    return item->panel == panel && item->label[0] && !f->panels[panel].no_legend;
 }
 
 /* A mark covers the middle of its line: dashes need some more of it. */

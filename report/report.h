@@ -100,9 +100,6 @@ void report_figure_free(report_figure *figure);
 /* The next panel; series go to the latest. */
 void report_add_panel(report_figure *figure, const report_panel *panel);
 void report_add_series(report_figure *figure, const report_series *series);
-/* A word beside a point of the panel. */
-void report_add_text(report_figure *figure, double x, double y, const char *text,
-                     report_colour colour);
 
 /*
  * Draws into a file: .svg, .png or .pdf by its ending, or .csv: the numbers behind the figure,
@@ -121,12 +118,11 @@ attsvm_status report_gnuplot_find(attsvm_error *err);
 
 enum { REPORT_MOST_TEXT = 256 };
 
-typedef struct report_item { /* a series with its own copy of the points, or a text */
+typedef struct report_item { /* a series with its own copy of the points */
     report_series style;
     char label[REPORT_MOST_TEXT];
     double *points; /* count x 4: x, y, low, high; NAN where there is none */
     int panel;
-    bool is_text;
 } report_item;
 
 struct report_figure {

@@ -85,8 +85,7 @@ static bool has_cells(const report_figure *f, int panel)
 {
     bool cells = false;
     for (int k = 0; k < f->item_count; k++)
-        cells |= f->items[k].panel == panel && !f->items[k].is_text &&
-                 f->items[k].style.kind == REPORT_CELLS;
+        cells |= f->items[k].panel == panel && f->items[k].style.kind == REPORT_CELLS;
     return cells;
 }
 
@@ -187,7 +186,7 @@ static void write_data(const report_figure *f, int panel, const range *x, const 
 {
     for (int k = 0; k < f->item_count; k++) {
         const report_item *item = &f->items[k];
-        if (item->panel != panel || item->is_text || item->style.kind == REPORT_CELLS)
+        if (item->panel != panel || item->style.kind == REPORT_CELLS)
             continue;
         if (item->style.kind == REPORT_DIRECTION && item->style.count > 1)
             write_direction(item, k, x, y, out);
@@ -359,17 +358,11 @@ static void write_frame(const report_figure *f, int panel, const report_box *box
     report_legend(f, panel, left + 4, left + cell - 4, legend_top, out);
 }
 
-static void write_texts(const report_figure *f, int panel, FILE *out)
+static void write_all_cells(const report_figure *f, int panel, FILE *out)
 {
     for (int k = 0; k < f->item_count; k++) {
         const report_item *item = &f->items[k];
-        if (item->panel == panel && item->is_text)
-            fprintf(out,
-                    "set label \"%s\" at first %.9g,%.9g left offset character 0.6,0.4 font "
-                    "\",11\" textcolor rgb \"%s\" front\n",
-                    item->label, item->points[0], item->points[1],
-                    report_colour_code(item->style.colour));
-        if (item->panel == panel && item->style.kind == REPORT_CELLS && !item->is_text)
+        if (item->panel == panel && item->style.kind == REPORT_CELLS)
             write_cells(item, &f->panels[panel], out);
     }
 }
@@ -382,7 +375,7 @@ static void write_plot(const report_figure *f, int panel, FILE *out)
         for (int k = 0; k < f->item_count; k++) {
             const report_item *item = &f->items[k];
             bool under = item->style.kind == REPORT_BAND;
-            if (item->panel != panel || item->is_text || item->style.count == 0 ||
+            if (item->panel != panel || item->style.count == 0 ||
                 item->style.kind == REPORT_CELLS || under != (layer == 0))
                 continue;
             fputs(first ? "" : ", \\\n    ", out);
@@ -421,7 +414,7 @@ void report_script(const report_figure *f, report_format format, FILE *out)
         panel_ranges(f, panel, &box, &x, &y);
         write_data(f, panel, &x, &y, &box, out);
         write_frame(f, panel, &box, out);
-        write_texts(f, panel, out);
+        write_all_cells(f, panel, out);
         write_axis_labels(f, panel, &box, out);
         write_axis('x', &f->panels[panel].x, &x, out);
         write_axis('y', &f->panels[panel].y, &y, out);

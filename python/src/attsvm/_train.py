@@ -145,7 +145,7 @@ class Run(Stored):
     def _compare(self, solution: Any = ffi.NULL) -> None:
         """Adds the records' correlation with the SVM, where there is one to compare with."""
         recorded = self._settings.get("record") and self._settings.get("loss") != "ntp"
-        if recorded and not self._compared and hasattr(lib, "attsvm_train_compare"):
+        if recorded and not self._compared:
             self._compared = True
             if lib.attsvm_train_compare(self._handle, solution, own.error) == lib.ATTSVM_E_MEMORY:
                 raise MemoryError(text(own.error.message))
