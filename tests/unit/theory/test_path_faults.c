@@ -61,7 +61,7 @@ static void the_excess_of_a_joint_path_was_that_of_another_candidate(void **stat
  */
 static double least_on_a_line(const attsvm_data *data, double R, double r)
 {
-    enum { GRID = 400 };
+    enum { GRID = 4000 };
     double best = INFINITY, f[8], x[8];
     for (int g = -GRID; g <= GRID; g++) {
         double p = g == 0 ? 0 : (g > 0 ? R : -R) * pow(1e-3, 1 - fabs((double)g) / GRID);
