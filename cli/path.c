@@ -191,6 +191,15 @@ static void print_whether_there(const attsvm_path_info *info, const attsvm_path 
             entry(path, "radius", last), to_relaxed ? "unrelaxed" : "relaxed");
 }
 
+/* Whether a point inside its ball is the one that lay on the sphere of the radius before. */
+static bool found_nothing_better(const attsvm_path *path, int64_t point)
+{
+    if (point == 0 || entry(path, "inside", point) == 0 || entry(path, "inside", point - 1) != 0)
+        return false;
+    double radius = entry(path, "radius", point);
+    return fabs(radius - entry(path, "radius", point - 1)) <= 1e-6 * radius;
+}
+
 static void print_text(const char *file, const cli_call *call, const attsvm_path_settings *s,
                        const attsvm_path *path)
 {
@@ -203,7 +212,11 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
            head, info.terms);
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
-    if (is_joint && entry(path, "inside", info.points - 1) != 0) {
+    if (is_joint && found_nothing_better(path, info.points - 1)) {
+        printf("At the last radius the search found nothing better than the point at |p| = %g: "
+               "try more starts (--starts) before you conclude anything.\n",
+               entry(path, "radius", info.points - 1));
+    } else if (is_joint && entry(path, "inside", info.points - 1) != 0) {
         printf("The minimum lies inside the ball of p, at |p| = %g: attention mixes tokens, and p "
                "does not tend to an SVM direction.\n",
                entry(path, "radius", info.points - 1));

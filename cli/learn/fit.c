@@ -86,6 +86,10 @@ static void print_attention(const fitted *f)
     const attsvm_classifier_attention *a = &f->attention;
     switch (a->outcome) {
     case ATTSVM_OPTIMAL:
+        if (isnan(a->margin)) {
+            printf("  attention   every bag has one distinct token: there is nothing to select\n");
+            break;
+        }
         printf("  attention   a prompt can select the most attended token of every bag (margin "
                "%.4g); this one has %.2f of that margin, correlation %.3f\n",
                a->margin, a->efficiency, a->correlation);
@@ -103,9 +107,10 @@ static void print_absence(const fitted *f, int32_t pool)
         printf("  absence     adding a token can only raise the score: no bag is positive because "
                "something is missing\n");
     else if (!isnan(f->absence))
-        printf("  absence     %.1f %% of the bags predicted %s turn when one token is removed%s\n",
+        printf("  absence     %.1f %% of the bags predicted %s change class when one token is "
+               "removed%s\n",
                100 * f->absence, attsvm_classifier_class(f->model, 0),
-               f->absence > 0 ? "; --pool witness excludes that" : "");
+               f->absence > 0 ? "; with --pool witness this cannot happen" : "");
 }
 
 static void print_text(const fitted *f)

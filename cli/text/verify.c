@@ -190,10 +190,11 @@ static const char *why_unsaturated(const cli_verified *v)
     if (cli_verified_trains_head(v) && v->verdict.unpulled > 0)
         return "The head has outgrown the prompt: in some of these sequences the label is decided, "
                "their loss weighs less than 1e-16 of the largest, and joint training hardly moves "
-               "their attention any more. To settle it, let the head grow slowly: --eps 0,1e-3.";
+               "their attention any more. To settle it, let the head grow slowly: --eps 0,1e-3, or "
+               "a larger second number.";
     if (v->joint && v->found.ratio > 0.1 && v->found.ratio < v->found.ratio_needed)
         return "Head and prompt grow together, and then nothing is proved about where p leads. To "
-               "settle it, let the head grow slowly: --eps 0,1e-3.";
+               "settle it, let the head grow slowly: --eps 0,1e-3, or a larger second number.";
     if (!cli_verified_linear(v))
         return "More steps may decide it; with this head attention may also stay on several "
                "tokens.";

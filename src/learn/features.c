@@ -161,6 +161,14 @@ attsvm_status learn_features_create(learn_features *out, const attsvm_data *data
         settle_constants(&s, out->mu, out->sigma);
         free(a.base);
     }
+    for (int64_t j = 0; j < data->d; j++)
+        if (!isfinite(out->mu[j]) || !isfinite(out->sigma[j])) {
+            learn_features_free(out);
+            return fail(err, ATTSVM_E_DATA,
+                        "feature %" PRId64 " is too large: its mean or deviation exceeds the range "
+                        "of doubles; divide it by a constant",
+                        j);
+        }
     finish(out);
     return ATTSVM_OK;
 }

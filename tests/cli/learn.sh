@@ -14,6 +14,15 @@ says decided
 check 'the page is whole' grep -q '</html>' page.html
 check 'and needs nothing else' sh -c '! grep -qE "https?://" page.html'
 
+# what a model cannot be fitted to
+printf 'label,text\ngood,fine\n,missing\nbad,poor\n' >empty.csv
+bad 2 'text 2 has an empty label' fit empty.csv -o no.npz
+arrays huge.npz X:float64:2,1,1=1e200,-1e200 Y:int8:2=1,-1
+bad 2 'feature 0 is too large' fit huge.npz -o no.npz
+arrays single.npz X:float64:4,1,1=1,2,-1,-2 Y:int8:4=1,1,-1,-1
+good fit single.npz --pool prompt -o single-model.npz
+says 'there is nothing to select'
+
 # same bytes for any number of threads and any kernel set
 others='--kernels baseline'
 [[ -z $with_kernels ]] || others= # every command has the flag already

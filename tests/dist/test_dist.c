@@ -164,7 +164,8 @@ int main(int argc, char **argv)
     int rank = dist_rank(comm), size = dist_size(comm);
     if (argc == 2 && strcmp(argv[1], "abort") == 0) {
         if (rank == size - 1) {
-            dist_abort(comm, 3);
+            dist_abort(comm, 3); /* a single process goes on */
+            dist_end(comm);
             return 3;
         }
         dist_agree(comm, ATTSVM_OK, &err); /* waits for the one that ends all */

@@ -169,6 +169,15 @@ class Origin:
         check(lib.attsvm_origin_svm(self.handle, svm, own.error), own.error)
         return with_problem(table, svm, keywords)
 
+    def check(self, data: Any, keywords: Dict[str, Any]) -> None:
+        """Raises an error that names both if data set or problem contradict the result."""
+        if self.info is None:
+            return
+        names = ("problem", "query", "query_token", "head", "kappa")
+        svm = Settings("svm", {name: keywords[name] for name in names if name in keywords})
+        check(lib.attsvm_origin_check(self.handle, data._handle, svm.structs["svm"], own.error),
+              own.error)
+
     def train_settings(self) -> Settings:
         """The settings of the training run."""
         if self.info is None or self.info.train == ffi.NULL:

@@ -329,12 +329,16 @@ def svm_keywords(run: Run, keywords: Dict[str, Any]) -> Dict[str, Any]:
 def taken_from(select: Any, data: Data, keywords: Dict[str, Any]) -> Tuple[Data, Dict[str, Any]]:
     """Data set and settings of a problem whose tokens a run or a result file selects."""
     if isinstance(select, Run):
-        return select._with_head(data), svm_keywords(select, keywords)
+        own = svm_keywords(select, keywords)
+        if select._data is not data or keywords.get("problem") is not None:
+            with_file(select._bytes(), Origin).check(data, own)
+        return select._with_head(data), own
     if isinstance(select, os.PathLike) or (isinstance(select, str)
                                            and select not in ("", "opt", "ids", "sets")):
         origin = Origin(select)
-        head = origin.head()
-        return data if head is None else data.replace(v=head), origin.svm_keywords(keywords)
+        head, own = origin.head(), origin.svm_keywords(keywords)
+        origin.check(data, own)
+        return data if head is None else data.replace(v=head), own
     return data, keywords
 
 

@@ -287,6 +287,12 @@ static attsvm_status take_table(table *t, attsvm_error *err)
     /* a column of row numbers, as data frames write it, has no title */
     t->skip = count > 3 && t->fields[0].size == 0 && is_label_title(&t->fields[2]);
     t->columns = count - t->skip;
+    for (int64_t k = 2; k < count && !t->skip && !is_label_title(&t->fields[1]); k++)
+        if (is_label_title(&t->fields[k]) && t->fields[k].size > 1) /* y may be a feature */
+            return fail(err, ATTSVM_E_FORMAT,
+                        "column %" PRId64 " has the title of a label; expected bag, label and "
+                        "features in this order",
+                        k + 1);
     if (t->skip || is_title_row(t, count))
         TRY(take_row(t, &count, err));
     while (count > 0) {

@@ -78,6 +78,8 @@ static attsvm_status add(samples_lines *l, const char *label, const char *text, 
 {
     if (!base_is_utf8(text) || (label && !base_is_utf8(label)))
         return fail(err, ATTSVM_E_FORMAT, "text %" PRId64 " is not UTF-8", l->count + 1);
+    if (label && *label == '\0')
+        return fail(err, ATTSVM_E_DATA, "text %" PRId64 " has an empty label", l->count + 1);
     const char **texts = io_grow(l->text, (size_t)l->count, 1, &l->capacity, sizeof *texts, err);
     if (!texts)
         return ATTSVM_E_MEMORY;

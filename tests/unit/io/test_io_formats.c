@@ -188,6 +188,7 @@ static void bad_tables_are_refused(void **state)
         { "a,NaN,-inf\nb,1,2\n", "line 1, column 2: 'NaN'" },
         { "a,1\n", "line 1 has 2 columns; expected bag, label" },
         { "bag,label,x\n", "titles but no rows" },
+        { "bag,x,label\na,1,2\n", "column 3 has the title of a label" },
         { "\n\n", "there is no row" },
         { "\"a,1,2\n", "line 1: a quoted field does not end" },
         { "\"a\"b,1,2\n", "line 1: text follows" },

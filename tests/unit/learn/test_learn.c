@@ -139,12 +139,12 @@ static void every_gradient_agrees_with_differences(void **state)
     (void)state;
     for (int how = RAGGED; how <= ONE_HOT; how++)
         for (int64_t classes = 2; classes <= 3; classes++) {
-            compare(how, ATTSVM_POOL_PROMPT, 1, classes, 1);
-            compare(how, ATTSVM_POOL_PROMPT, 3, classes, 1);
-            compare(how, ATTSVM_POOL_SCORE, 1, classes, 1);
-            compare(how, ATTSVM_POOL_MEAN, 1, classes, 1);
+            compare((storage)how, ATTSVM_POOL_PROMPT, 1, classes, 1);
+            compare((storage)how, ATTSVM_POOL_PROMPT, 3, classes, 1);
+            compare((storage)how, ATTSVM_POOL_SCORE, 1, classes, 1);
+            compare((storage)how, ATTSVM_POOL_MEAN, 1, classes, 1);
             if (classes == 2)
-                compare(how, ATTSVM_POOL_WITNESS, 1, classes, 1);
+                compare((storage)how, ATTSVM_POOL_WITNESS, 1, classes, 1);
         }
 }
 
