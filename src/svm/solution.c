@@ -268,5 +268,5 @@ attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err)
                   problem == ATTSVM_PROBLEM_FINITE;
     if (!matrix || solution->info.outcome == ATTSVM_INFEASIBLE)
         return ATTSVM_OK;
-    return svm_norm_rank(solution->theta, d, &solution->info.rank, err);
+    return svm_norm_rank(solution->theta, d, 1e-6, &solution->info.rank, err);
 }

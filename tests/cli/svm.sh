@@ -207,4 +207,13 @@ arrays plain.npz X:float64:1,2,2=1,0,0,0 v:float64:2=1,0 ids:int64:1=0
 bad 2 'plain.npz: Missing array Y: scores need one label' svm plain.npz --problem p
 bad 2 'plain.npz: the v-SVM needs labels Y' svm plain.npz --problem v --select ids
 check 'nothing was written' test ! -e never.npz
+# ------------------------- tokens over twelve decades, where double-double has no digits left
+for seed in 47025 46141 46222; do
+    good generate --kind gauss --n 3 --T 4 --d 3 --spread 12 --seed $seed --dtype float32 -o wild.npz -q
+    run svm wild.npz --query causal -o wild-result.npz --json
+    if [ $status -eq 0 ] || grep -q '"status": "infeasible"' out; then
+        good check wild.npz wild-result.npz
+    fi
+done
+
 finish

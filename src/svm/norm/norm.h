@@ -116,8 +116,9 @@ attsvm_status svm_norm_euclidean(double q, bool dual, const double *x, int64_t r
                                  int64_t columns, double *out, attsvm_error *err);
 double svm_norm_euclidean_row(double q, const double *delta, const double *z, int64_t d);
 dd svm_norm_euclidean_exact(const double *hi, const double *lo, int64_t count);
-/* The number of singular values of theta (d x d) above 1e-6 of the largest. */
-attsvm_status svm_norm_rank(const double *theta, int64_t d, int64_t *rank, attsvm_error *err);
+/* The number of singular values of theta (d x d) above `zero` times the largest. */
+attsvm_status svm_norm_rank(const double *theta, int64_t d, double zero, int64_t *rank,
+                            attsvm_error *err);
 attsvm_status svm_norm_singular(bool sum, const double *x, int64_t rows, int64_t columns,
                                 double *out, attsvm_error *err);
 

@@ -77,9 +77,9 @@ attsvm_status svm_norm_singular(bool sum, const double *x, int64_t rows, int64_t
     return status;
 }
 
-attsvm_status svm_norm_rank(const double *theta, int64_t d, int64_t *rank, attsvm_error *err)
+attsvm_status svm_norm_rank(const double *theta, int64_t d, double zero, int64_t *rank,
+                            attsvm_error *err)
 {
-    const double zero = 1e-6;
     double *memory;
     TRY(base_allocate(&memory, (size_t)(d * d + d), sizeof *memory, "singular values", err));
     memcpy(memory, theta, (size_t)(d * d) * sizeof *memory);

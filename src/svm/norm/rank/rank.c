@@ -293,7 +293,7 @@ static attsvm_status core_nuclear(svm_phase *phase, const svm_small *part, const
 static attsvm_status is_solved(const svm_phase *phase, bool *solved, attsvm_error *err)
 {
     int64_t rank;
-    TRY(svm_norm_rank(phase->start, phase->set->d, &rank, err));
+    TRY(svm_norm_rank(phase->start, phase->set->d, 1e-12, &rank, err));
     *solved = rank <= phase->rank;
     return ATTSVM_OK;
 }
