@@ -252,6 +252,7 @@ static attsvm_status run(validation *v, progress *p, attsvm_error *err)
     dist_stop_open(&stop, NULL, v->settings->time_limit, p->observer ? tell : NULL, p);
     v->stop = &stop;
     base_parallel(base_threads(v->settings->threads), tasks, run_task, v);
+    v->stop = NULL;
     if (dist_stop_why(&stop) != DIST_GO_ON)
         return fail(err, ATTSVM_E_STOPPED, "stopped by %s after %" PRId64 " of %" PRId64 " folds",
                     dist_stop_why(&stop) == DIST_STOP_TIME ? "its time limit" : "its observer",

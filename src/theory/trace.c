@@ -30,7 +30,7 @@ static attsvm_status compare_record(const comparison *c, int64_t k, attsvm_error
     const int64_t d = c->run->m->data->d, count = c->claim->theta_count;
     double norm, min_margin, min_zero_margin;
     read_record(c, k);
-    TRY(attsvm_model_map(c->run->m, c->theta, c->map, err));
+    memcpy(c->map, model_logit_map(c->run->m, c->theta), (size_t)count * sizeof *c->map);
     TRY(svm_norm_of(&c->claim->settings, false, c->map, d, count / d, &norm, err));
     TRY(theory_margins_min(&c->rows, c->map, &min_margin, &min_zero_margin, err));
     c->correlation[k] = attsvm_correlation(c->map, c->claim->theta, count);

@@ -52,7 +52,7 @@ unlike() {
     check 'one message' [ "$(grep -c '^attsvm' err)" -eq 1 ]
     check 'no result' [ ! -e out.npz ]
 }
-unlike 'train: rank 1 has --iters 6, and rank 0 has not' \
+unlike 'train: rank 1 has --iters 6, but rank 0 does not' \
     train a.npz --iters 5 -o out.npz : train a.npz --iters 6 -o out.npz
 unlike 'train: rank 1 has --step gd' train a.npz -o out.npz : train a.npz --step gd
 unlike "rank 1 has --checkpoint ''" train a.npz --checkpoint out.npz : train a.npz
@@ -62,7 +62,7 @@ unlike 'rank 1 has --select ids' svm a.npz --problem p : svm a.npz --problem p -
 unlike 'train: rank 1 has attsvm verify' train a.npz : verify a.npz
 unlike 'train: rank 1 has attsvm train --help' train a.npz : train a.npz --help
 unlike '--lr x: expected a number' train a.npz : train a.npz --lr x
-unlike 'train: rank 1 was given no command' train a.npz :
+unlike 'train: rank 1 has no command' train a.npz :
 pair : train a.npz
 check 'bad usage' [ $status -eq 2 ]
 check 'usage is shown once' [ "$(grep -c '^Usage' err)" -eq 1 ]
