@@ -100,7 +100,7 @@ static void put_term(FILE *out, const char *term, const char *text)
     fputs("</dd>\n", out);
 }
 
-/* A number in the first tag of the SVG; 0 where it is not there. */
+/* A number in the first tag of the SVG; 0 if it is missing. */
 static double svg_number(const char *svg, const char *name, int skip)
 {
     const char *end = strchr(svg, '>'), *at = strstr(svg, name);

@@ -73,7 +73,7 @@ static void long_numbers(void **state)
     gmp_randclear(random);
 }
 
-/* Work beyond the limit is not begun, and memory that there is not is an error. */
+/* Work beyond the limit is refused, and missing memory is an error. */
 static void limits(void **state)
 {
     (void)state;
