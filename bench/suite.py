@@ -221,18 +221,20 @@ class Suite:
                          "of the bandwidth", "ratio")
         for head in [head for head, what in steps if what == "step" and "1 thread" in head]:
             self.threads(size, head, steps)
-        if ("model W, float64, 1 thread", "step") in steps:
-            self.torch(n, T, d, size, steps["model W, float64, 1 thread", "step"])
+        if "KQ" in "".join(head for head, _ in steps):  # all models were measured
+            for model, threads in (("p", 1), ("p", 2), ("W", 1), ("W", 2)):
+                head = f"model {model}, float64, {threads} thread" + "s" * (threads > 1)
+                if (head, "step") in steps:
+                    self.torch((n, T, d), model, threads, f"{size}, {head}: ", steps[head, "step"])
 
-    def torch(self, n, T, d, size, ours):
-        """The same step of W in PyTorch, float64, one thread; it makes its own data."""
+    def torch(self, sizes, model, threads, what, ours):
+        """The same step in PyTorch, float64, as many threads, scores computed once; its own data."""
         text = self.run("train", ["/usr/bin/python3", os.path.join(HERE, "peers", "torch_step.py"),
-                                  str(n), str(T), str(d), "3", "2"])
+                                  *map(str, sizes), "3", "2", model, str(threads)])
         try:
             theirs = 1e3 * float(text)
         except ValueError:
             theirs = None
-        what = f"{size}, model W, float64, 1 thread: "
         self.add("train", what + "the same in PyTorch", theirs, "ms")
         self.add("train", what + "PyTorch by attsvm", theirs and theirs / ours, "times",
                  better="more")
