@@ -50,14 +50,14 @@ bool check_theta_norm(check_trial *r)
         return false;
     for (int64_t k = 0; k < count; k++) {
         theta[k] = (dd){ c->theta[k], c->theta_lo ? c->theta_lo[k] : 0 };
-        left_out += c->theta_lo2 ? fabs(c->theta_lo2[k]) : 0; /* l1 bounds the other norms ... */
+        left_out += c->theta_lo2 ? fabs(c->theta_lo2[k]) : 0; /* at least its Frobenius norm */
     }
     bool good = check_worked(r, check_size_of(&size, (attsvm_norm)s->norm, s->q, theta, r->rows,
                                               r->columns, r->problem.threads, r->err));
     free(theta);
     if (!good)
         return false;
-    left_out *= (double)r->columns * (1 + 1e-9); /* ... and d times it the nuclear one */
+    left_out *= check_norm_ratio(r) * (1 + 1e-9);
     r->proof.norm = check_plus(check_plus(size.value, size.error), left_out);
     if (size.value.hi == 0 && left_out == 0)
         r->proof.norm = base_dd(0);

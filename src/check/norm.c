@@ -107,7 +107,7 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
         return ATTSVM_OK;
     bool vector = rows == 1 || columns == 1;
     double relative = check_sum_error(count);
-    dd size;
+    dd size = base_dd(INFINITY);
     switch (norm) {
     case ATTSVM_NORM_L1: size = sum_of_sizes(A, count, k); break;
     case ATTSVM_NORM_LINF: size = largest_size(A, count, k); break;
@@ -124,8 +124,7 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
         size = base_dd_sqrt(sum_of_squares(A, count, k));
         break;
     case ATTSVM_NORM_L2:
-    case ATTSVM_NORM_FRO:
-    default: size = base_dd_sqrt(sum_of_squares(A, count, k)); break;
+    case ATTSVM_NORM_FRO: size = base_dd_sqrt(sum_of_squares(A, count, k)); break;
     }
     out->error = ldexp(relative * size.hi, k);
     out->value = scaled(size, k);

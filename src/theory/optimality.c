@@ -131,13 +131,6 @@ attsvm_status theory_check_hard(const attsvm_svm_settings *svm, attsvm_error *er
     return ATTSVM_OK;
 }
 
-/* A strictly convex norm has a unique minimiser; others may have a face of minimisers. */
-static bool is_unique(const attsvm_svm_settings *settings)
-{
-    return settings->norm == ATTSVM_NORM_L2 || settings->norm == ATTSVM_NORM_FRO ||
-           settings->norm == ATTSVM_NORM_LQ;
-}
-
 attsvm_status attsvm_optimality_compute(attsvm_optimality *out, const attsvm_scores *scores,
                                         const attsvm_solution *solution, attsvm_support *support,
                                         int64_t capacity, attsvm_error *err)
@@ -149,7 +142,7 @@ attsvm_status attsvm_optimality_compute(attsvm_optimality *out, const attsvm_sco
     int32_t problem = claim->settings.problem;
     svm_rows rows = { 0 };
     multiplier *sorted = NULL;
-    *out = (attsvm_optimality){ .unique = is_unique(&claim->settings), .advantage = INFINITY };
+    *out = (attsvm_optimality){ .unique = solution->info.unique, .advantage = INFINITY };
     if (problem != ATTSVM_PROBLEM_P && problem != ATTSVM_PROBLEM_JOINT &&
         problem != ATTSVM_PROBLEM_W)
         return fail(err, ATTSVM_E_ARG, "optimality is defined for the problems p, joint and W");

@@ -22,7 +22,7 @@ typedef struct train_block {
 
 /* To add a rule: one or two functions and a line of the table in rules.c. */
 typedef struct train_rule {
-    const char *flag, *help;
+    const char *flag;
     const char *norm;                 /* of the SVM that theory predicts; "": no prediction   */
     double standard, lowest, highest; /* number after the colon; lowest > highest: takes none */
     double eps;                       /* default; NAN: the rule takes none                    */

@@ -74,7 +74,8 @@ typedef struct svm_norm {
     bool rough;       /* with many rows, starts with a rough solution                          */
     bool rows_off;    /* `core` violates rows by more than rounding                            */
     bool low_parts;   /* `core` writes part->W_lo and lambda_lo in higher precision            */
-    double trace;     /* |lambda A| over the largest that `core` leaves in rows without a part */
+    double trace;     /* `core` gives rows that are not tight up to this share of the largest
+                         |lambda A|; such multipliers are dropped                              */
     double tol;       /* default relative gap                                                  */
     const struct svm_norm *limited; /* the same with a rank limit, or NULL                     */
     /* |x| (dual: its dual norm), x rows x columns; q is that of l_q */
@@ -82,7 +83,7 @@ typedef struct svm_norm {
                           double *out, attsvm_error *err);
     /* |hi + lo| in double-double; NULL: `size` of hi is accurate enough */
     dd (*size_exact)(const double *hi, const double *lo, int64_t count);
-    /* |delta z'|_dual (z NULL: of the vector delta): the product of the vectors' dual norms */
+    /* |delta z'|_dual, which must be |delta|_dual |z|_dual; z NULL: of the vector delta */
     double (*row_size)(double q, const double *delta, const double *z, int64_t d);
     /* Whether all `rows` rows of a problem should be stored at once; NULL: no. */
     bool (*stores_all)(const svm_set *set, int64_t rows);

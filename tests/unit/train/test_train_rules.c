@@ -45,6 +45,19 @@ static void expect_step(one_step *o, const char *name, double a, double b, doubl
             fail_msg("%s: theta[%d] = %.17g, expected %.17g", name, j, o->theta[j], wanted[j]);
 }
 
+static void help_names_every_rule(void **state)
+{
+    (void)state;
+    const char *meaning = NULL;
+    for (size_t k = 0; k < attsvm_train_table.count; k++)
+        if (strcmp(attsvm_train_table.fields[k].name, "step") == 0)
+            meaning = attsvm_train_table.fields[k].meaning;
+    assert_non_null(meaning);
+    for (const train_rule *rule = train_rules; rule->flag; rule++)
+        if (!strstr(meaning, rule->flag))
+            fail_msg("the help of --step does not name %s", rule->flag);
+}
+
 /* A gradient of exp(-5000) (3, -4, 0, 0). */
 static void step_rules_by_hand(void **state)
 {
@@ -180,6 +193,7 @@ static void averages_agree_with_extended_precision_past_saturation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_names_every_rule),
         cmocka_unit_test(step_rules_by_hand),
         cmocka_unit_test(step_rules_and_their_limits),
         cmocka_unit_test(averages_agree_with_extended_precision_past_saturation),
