@@ -8,10 +8,17 @@
 #define SETTINGS tokens_options
 typedef struct tokens_options {
     const char *select;
+    int32_t problem; /* set in attsvm_svm_settings, too, which has all problems */
     bool enumerate;
 } tokens_options;
+enum { FIRST_PROBLEM = 1, LAST_PROBLEM = 2 };
+static const char *const problems[] = { "p", "W", NULL };
 static const field tokens_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
+    { F(problem), FIELD_CHOICE, FIRST_PROBLEM, LAST_PROBLEM, LAST_PROBLEM,
+      "which max-margin problem: that of a prompt p or of a matrix W; a run as --select brings its "
+      "own, otherwise W (train has p by default)",
+      problems, 0 },
     { F(select), FIELD_TEXT, 0, 0, 0,
       "which tokens: opt (best score), ids (an array of FILE), or a result file; opt by default", 0,
       NULL },
@@ -451,9 +458,6 @@ attsvm_status cli_tokens(cli_call *call, attsvm_error *err)
     attsvm_data *data, *with;
     attsvm_read_settings_init(&reading);
     reading.threads = call->common->threads;
-    if (svm->problem != ATTSVM_PROBLEM_P && svm->problem != ATTSVM_PROBLEM_W)
-        return fail(err, ATTSVM_E_ARG,
-                    "--problem must be p or W: tokens are scored with a fixed head");
     TRY(cli_picture_check(call, err));
     cli_process_limit(svm->time_limit);
     TRY(attsvm_data_read(&data, call->arguments[0], &reading, err));

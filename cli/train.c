@@ -166,6 +166,30 @@ static void print_next(const char *path, const char *output, const attsvm_train_
                prompt ? "p" : "W", cli_shown(output));
 }
 
+/* The SVM whose direction the trained parameters approach (theory 3, 6.8). */
+static void print_expected(const attsvm_train_settings *s, const char *norm)
+{
+    switch (s->model) {
+    case ATTSVM_MODEL_VP:
+    case ATTSVM_MODEL_VPW:
+        printf(
+            "\nExpected directions: for v that of the v-SVM, for p that of the %s-norm SVM of the "
+            "selected\ntokens, relaxed if the head grows much faster than p (docs/joint.md).\n",
+            norm);
+        break;
+    case ATTSVM_MODEL_VW:
+    case ATTSVM_MODEL_VKQ:
+        printf(
+            "\nExpected directions: for v that of the v-SVM, for W that of the %s-norm SVM of the "
+            "selected\ntokens.\n",
+            norm);
+        break;
+    default:
+        printf("\nThe direction to expect is that of the %s-norm SVM of the selected tokens.\n",
+               norm);
+    }
+}
+
 static void print_text(const char *path, const cli_call *call, const attsvm_train_settings *s,
                        const attsvm_data *data, const attsvm_train *train,
                        const attsvm_exchangeable *exchangeable)
@@ -185,8 +209,7 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     if (*norm && strcmp(s->loss, "ntp") == 0)
         printf("\nattsvm graph %s computes the direction to expect.\n", path);
     else if (*norm)
-        printf("\nThe direction to expect is that of the %s-norm SVM of the selected tokens.\n",
-               norm);
+        print_expected(s, norm);
     cli_exchangeable_print(exchangeable);
     cli_ranks_print(call);
     print_next(path, call->common->output, s);

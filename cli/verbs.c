@@ -71,7 +71,7 @@ const cli_verb cli_verbs[] = {
       "JSON keys: valid, status, min_margin, gap, dual_norm, reason, norm, dual, violation, "
       "tight, active, merged." },
     { "tokens", "show which tokens are best, which rivals are close, and what is optimal", "FILE",
-      TABLES(&attsvm_svm_table, &cli_tokens_table, &cli_picture_table, &attsvm_enumerate_table,
+      TABLES(&cli_tokens_table, &attsvm_svm_table, &cli_picture_table, &attsvm_enumerate_table,
              NULL),
       "attsvm tokens planted.npz --problem p --select ids", cli_tokens,
       "Scores every token with the head v of FILE, solves the max-margin problem of the "
@@ -159,8 +159,15 @@ const cli_verb cli_verbs[] = {
       "Predicts the samples of FILE, or one --text. The contributions of the tokens and the bias "
       "add up to the score; the token of largest contribution decided. Words that the model has "
       "not seen are dropped and counted.",
-      "Arrays: label, score, probability, decider, runner_up, key, flips, agreement, attention, "
-      "contribution, instance_score. JSON keys: n, classes, predicted; where FILE has labels "
+      "Arrays, one entry per sample: label (the predicted class as an index into classes, which "
+      "the "
+      "model file and the JSON list; not the label of the data), score (n; with more than two "
+      "classes one column each), probability (one column per class), decider and runner_up (token "
+      "numbers within the sample; -1: none), key (the token that speaks most for the last class, "
+      "which --key is compared with), flips, agreement. One entry per token, all samples in a row: "
+      "attention, contribution (to the predicted class), instance_score (the score of the token "
+      "alone). The file has no offsets: those of the data set say where a sample begins. JSON "
+      "keys: n, classes, predicted; where FILE has labels "
       "accuracy, auc, log_loss, hits, confusion; absence, comprehensiveness, sufficiency, dropped, "
       "empty, unlabelled." },
     { "cv", "cross-validate a classifier", "FILE",

@@ -44,11 +44,23 @@ static const field *find_field(const cli_verb *verb, const char *name, int *tabl
     return NULL;
 }
 
+/* Settings of a table that the verb refuses whatever their value. */
+static bool is_refused(const cli_verb *verb, const field *f)
+{
+    static const char *const refused[][2] = { { "tokens", "soft" },
+                                              { "tokens", "rank" },
+                                              { "tokens", "threshold" } };
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)
+        if (strcmp(verb->name, refused[k][0]) == 0 && strcmp(f->name, refused[k][1]) == 0)
+            return true;
+    return false;
+}
+
 bool cli_is_shown(const cli_verb *verb, int k, const field *f)
 {
     int first = 0;
     find_field(verb, f->name, &first);
-    return first == k;
+    return first == k && !is_refused(verb, f);
 }
 
 void cli_flag_name(const field *f, char *out, size_t size)

@@ -9,9 +9,10 @@
 
 bool cli_is_given(const cli_call *call, const settings_table *table, const char *name)
 {
-    const field *f = attsvm_settings_find(table, name);
+    if (!attsvm_settings_find(table, name))
+        return false;
     for (int k = 0; k < call->given_count; k++)
-        if (call->given[k] == f)
+        if (strcmp(call->given[k]->name, name) == 0) /* two tables may have the flag */
             return true;
     return false;
 }

@@ -16,7 +16,8 @@ attsvm_status cli_samples_read(const cli_call *call, const char *path, attsvm_sa
                         "%s: text %" PRId64 " has no label; expected label<TAB>text", path, i + 1);
     return fail(err, ATTSVM_E_DATA, "%s: no labels; expected %s", path,
                 info.words > 0 ? "lines label<TAB>text, or CSV with a column label"
-                               : "an array y with the class of every bag");
+                               : "an array Y or y with the class of every bag; in a table, the "
+                                 "second column");
 }
 
 static bool show(void *progress, int64_t done, int64_t total, const char *what)

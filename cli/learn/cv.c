@@ -118,6 +118,22 @@ static attsvm_status read_other(validated *v, const int64_t **label, attsvm_erro
     return ATTSVM_OK;
 }
 
+/* The pool that --against names; 0: it names a file. */
+static attsvm_status find_pool(const char *against, int32_t *pool, attsvm_error *err)
+{
+    attsvm_fit_settings other;
+    attsvm_fit_settings_init(&other);
+    const bool is_pool =
+        attsvm_settings_set(&attsvm_fit_table, &other, "pool", against, NULL) == ATTSVM_OK;
+    *pool = is_pool ? other.pool : 0;
+    if (*against && !is_pool && !strpbrk(against, "./"))
+        return fail(err, ATTSVM_E_ARG,
+                    "--against %s: expected a pool (auto, prompt, score, witness, mean) or the "
+                    "result of another cv, such as cv.npz",
+                    against);
+    return ATTSVM_OK;
+}
+
 static attsvm_status compare(validated *v, attsvm_error *err)
 {
     const char *against = v->options->against;
@@ -125,10 +141,10 @@ static attsvm_status compare(validated *v, attsvm_error *err)
     const int64_t *label = NULL;
     if (!*against)
         return ATTSVM_OK;
-    attsvm_fit_settings other;
-    attsvm_fit_settings_init(&other);
-    if (attsvm_settings_set(&attsvm_fit_table, &other, "pool", against, NULL) == ATTSVM_OK) {
-        TRY(run(v, &v->other, other.pool, err));
+    int32_t pool;
+    TRY(find_pool(against, &pool, err));
+    if (pool > 0) {
+        TRY(run(v, &v->other, pool, err));
         label = attsvm_cv_find(v->other, "label")->data;
     } else {
         TRY(read_other(v, &label, err));
@@ -228,6 +244,8 @@ attsvm_status cli_cv(cli_call *call, attsvm_error *err)
     validated v = { .call = call,
                     .path = call->arguments[0],
                     .options = cli_settings(call, &cli_cv_table) };
+    int32_t pool;
+    TRY(find_pool(v.options->against, &pool, err)); /* before the fits, which take time */
     attsvm_status status = cli_samples_read(call, v.path, &v.samples, &v.targets, err);
     if (status == ATTSVM_OK)
         status = run(&v, &v.cv, 0, err);

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double *numbers(const cli_predicted *p, const char *name)
 {
@@ -21,6 +22,37 @@ static void print_token(const cli_predicted *p, int64_t i, int64_t t)
         printf("\"%s\"", word);
     else
         printf("token %" PRId64, t);
+}
+
+/* Tokens of sequence i that equal token t, t included. */
+static int64_t count_copies(const cli_predicted *p, int64_t i, int64_t t)
+{
+    const attsvm_data *data = attsvm_samples_data(p->samples);
+    const int64_t first = attsvm_data_offset(data, i), T = attsvm_data_length(data, i);
+    const attsvm_array *X = attsvm_data_array(data, "X");
+    const char *word = attsvm_samples_word(p->samples, i, t);
+    int64_t copies = 1;
+    if (!word && !X)
+        return 1;
+    const int64_t d = word ? 0 : X->shape[X->ndim - 1];
+    for (int64_t u = 0; u < T; u++) {
+        bool same = u != t;
+        if (word)
+            same = same && strcmp(word, attsvm_samples_word(p->samples, i, u)) == 0;
+        for (int64_t j = 0; j < d && same; j++)
+            same = attsvm_array_get(X, (first + u) * d + j) ==
+                   attsvm_array_get(X, (first + t) * d + j);
+        copies += same;
+    }
+    return copies;
+}
+
+/* A token, how often it occurs, and what all its copies contribute. */
+static void print_voice(const cli_predicted *p, int64_t i, int64_t t, int64_t copies)
+{
+    print_token(p, i, t);
+    if (copies > 1)
+        printf(" (%" PRId64 " copies)", copies);
 }
 
 /* The words of a text; on a terminal green is for the predicted class, red against it. */
@@ -56,7 +88,7 @@ static void print_case(const cli_predicted *p, int64_t i, bool colour)
     const double *contribution = numbers(p, "contribution") + first;
     const bool flips = ((const uint8_t *)attsvm_prediction_find(p->found, "flips")->data)[i];
     const char *name = cli_sequence_name(data, i);
-    printf("  sample %" PRId64 "%s%s%s: %s, probability %.3f", i, name ? " (" : "",
+    printf("  sample %" PRId64 "%s%s%s: predicted %s, probability %.3f", i, name ? " (" : "",
            name ? name : "", name ? ")" : "", attsvm_classifier_class(p->model, label[i]),
            cli_certainty(p, i));
     if (truth && truth[i] >= 0)
@@ -68,15 +100,18 @@ static void print_case(const cli_predicted *p, int64_t i, bool colour)
         return;
     }
     printf("    ");
-    print_token(p, i, decider);
-    printf(" decided (%+.3f", contribution[decider]);
-    printf("; %.0f %% of the members agree)", 100 * numbers(p, "agreement")[i]);
+    const int64_t copies = count_copies(p, i, decider);
+    print_voice(p, i, decider, copies);
+    printf(" decided (%+.3f; %.0f %% of the members agree)", (double)copies * contribution[decider],
+           100 * numbers(p, "agreement")[i]);
     if (runner_up >= 0) {
+        const int64_t others = count_copies(p, i, runner_up);
         printf(", before ");
-        print_token(p, i, runner_up);
-        printf(" (%+.3f)", contribution[runner_up]);
+        print_voice(p, i, runner_up, others);
+        printf(" (%+.3f)", (double)others * contribution[runner_up]);
     }
-    printf(". Without it the prediction %s.\n", flips ? "changes" : "stays");
+    printf(". Without %s the prediction %s.\n", copies > 1 ? "them" : "it",
+           flips ? "changes" : "stays");
     if (attsvm_samples_word(p->samples, i, 0))
         print_words(p, i, colour);
 }

@@ -132,9 +132,10 @@ static void print_text(const fitted *f)
     print_attention(f);
     print_absence(f, info.pool);
     if (s.dropped > 0)
-        printf("  dropped     %" PRId64 " tokens whose word has no vector\n", s.dropped);
+        printf("  dropped     %" PRId64 " token%s without a word vector\n", s.dropped,
+               s.dropped == 1 ? "" : "s");
     if (s.empty > 0)
-        printf("  left out    %" PRId64 " empty texts\n", s.empty);
+        printf("  left out    %" PRId64 " empty text%s\n", s.empty, s.empty == 1 ? "" : "s");
     printf("Wrote %s.\n", f->call->common->output);
 }
 

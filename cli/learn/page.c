@@ -17,14 +17,15 @@ static const char style[] =
     "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);margin:0 "
     "auto;"
     "max-width:60rem;padding:1rem}\n"
-    "h1{font-size:1.4rem;margin:.2rem 0}p{margin:.4rem 0;color:var(--soft)}\n"
+    "h1{font-size:1.4rem;margin:.2rem 0;overflow-wrap:anywhere}p{margin:.4rem "
+    "0;color:var(--soft)}\n"
     ".keys{display:flex;flex-wrap:wrap;gap:.4rem;margin:.8rem 0}\n"
     "button{font:inherit;color:inherit;background:none;border:1px solid var(--line);"
     "border-radius:.4rem;padding:.15rem .6rem;cursor:pointer}\n"
     "button[aria-pressed=true]{border-color:var(--ink);font-weight:600}\n"
     "article{border-top:1px solid var(--line);padding:.6rem 0;overflow-wrap:anywhere}\n"
     "article header{font-size:.9rem;color:var(--soft)}article b{color:var(--ink)}\n"
-    ".wrong header b::after{content:\" (wrong)\";color:rgb(var(--against))}\n"
+    ".no{color:rgb(var(--against));font-weight:600}.wide{overflow-x:auto}\n"
     ".t{border-radius:.2rem;padding:0 .15rem;background:rgba(var(--c),var(--a))}\n"
     ".d{outline:2px solid rgb(var(--c))}.i{display:inline-block;min-width:1.6rem;margin:1px;"
     "text-align:center;font-size:.8rem}\n"
@@ -114,14 +115,26 @@ static void put_sample(FILE *out, const cli_predicted *p, int64_t i)
     const int64_t *label = places(p, "label"), *truth = attsvm_samples_label(p->samples);
     const bool wrong = truth && truth[i] >= 0 && truth[i] != label[i];
     const bool flips = ((const uint8_t *)attsvm_prediction_find(p->found, "flips")->data)[i];
-    fprintf(out, "<article data-i=\"%" PRId64 "\" data-p=\"%.6f\"%s><header>%" PRId64 ": <b>", i,
+    const char *name = cli_sequence_name(attsvm_samples_data(p->samples), i);
+    fprintf(out, "<article data-i=\"%" PRId64 "\" data-p=\"%.6f\"%s><header>Sample %" PRId64, i,
             cli_certainty(p, i), wrong ? " class=\"wrong\"" : "", i);
+    if (name) {
+        fputs(" (", out);
+        put_text(out, name);
+        fputs(")", out);
+    }
+    fputs(": predicted <b>", out);
     put_text(out, attsvm_classifier_class(p->model, label[i]));
     fprintf(out, "</b>, probability %.3f", cli_certainty(p, i));
+    if (truth && truth[i] >= 0) {
+        fputs(wrong ? ", <span class=\"no\">wrong</span>: it is " : ", right", out);
+        put_text(out, wrong ? attsvm_classifier_class(p->model, truth[i]) : "");
+    }
     if (places(p, "decider")[i] >= 0)
-        fprintf(out, "; without the outlined token it %s", flips ? "changes" : "stays");
+        fprintf(out, ". Without the outlined token the prediction %s.",
+                flips ? "changes" : "stays");
     else
-        fputs("; no known token, the bias decided", out);
+        fputs(". It has no known token: the bias decided.", out);
     fputs("</header>", out);
     put_tokens(out, p, i);
     fputs("</article>\n", out);
@@ -132,9 +145,11 @@ static void put_measures(FILE *out, const cli_predicted *p)
     const int64_t classes = attsvm_prediction_describe(p->found).classes;
     if (!p->confusion)
         return;
-    fprintf(out, "<p>Accuracy %.4f, AUC %.4f, log-loss %.4f.</p>\n", p->measures.accuracy,
-            p->measures.auc, p->measures.log_loss);
-    fputs("<table><tr><th>true \\ predicted</th>", out);
+    fprintf(out, "<p>Accuracy %.4f, log-loss %.4f", p->measures.accuracy, p->measures.log_loss);
+    if (!isnan(p->measures.auc))
+        fprintf(out, ", AUC %.4f", p->measures.auc);
+    fputs(".</p>\n", out);
+    fputs("<div class=\"wide\"><table><tr><th>true \\ predicted</th>", out);
     for (int64_t c = 0; c < classes; c++) {
         fputs("<th>", out);
         put_text(out, attsvm_classifier_class(p->model, c));
@@ -149,7 +164,7 @@ static void put_measures(FILE *out, const cli_predicted *p)
             fprintf(out, "<td>%" PRId64 "</td>", p->confusion[r * classes + c]);
         fputs("</tr>\n", out);
     }
-    fputs("</table>\n", out);
+    fputs("</table></div>\n", out);
 }
 
 void cli_predicted_page(FILE *out, const void *what)

@@ -5,7 +5,11 @@ attsvm_status cli_patches(cli_call *call, attsvm_error *err)
 {
     const char *from = call->arguments[0], *to = call->common->output;
     attsvm_patches_info info;
+    attsvm_archive *written;
     TRY(attsvm_patches_cut(from, to, cli_settings(call, &attsvm_patches_table), &info, err));
+    TRY(attsvm_archive_open(&written, to, NULL, err));
+    const bool labelled = attsvm_archive_find(written, "y") != NULL;
+    attsvm_archive_free(written);
     if (call->common->json) {
         io_json *json = io_json_object();
         io_json_set(json, "file", io_json_text(to));
@@ -20,7 +24,8 @@ attsvm_status cli_patches(cli_call *call, attsvm_error *err)
     }
     if (!call->common->quiet)
         printf("%s: %" PRId64 " images of %" PRId64 " x %" PRId64 " pixels, %" PRId64 " x %" PRId64
-               " windows each, %" PRId64 " features\nWrote %s.\n",
-               from, info.n, info.height, info.width, info.rows, info.columns, info.d, to);
+               " windows each, %" PRId64 " features\n%sWrote %s.\n",
+               from, info.n, info.height, info.width, info.rows, info.columns, info.d,
+               labelled ? "" : "No labels: the file has no array y; --labels names another.\n", to);
     return ATTSVM_OK;
 }

@@ -73,7 +73,7 @@ static attsvm_status measure(cli_predicted *p, const predict_options *o, attsvm_
     p->measures = (attsvm_measures){ .accuracy = NAN, .auc = NAN, .log_loss = NAN, .hits = NAN };
     if (*o->key && (!inst || !label))
         return fail(err, ATTSVM_E_DATA, "%s: --key needs labels and the array inst", p->file);
-    if (!label)
+    if (!label || attsvm_samples_describe(p->samples).unlabelled == info.n)
         return ATTSVM_OK;
     TRY(base_allocate(&p->confusion, (size_t)(info.classes * info.classes), sizeof *p->confusion,
                       "confusion", err));
@@ -149,44 +149,84 @@ static void print_confusion(const cli_predicted *p, int64_t classes)
     }
 }
 
+static void print_measure(const char *name, double value, const char *undefined)
+{
+    if (isnan(value))
+        printf("  %-11s not defined: %s\n", name, undefined);
+    else
+        printf("  %-11s %.4f\n", name, value);
+}
+
+static void print_measures(const cli_predicted *p)
+{
+    if (p->confusion) {
+        print_measure("accuracy", p->measures.accuracy, "");
+        print_measure("auc", p->measures.auc, "the file lacks a class");
+        print_measure("log-loss", p->measures.log_loss, "");
+        if (!isnan(p->measures.hits))
+            print_measure("hits", p->measures.hits, "");
+    } else if (attsvm_samples_label(p->samples)) {
+        const char *name = attsvm_classifier_class(p->model, 0);
+        printf("  accuracy    not known: no label of the file is a class of the model (%s", name);
+        for (int64_t c = 1; c < 10 && (name = attsvm_classifier_class(p->model, c)); c++)
+            printf(", %s", name);
+        printf("%s)\n", attsvm_classifier_class(p->model, 10) ? ", ..." : "");
+    }
+}
+
+/* A fall of the probability in words. */
+static const char *fall_text(double fall, char text[32])
+{
+    snprintf(text, 32, "%s by %.3f", fall < -0.0005 ? "rises" : "falls", fabs(fall));
+    return text;
+}
+
+static void print_explained(const cli_predicted *p)
+{
+    const attsvm_prediction_info info = attsvm_prediction_describe(p->found);
+    const uint8_t *flips = attsvm_prediction_find(p->found, "flips")->data;
+    int64_t flipped = 0;
+    char text[4][32];
+    for (int64_t i = 0; i < info.n; i++)
+        flipped += flips[i];
+    printf("  decided     %" PRId64 " of %" PRId64
+           " predictions change without the token that decided\n",
+           flipped, info.n);
+    printf("  faithful    without the top token the predicted probability %s on average (without a "
+           "random one it %s); with the top token alone it %s (with a random one it %s)\n",
+           fall_text(info.comprehensiveness[0], text[0]),
+           fall_text(info.random_comprehensiveness[0], text[1]),
+           fall_text(info.sufficiency[0], text[2]), fall_text(info.random_sufficiency[0], text[3]));
+}
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void print_text(const cli_predicted *p, const predict_options *o)
 {
     const attsvm_prediction_info info = attsvm_prediction_describe(p->found);
     const attsvm_samples_info s = attsvm_samples_describe(p->samples);
-    const uint8_t *flips = attsvm_prediction_find(p->found, "flips")->data;
-    int64_t flipped = 0;
-    for (int64_t i = 0; i < info.n; i++)
-        flipped += flips[i];
     if (!*o->text) {
-        printf("%s: %" PRId64 " samples\n\n", p->file, info.n);
-        if (p->confusion) {
-            printf("  accuracy    %.4f\n  auc         %.4f\n  log-loss    %.4f\n",
-                   p->measures.accuracy, p->measures.auc, p->measures.log_loss);
-            if (!isnan(p->measures.hits))
-                printf("  hits        %.4f\n", p->measures.hits);
-        }
-        printf("  decided     %" PRId64 " of %" PRId64
-               " predictions change without the token that decided\n",
-               flipped, info.n);
-        printf(
-            "  faithful    probability falls by %.3f without the top token (a random one: %.3f), "
-            "by %.3f with it alone (%.3f)\n",
-            info.comprehensiveness[0], info.random_comprehensiveness[0], info.sufficiency[0],
-            info.random_sufficiency[0]);
+        printf("%s: %" PRId64 " sample%s\n\n", p->file, info.n, plural(info.n));
+        print_measures(p);
+        print_explained(p);
         if (s.dropped > 0)
-            printf("  dropped     %" PRId64 " words unknown to the model\n", s.dropped);
+            printf("  dropped     %" PRId64 " word%s unknown to the model\n", s.dropped,
+                   plural(s.dropped));
         if (info.empty > 0)
-            printf("  empty       %" PRId64 " texts without a known word: the bias alone decides\n",
-                   info.empty);
+            printf("  empty       %" PRId64
+                   " text%s without a known word: the bias alone decides\n",
+                   info.empty, plural(info.empty));
         if (s.unlabelled > 0 && p->confusion)
-            printf("  unknown     %" PRId64 " labels unknown to the model, left out\n",
-                   s.unlabelled);
+            printf("  unknown     %" PRId64 " label%s unknown to the model, left out\n",
+                   s.unlabelled, plural(s.unlabelled));
         if (p->confusion)
             print_confusion(p, info.classes);
     }
     if (*o->text && s.dropped > 0)
-        printf("Dropped %" PRId64 " word%s unknown to the model.\n", s.dropped,
-               s.dropped == 1 ? "" : "s");
+        printf("Dropped %" PRId64 " word%s unknown to the model.\n", s.dropped, plural(s.dropped));
     cli_predicted_explain(p, *o->text ? 1 : o->explain, isatty(STDOUT_FILENO) == 1);
 }
 
@@ -207,7 +247,13 @@ static attsvm_status read_samples(const cli_call *call, const predict_options *o
         return attsvm_samples_texts(out, &o->text, NULL, 1, &s, model, err);
     if (call->count < 2)
         return fail(err, ATTSVM_E_ARG, "FILE is missing; usage: attsvm predict MODEL FILE");
-    return attsvm_samples_read(out, call->arguments[1], &s, model, err);
+    attsvm_status status = attsvm_samples_read(out, call->arguments[1], &s, model, err);
+    if (status == ATTSVM_E_FORMAT && s.text) { /* say why texts are expected */
+        char reason[sizeof err->message];
+        snprintf(reason, sizeof reason, "%s", err->message);
+        return fail(err, status, "%s; %s classifies texts", reason, call->arguments[0]);
+    }
+    return status;
 }
 
 static attsvm_status save(const cli_call *call, const attsvm_prediction *found, attsvm_error *err)

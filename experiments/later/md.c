@@ -318,14 +318,14 @@ const experiment md_path = {
     .id = "md-path",
     .title = "The potential chooses the norm: one data set",
     .paper = "MD",
-    .setting = "n=6, T=8, d=10, unit tokens, queries and head; model W from 0, normalised mirror "
-               "descent nmd:q, q = 1.75, 2, 3, step 0.1; 6000 steps, q = 3: 200 000.",
+    .setting =
+        "n=6, T=8, d=10, unit tokens, queries and head; model W from 0, normalised mirror "
+        "descent nmd:q, q = 1.75, 2, 3 (the paper's p), step 0.1; 6000 steps, q = 3: 200 000.",
     .caption =
         "Correlation of W to the certified l_q SVM solutions of the tokens it selects; solid: "
         "the norm of the rule itself.",
     .says = "Mirror descent with the potential |W|_q^q converges in direction to the max-margin "
-            "solution in the l_q norm. (The paper's p is our q. Numbers of its figures and tables "
-            "are left out: they were not checked at the source.)",
+            "solution in the l_q norm.",
     .seconds = 1,
     .run = run_path,
     .numbers = numbers_path,

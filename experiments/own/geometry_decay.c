@@ -178,11 +178,10 @@ const experiment geometry_decay = {
         "eps = 0.",
     .caption =
         "Mean margin efficiency of each rule in the norm of its own geometry after 100, 1000 "
-        "and 10 000 steps.",
+        "and 10 000 steps. Attention is not linear, so no theorem covers these runs.",
     .says = "For linear models with decaying steps, sign descent, signum and Adam lead to the "
             "l_infinity margin, spectral descent and Muon to the spectral one (Fan, Schmidt, "
-            "Thrampoulidis, arXiv 2502.04664; Gronich, Vardi, arXiv 2602.16340). Attention is not "
-            "linear: here it is observed.",
+            "Thrampoulidis, arXiv 2502.04664; Gronich, Vardi, arXiv 2602.16340).",
     .runs = 100,
     .unit = "instances",
     .seconds = 42,

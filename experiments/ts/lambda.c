@@ -243,9 +243,9 @@ const experiment ts_lambda = {
         "0.05 to 1; path of p to R = 1e5.",
     .caption = "First panel: mean number of tokens that keep attention, by kappa. Second: the "
                "share of every "
-               "token at R = 1e5 against the projection of (gamma/(2 kappa)) onto the simplex.",
-    .says = "With a nonlinear head attention composes several tokens. (The closed form, sparsemax, "
-            "the projection onto the simplex, is ours.)",
+               "token at R = 1e5 against the projection of (gamma/(2 kappa)) onto the simplex, a "
+               "closed form of ours (sparsemax).",
+    .says = "With a nonlinear head attention composes several tokens.",
     .runs = 100,
     .unit = "instances a point",
     .seconds = 8,

@@ -11,7 +11,9 @@ static const char *const duplicates[] = { "merge", "strict", NULL };
 static const field svm_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(problem), FIELD_CHOICE, ATTSVM_PROBLEM_P, ATTSVM_PROBLEM_FINITE, ATTSVM_PROBLEM_W,
-      "which max-margin problem", problems, 0 },
+      "which max-margin problem; a run as --select brings its own, otherwise W (train has p by "
+      "default)",
+      problems, 0 },
     { F(norm), FIELD_CHOICE, ATTSVM_NORM_L2, ATTSVM_NORM_LINF, ATTSVM_NORM_FRO,
       "norm to minimise; lq:Q for an l_q norm", norms, 0 },
     { F(q), FIELD_DOUBLE, 1, 1e3, 2, "exponent of the l_q norm, above 1", 0, 0 },

@@ -11,7 +11,9 @@ static const char *const arithmetic_names[] = { "exact", "float64", "float32", N
 static const field train_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(model), FIELD_CHOICE, ATTSVM_MODEL_P, ATTSVM_MODEL_VKQ, ATTSVM_MODEL_P,
-      "what is trained: p (logits X W'p), pW (its W), W (X W z), KQ (X K Q'z); with v the head too",
+      "what is trained: p (logits X W'p), pW (its W), W (X W z), KQ (X K Q'z); with v the head "
+      "too; "
+      "svm and tokens solve problem W unless a flag or a run says otherwise",
       model_names, 0 },
     { F(step), FIELD_TEXT, 0, 0, 0,
       "step rule: gd, ngd, polyak, md:Q, nmd:Q, sign, coordinate, spectral, nuclear, momentum, "

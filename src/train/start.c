@@ -76,8 +76,8 @@ static attsvm_status from_result(const attsvm_train *t, const char *path, attsvm
     if (!strpbrk(path, "./"))
         return fail(
             err, ATTSVM_E_ARG,
-            "init = %s: expected zero, uniform:B, gauss:S, file, auto, or a result file such "
-            "as run.npz",
+            "init = %s: expected auto, zero, uniform:B, gauss:S, file, svm:S,R[,ANGLE], or a "
+            "result file such as run.npz",
             path);
     attsvm_status status = attsvm_archive_open(&archive, path, NULL, err);
     if (status != ATTSVM_OK)

@@ -132,7 +132,7 @@ check 'the page shows heat maps' grep -q 'class="grid"' digits.html
 # -------------------------------------------------------------------------------- errors
 bad 2 'found images' fit "$data/digits.npz" -o x.npz
 arrays none.npz X:float64:2,1,2=1,2,3,4
-bad 2 'no labels; expected an array y' fit none.npz -o x.npz
+bad 2 'no labels; expected an array Y or y' fit none.npz -o x.npz
 arrays one.npz X:float64:2,1,2=1,2,3,4 y:int8:2=1,1
 bad 2 'a classifier needs at least two' fit one.npz -o x.npz
 arrays half.npz X:float64:2,1,2=1,2,3,4 y:float64:2=1,.5

@@ -102,7 +102,7 @@ good tokens many.npz --enumerate --max-selections 1000 --descent-runs 4 --steps 
 never 'The list is complete'
 never 'ended without a proof'
 
-bad 2 'problem must be p or W' tokens many.npz --problem v
+bad 2 '--problem v: expected one of p, W' tokens many.npz --problem v
 bad 2 'Unknown flag' tokens many.npz --enumerat
 bad 2 'query token 5' tokens between.npz --problem W --query 5 --select ids
 finish

@@ -163,13 +163,13 @@ idle samples 'with --head linear' verify set.npz --model vp --head concave:1 --s
 for verb in svm tokens; do
     idle q 'with --norm lq' $verb set.npz --q 3
     idle kappa 'with --head concave' $verb set.npz --kappa 3
-    idle query 'with --problem W, multi, finite' $verb set.npz --problem p --query last
-    idle query-token 'with --problem W, multi, finite' $verb set.npz --problem p --query-token 1
+    idle query 'with problems for a matrix W' $verb set.npz --problem p --query last
+    idle query-token 'with problems for a matrix W' $verb set.npz --problem p --query-token 1
     idle query-token 'with --query token' $verb set.npz --query all --query-token 1
-    idle duplicates 'with other problems than v' $verb set.npz --problem v --duplicates strict
     idle threshold 'with --problem multi, finite' $verb set.npz --threshold 0.1
-    idle threshold 'with a result as --select' $verb set.npz --problem multi --threshold 0.1
 done
+idle duplicates 'with other problems than v' svm set.npz --problem v --duplicates strict
+idle threshold 'with a result as --select' svm set.npz --problem multi --threshold 0.1
 idle threshold 'with a result as --select' svm set.npz --problem finite --select sets --threshold 0.1
 idle max-selections 'with --enumerate' tokens set.npz --max-selections 5
 idle descent-runs 'with --enumerate' tokens set.npz --descent-runs 5

@@ -15,6 +15,8 @@ typedef struct field_text {
     bool quoted;
 } field_text;
 
+enum { UNLABELLED = 2 }; /* the label column is empty in every row */
+
 typedef struct bag {
     size_t name; /* in `names` */
     int64_t line, first;
@@ -243,11 +245,25 @@ static attsvm_status take_bag(table *t, int8_t label, attsvm_error *err)
 static attsvm_status take_label(const table *t, int8_t *label, attsvm_error *err)
 {
     double value;
+    if (t->fields[1].size == 0 && (t->count == 0 || t->bags[0].label == UNLABELLED)) {
+        *label = UNLABELLED;
+        return ATTSVM_OK;
+    }
+    if (t->count > 0 && t->bags[0].label == UNLABELLED)
+        return fail(err, ATTSVM_E_FORMAT,
+                    "line %" PRId64 " has a label, the lines before it have none", t->line);
     if (!number_of(&t->fields[1], &value))
         return bad_number(t, 1, err);
+    if (value != floor(value))
+        return fail(err, ATTSVM_E_FORMAT,
+                    "line %" PRId64 ": label %g: the second column holds the labels of the bags; "
+                    "leave it empty where they are not known",
+                    t->line, value);
     if (value != -1 && value != 0 && value != 1)
         return fail(err, ATTSVM_E_FORMAT,
-                    "line %" PRId64 ": label %g; labels are -1 and 1, or 0 and 1", t->line, value);
+                    "line %" PRId64 ": label %g: labels of a table are -1 and 1, or 0 and 1; "
+                    "fit takes other classes from an array y of an .npz file",
+                    t->line, value);
     *label = (int8_t)value;
     return ATTSVM_OK;
 }
@@ -380,6 +396,8 @@ static attsvm_status add_arrays(attsvm_archive *archive, table *t, attsvm_error 
     array = (attsvm_array){ .data = offsets, .shape = { t->count + 1 }, .ndim = 1 };
     array.dtype = ATTSVM_I64;
     TRY(io_archive_add(archive, "offsets", &array, offsets, err));
+    if (t->bags[0].label == UNLABELLED)
+        return add_names(archive, t, err);
     TRY(base_allocate(&Y, (size_t)t->count, sizeof *Y, "labels", err));
     for (int64_t i = 0; i < t->count; i++)
         Y[i] = t->bags[i].label;

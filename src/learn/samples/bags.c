@@ -84,8 +84,8 @@ static attsvm_status make_data(attsvm_samples *s, const attsvm_samples_settings 
     for (int64_t k = 0; k < s->archive->count; k++) {
         const io_item *item = &s->archive->items[k];
         bool wanted = !data_is_known(item->name); /* for the message if there are no tokens */
-        static const char *const tokens[] = { "X",       "E",    "tokens",    "offsets",
-                                              "lengths", "bags", "vocabulary" };
+        static const char *const tokens[] = { "X",       "E",    "tokens",     "offsets",
+                                              "lengths", "bags", "vocabulary", "bag_names" };
         for (size_t w = 0; w < sizeof tokens / sizeof *tokens; w++)
             wanted = wanted || strcmp(item->name, tokens[w]) == 0;
         if (wanted)

@@ -175,7 +175,9 @@ static attsvm_status cut(samples_lines *out, size_t size, attsvm_error *err)
     if (size >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
         at += 3; /* byte order mark */
     if (memchr(out->bytes, '\0', size))
-        return fail(err, ATTSVM_E_FORMAT, "holds a zero byte; it is not a file of texts");
+        return fail(err, ATTSVM_E_FORMAT,
+                    "not a file of texts (it holds a zero byte); expected lines label<TAB>text or "
+                    "text, or CSV with a column text");
     if (has_text_column(at, &label, &text))
         TRY(read_records(out, at + strcspn(at, "\n") + (strchr(at, '\n') != NULL), label, text,
                          err));

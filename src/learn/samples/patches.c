@@ -90,6 +90,9 @@ static attsvm_status write(const attsvm_archive *archive, const char *to,
         return fail(err, ATTSVM_E_DATA, "no array %s; --images names the array of images",
                     s->images);
     TRY(measure(images, s, info, err));
+    if (!labels && strcmp(s->labels, "y") != 0)
+        return fail(err, ATTSVM_E_DATA, "no array %s; --labels names the array of labels",
+                    s->labels);
     if (labels && (labels->ndim != 1 || labels->shape[0] != info->n))
         return fail(err, ATTSVM_E_DATA,
                     "%s does not have one entry for each of the %" PRId64 " images", s->labels,
