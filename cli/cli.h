@@ -6,6 +6,7 @@
 #define ATTSVM_CLI_H
 
 #include "dist/dist.h"
+#include "experiments/experiments.h"
 #include "io/json.h"
 
 /* --------------------------------------------------------------------------- verbs */
@@ -372,20 +373,7 @@ extern const settings_table cli_picture_table;
 bool cli_picture_wanted(const cli_call *call);
 /* Fails before any work if a figure is requested and gnuplot is not installed. */
 attsvm_status cli_picture_check(const cli_call *call, attsvm_error *err);
-
-/* Attention, norm and, with `svm` (count entries; may be NULL), distance from the SVM direction
-   over the records of a run.  Does nothing without --svg and --html, like the following. */
-attsvm_status cli_picture_train(const cli_call *call, const attsvm_train *run, const double *svm,
-                                int64_t svm_count, const char *title, const char *text,
-                                attsvm_error *err);
-attsvm_status cli_picture_path(const cli_call *call, const attsvm_path *path, const char *title,
-                               const char *text, attsvm_error *err);
-typedef struct cli_token_points {
-    double *x, *y; /* sequence or query, score */
-    int64_t count;
-} cli_token_points;
-/* points: of other tokens, support tokens, selected tokens. */
-attsvm_status cli_picture_tokens(const cli_call *call, const cli_token_points *points,
-                                 const char *title, const char *text, attsvm_error *err);
+/* The files that the flags request; none on ranks other than 0. */
+experiments_picture cli_picture(const cli_call *call, const char *title, const char *text);
 
 #endif

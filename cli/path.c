@@ -275,6 +275,18 @@ static attsvm_status select_tokens(attsvm_chosen **out, const attsvm_data *data,
     return cli_choose(out, data, file, &svm, source, err);
 }
 
+static attsvm_status draw(const cli_call *call, const attsvm_path *path, const char *file,
+                          attsvm_error *err)
+{
+    if (!cli_picture_wanted(call))
+        return ATTSVM_OK;
+    const experiments_picture picture =
+        cli_picture(call, file,
+                    "Minima of the loss in balls of growing radius, and their distance from the "
+                    "max-margin direction.");
+    return experiments_picture_path(&picture, path, err);
+}
+
 attsvm_status cli_path(cli_call *call, attsvm_error *err)
 {
     const attsvm_path_settings *s = cli_settings(call, &attsvm_path_table);
@@ -306,11 +318,7 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_OK && call->common->output)
         status = attsvm_path_save(path, call->common->output, err);
     if (status == ATTSVM_OK)
-        status =
-            cli_picture_path(call, path, file,
-                             "Minima of the loss in balls of growing radius, and their distance "
-                             "from the max-margin direction.",
-                             err);
+        status = draw(call, path, file, err);
     if (status == ATTSVM_OK && call->common->json)
         status = print_json(file, s, path, err);
     else if (status == ATTSVM_OK && !call->common->quiet)

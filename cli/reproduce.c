@@ -1,6 +1,5 @@
 /* attsvm reproduce: the published experiments by name. */
 #include "cli/cli.h"
-#include "experiments/experiments.h"
 
 #include <errno.h>
 #include <stdlib.h>

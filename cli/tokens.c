@@ -401,7 +401,7 @@ static bool is_support(const findings *f, int64_t term, int64_t token)
 static attsvm_status draw(const cli_call *call, const findings *f, attsvm_error *err)
 {
     enum { OTHER, SUPPORT, SELECTED, KINDS };
-    cli_token_points points[KINDS] = { 0 };
+    experiments_points points[KINDS] = { 0 };
     int64_t most = 0;
     double *memory;
     if (!cli_picture_wanted(call))
@@ -416,14 +416,15 @@ static attsvm_status draw(const cli_call *call, const findings *f, attsvm_error 
     for (int64_t g = 0; g < f->terms; g++)
         for (int64_t t = 0; t < attsvm_scores_term(f->scores, g).tokens; t++) {
             int kind = t == f->alpha[g] ? SELECTED : is_support(f, g, t) ? SUPPORT : OTHER;
-            cli_token_points *p = &points[kind];
+            experiments_points *p = &points[kind];
             p->x[p->count] = (double)g;
             p->y[p->count++] = attsvm_scores_gamma(f->scores, g, t);
         }
-    attsvm_status status = cli_picture_tokens(call, points, f->file,
-                                              "Scores of all tokens. Support tokens are the rivals "
-                                              "at the margin of the max-margin solution.",
-                                              err);
+    const experiments_picture picture =
+        cli_picture(call, f->file,
+                    "Scores of all tokens. Support tokens are the rivals at the margin of the "
+                    "max-margin solution.");
+    attsvm_status status = experiments_picture_tokens(&picture, points, err);
     free(memory);
     return status;
 }

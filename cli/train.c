@@ -236,14 +236,22 @@ static attsvm_status compare_records(const cli_call *call, const attsvm_train_se
     return ATTSVM_OK;
 }
 
+static attsvm_status draw(const cli_call *call, const attsvm_train *train, attsvm_error *err)
+{
+    char title[256];
+    if (!cli_picture_wanted(call))
+        return ATTSVM_OK;
+    snprintf(title, sizeof title, "attsvm train %.200s", call->arguments[0]);
+    const experiments_picture picture = cli_picture(call, title, "");
+    return experiments_picture_train(&picture, train, NULL, 0, err);
+}
+
 attsvm_status cli_train(cli_call *call, attsvm_error *err)
 {
     attsvm_train_settings own =
         *(const attsvm_train_settings *)cli_settings(call, &attsvm_train_table);
     const attsvm_train_settings *s = &own;
     const char *path = call->arguments[0];
-    char title[256];
-    snprintf(title, sizeof title, "attsvm train %.200s", path);
     if (cli_picture_wanted(call) && !*own.record)
         own.record = "log";
     attsvm_data *data = NULL;
@@ -271,7 +279,7 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_OK)
         status = attsvm_train_save(train, call->common->output, NULL, 0, err);
     if (status == ATTSVM_OK)
-        status = cli_picture_train(call, train, NULL, 0, title, "", err);
+        status = draw(call, train, err);
     if (status == ATTSVM_OK && call->common->json)
         status = print_json(call, path, s, train, &exchangeable, err);
     else if (status == ATTSVM_OK && !call->common->quiet)

@@ -1,6 +1,5 @@
 /* The commands, one entry each, and what they have in common. */
 #include "cli/cli.h"
-#include "experiments/experiments.h"
 
 #include <string.h>
 

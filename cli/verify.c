@@ -285,10 +285,13 @@ static attsvm_status draw(const cli_verified *v, const cli_call *call, attsvm_er
     attsvm_claim claim = attsvm_solution_claim(v->solution);
     bool solved = claim.outcome != ATTSVM_INFEASIBLE;
     char title[256], text[1400];
+    if (!cli_picture_wanted(call))
+        return ATTSVM_OK;
     snprintf(title, sizeof title, "%.200s: %s", v->file, attsvm_verdict_name(v->verdict.kind));
     cli_verified_verdict(v, text, sizeof text);
-    return cli_picture_train(call, v->run, solved ? claim.theta : NULL, claim.theta_count, title,
-                             text, err);
+    const experiments_picture picture = cli_picture(call, title, text);
+    return experiments_picture_train(&picture, v->run, solved ? claim.theta : NULL,
+                                     claim.theta_count, err);
 }
 
 /* ------------------------------------------------------------------------- the verb */

@@ -137,6 +137,29 @@ attsvm_status experiments_ready(attsvm_error *err);
 /* index.html of all results in the directory. */
 attsvm_status experiments_page(const char *directory, attsvm_error *err);
 
+/* ----------------------------------------------------------------------- own results */
+
+/* The files that a figure goes to: an SVG, and a page with title and text; "": none. */
+typedef struct experiments_picture {
+    const char *svg, *html, *title, *text;
+} experiments_picture;
+
+/* Attention, norm and, with `svm` (count entries; may be NULL), distance from the SVM direction
+   over the records of a run. */
+attsvm_status experiments_picture_train(const experiments_picture *picture, const attsvm_train *run,
+                                        const double *svm, int64_t svm_count, attsvm_error *err);
+attsvm_status experiments_picture_path(const experiments_picture *picture, const attsvm_path *path,
+                                       attsvm_error *err);
+typedef struct experiments_points {
+    double *x, *y; /* sequence or query, score */
+    int64_t count;
+} experiments_points;
+/* points: of other tokens, support tokens, selected tokens. */
+attsvm_status experiments_picture_tokens(const experiments_picture *picture,
+                                         const experiments_points *points, attsvm_error *err);
+
+/* ------------------------------------------------------------------------------ files */
+
 /* Files of the source tree that are part of the program. */
 typedef struct experiments_file {
     const char *name; /* "expected/mm-multi.json" */

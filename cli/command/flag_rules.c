@@ -4,7 +4,6 @@
  * refused.  The help uses the same table.
  */
 #include "cli/cli.h"
-#include "experiments/experiments.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* attsvm demo: attention on reviews, from words to a verdict. */
 #include "cli/cli.h"
-#include "experiments/experiments.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* attsvm completion SHELL: scripts for bash, zsh and fish, generated from the tables. */
 #include "cli/cli.h"
-#include "experiments/experiments.h"
 
 #include <string.h>
 
