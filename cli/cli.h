@@ -63,9 +63,9 @@ attsvm_status cli_verb_find(const char *name, const cli_verb **out, attsvm_error
 cli_run cli_generate, cli_info, cli_train, cli_svm, cli_path, cli_check, cli_tokens, cli_verify,
     cli_graph, cli_fit, cli_predict, cli_cv, cli_patches, cli_demo_run, cli_reproduce, cli_help,
     cli_completion, cli_version;
-extern const settings_table cli_predict_table, cli_cv_table, cli_generate_table, cli_svm_table,
-    cli_path_table, cli_tokens_table, cli_verify_table, cli_check_table, cli_graph_table,
-    cli_limit_table, cli_help_table;
+extern const settings_table cli_demo_table, cli_predict_table, cli_cv_table, cli_generate_table,
+    cli_svm_table, cli_path_table, cli_tokens_table, cli_verify_table, cli_check_table,
+    cli_graph_table, cli_limit_table, cli_help_table;
 
 /* The struct filled from the flags of `table`. */
 const void *cli_settings(const cli_call *call, const settings_table *table);
@@ -326,7 +326,7 @@ cli_printer cli_predicted_page; /* of a cli_predicted */
 
 /* Reviews, the layer trained on them, and its verdict. */
 typedef struct cli_demo {
-    int64_t n, words;
+    int64_t n, words, iters;
     attsvm_samples *reviews;
     const char **word;      /* (words)                                     */
     const int32_t *token;   /* (tokens) indices into `word`                 */

@@ -402,6 +402,7 @@ static attsvm_status draw(const cli_call *call, const findings *f, attsvm_error 
 {
     enum { OTHER, SUPPORT, SELECTED, KINDS };
     experiments_points points[KINDS] = { 0 };
+    char text[320];
     int64_t most = 0;
     double *memory;
     if (!cli_picture_wanted(call))
@@ -420,10 +421,16 @@ static attsvm_status draw(const cli_call *call, const findings *f, attsvm_error 
             p->x[p->count] = (double)g;
             p->y[p->count++] = attsvm_scores_gamma(f->scores, g, t);
         }
-    const experiments_picture picture =
-        cli_picture(call, f->file,
-                    "Scores of all tokens. Support tokens are the rivals at the margin of the "
-                    "max-margin solution.");
+    snprintf(text, sizeof text,
+             "Scores of all tokens. Support tokens are the rivals at the margin of the max-margin "
+             "solution: %" PRId64 " here. The selection is %s.",
+             points[SUPPORT].count,
+             f->info.outcome == ATTSVM_INFEASIBLE          ? "not separable from its rivals"
+             : f->optimality.global && f->optimality.local ? "locally and globally optimal"
+             : f->optimality.local                         ? "locally optimal, but not globally"
+             : f->optimality.global                        ? "globally optimal, but not locally"
+                                    : "neither locally nor globally optimal");
+    const experiments_picture picture = cli_picture(call, f->file, text);
     attsvm_status status = experiments_picture_tokens(&picture, points, err);
     free(memory);
     return status;

@@ -238,11 +238,20 @@ static attsvm_status compare_records(const cli_call *call, const attsvm_train_se
 
 static attsvm_status draw(const cli_call *call, const attsvm_train *train, attsvm_error *err)
 {
-    char title[256];
+    char title[256], text[320];
     if (!cli_picture_wanted(call))
         return ATTSVM_OK;
     snprintf(title, sizeof title, "attsvm train %.200s", call->arguments[0]);
-    const experiments_picture picture = cli_picture(call, title, "");
+    const attsvm_train_info info = attsvm_train_describe(train);
+    int used = snprintf(text, sizeof text,
+                        "After %" PRId64 " steps the selected token has %.4g of the attention on "
+                        "average, at least %.4g. Loss %.6g, norm of the parameters %.6g",
+                        info.iters, info.softmax_mean, info.softmax_min, info.loss, info.norm);
+    if (isfinite(info.accuracy))
+        used += snprintf(text + used, sizeof text - (size_t)used, ", accuracy %.2f %%",
+                         100 * info.accuracy);
+    snprintf(text + used, sizeof text - (size_t)used, ".");
+    const experiments_picture picture = cli_picture(call, title, text);
     return experiments_picture_train(&picture, train, NULL, 0, err);
 }
 

@@ -185,8 +185,8 @@ const cli_verb cli_verbs[] = {
       "Cuts the images (n,h,w) of FILE into windows, one token each, for attsvm fit and cv.",
       "Arrays: X, y, fold where FILE has it, patches (size, stride, rows, columns, height, width). "
       "JSON keys: file, n, T, d, rows, columns." },
-    { "demo", "watch attention choose words in two hundred reviews", "", TABLES(NULL),
-      "attsvm demo", cli_demo_run,
+    { "demo", "watch attention choose words in two hundred reviews", "",
+      TABLES(&cli_demo_table, NULL), "attsvm demo", cli_demo_run,
       "Trains an attention layer on two hundred short reviews that come with the program, shows "
       "which words it attends to, solves the max-margin problem that it should converge to, "
       "checks the proof, and says how well the two agree. It writes a page with pictures: "

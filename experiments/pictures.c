@@ -72,6 +72,30 @@ static double *distance_of(const attsvm_train *run, const double *svm, int64_t c
     return out;
 }
 
+/* The same from the record of the run; NULL if it has none. */
+static double *recorded_distance(const attsvm_train *run)
+{
+    const attsvm_array *trace = attsvm_train_find(run, "trace_correlation");
+    double *out = column(run, "trace_correlation");
+    bool any = false;
+    for (int64_t k = 0; out && k < trace->shape[0]; k++) {
+        out[k] = 1 - out[k];
+        any = any || isfinite(out[k]);
+    }
+    if (any)
+        return out;
+    free(out);
+    return NULL;
+}
+
+static bool all_finite(const double *values, int64_t count)
+{
+    for (int64_t k = 0; values && k < count; k++)
+        if (!isfinite(values[k]))
+            return false;
+    return values != NULL;
+}
+
 attsvm_status experiments_picture_train(const experiments_picture *picture, const attsvm_train *run,
                                         const double *svm, int64_t svm_count, attsvm_error *err)
 {
@@ -83,6 +107,9 @@ attsvm_status experiments_picture_train(const experiments_picture *picture, cons
     double *x = column(run, "trace_iter"), *least = column(run, "trace_softmax_min");
     double *mean = column(run, "trace_softmax_mean"), *norm = column(run, "trace_norm");
     double *excess = column(run, "trace_log_excess"), *apart = distance_of(run, svm, svm_count);
+    double *loss = column(run, "trace_loss");
+    if (!apart)
+        apart = recorded_distance(run);
     report_figure *figure = report_figure_create(3, 960, 320);
     add_panel(figure, "attention of the selected token", "step", true, "", false);
     add_line(figure, "mean", REPORT_BLUE, x, mean, count);
@@ -92,9 +119,12 @@ attsvm_status experiments_picture_train(const experiments_picture *picture, cons
     if (apart) {
         add_panel(figure, "1 - correlation with the SVM", "step", true, "", true);
         add_line(figure, NULL, REPORT_GREEN, x, apart, count);
-    } else {
+    } else if (all_finite(excess, count)) {
         add_panel(figure, "ln of the excess of the loss", "step", true, "", false);
         add_line(figure, NULL, REPORT_GREEN, x, excess, count);
+    } else { /* the loss is below its limit: a head that is trained moves it */
+        add_panel(figure, "loss", "step", true, "", true);
+        add_line(figure, NULL, REPORT_GREEN, x, loss, count);
     }
     attsvm_status status = finish(picture, figure, err);
     free(x);
@@ -102,6 +132,7 @@ attsvm_status experiments_picture_train(const experiments_picture *picture, cons
     free(mean);
     free(norm);
     free(excess);
+    free(loss);
     free(apart);
     return status;
 }
@@ -151,7 +182,7 @@ attsvm_status experiments_picture_path(const experiments_picture *picture, const
 attsvm_status experiments_picture_tokens(const experiments_picture *picture,
                                          const experiments_points *points, attsvm_error *err)
 {
-    report_figure *figure = report_figure_create(1, 620, 420);
+    report_figure *figure = report_figure_create(1, 480, 380);
     add_panel(figure, "scores of the tokens of each sequence", "sequence or query", false, "score",
               false);
     static const char *const labels[] = { "other tokens", "support tokens", "selected tokens" };

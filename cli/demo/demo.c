@@ -6,7 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEPS = 3000 };
+#define SETTINGS demo_options
+typedef struct demo_options {
+    int64_t iters;
+} demo_options;
+static const field demo_fields[] = {
+    /* name, kind, lowest, highest, default, meaning */
+    { F(iters), FIELD_INT, 1, 1e6, 3000, "steps; with few of them attention has not settled", 0,
+      0 },
+};
+const settings_table cli_demo_table = { "demo options", demo_fields,
+                                        sizeof demo_fields / sizeof *demo_fields,
+                                        sizeof(demo_options), NULL };
+#undef SETTINGS
 
 /* ------------------------------------------------------------------------------- reviews */
 
@@ -14,7 +26,7 @@ static void layout(cli_demo *d, arena *a)
 {
     d->word = base_take(a, (size_t)d->words, sizeof *d->word);
     d->Y = base_take(a, (size_t)d->n, 1);
-    d->correlation = take(a, STEPS + 1);
+    d->correlation = take(a, (size_t)d->iters + 1);
 }
 
 /* Labels -1 and +1, and the words by index. */
@@ -62,8 +74,8 @@ static bool show(void *context, const attsvm_train *train, const attsvm_train_in
 {
     (void)train;
     char text[96];
-    snprintf(text, sizeof text, "step %" PRId64 " of %d, %.0f %% of attention on the picked words",
-             info->iters, STEPS, 100 * info->softmax_mean);
+    snprintf(text, sizeof text, "step %" PRId64 ", %.0f %% of attention on the picked words",
+             info->iters, 100 * info->softmax_mean);
     cli_progress_line(context, text);
     return true;
 }
@@ -81,7 +93,7 @@ static attsvm_status train(cli_demo *d, const cli_call *call, attsvm_error *err)
     s.init = "gauss:0.01";
     s.seed = call->common->seed;
     s.record = "log";
-    s.iters = STEPS;
+    s.iters = d->iters;
     s.threads = call->common->threads;
     TRY(attsvm_train_create(&d->train, d->data, &s, NULL, NULL, err));
     cli_progress progress = cli_progress_start(call, "demo");
@@ -170,7 +182,8 @@ const char *cli_demo_verdict(const cli_demo *d)
         return "Attention picked words that have a better close rival: with more steps it should "
                "leave them.";
     case ATTSVM_VERDICT_UNSATURATED:
-        return "Attention has not settled on one word in every review yet.";
+        return "Attention has not settled on one word in every review yet; more steps would show "
+               "where it ends.";
     default: return "There is no verdict.";
     }
 }
@@ -207,7 +220,9 @@ static bool wants_colour(void)
 
 attsvm_status cli_demo_run(cli_call *call, attsvm_error *err)
 {
-    cli_demo d = { .page = call->common->output ? call->common->output : "attsvm-demo.html" };
+    const demo_options *options = cli_settings(call, &cli_demo_table);
+    cli_demo d = { .page = call->common->output ? call->common->output : "attsvm-demo.html",
+                   .iters = options->iters };
     attsvm_status status = open_reviews(&d, err);
     if (status == ATTSVM_OK)
         status = train(&d, call, err);

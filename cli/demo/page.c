@@ -82,7 +82,8 @@ static void draw_course(FILE *out, const cli_demo *d)
     const double *accuracy = attsvm_train_find(d->train, "trace_accuracy")->data;
     draw_frame(out, d, "reviews judged right, and agreement with the theory");
     draw_line(out, d, accuracy, 1, "stroke=\"#999\" stroke-width=\"2\"");
-    draw_line(out, d, d->correlation, 1, "stroke=\"#0072b2\" stroke-width=\"2.5\"");
+    if (d->svm.outcome == ATTSVM_OPTIMAL)
+        draw_line(out, d, d->correlation, 1, "stroke=\"#0072b2\" stroke-width=\"2.5\"");
     fprintf(out,
             "<text x=\"%d\" y=\"%.1f\" style=\"fill:#0072b2\">correlation of p with the max-margin "
             "direction</text><text x=\"%d\" y=\"%.1f\" style=\"fill:#777\">share judged "
@@ -130,6 +131,28 @@ static void write_words(FILE *out, const cli_demo *d, int Y, const char *name)
     free(order);
 }
 
+static void write_verdict(FILE *out, const cli_demo *d)
+{
+    const char *proved = d->report.valid ? "proved" : "not proved";
+    fprintf(out, "<p class=\"verdict\"><strong>%s.</strong> %s ",
+            attsvm_verdict_name(d->verdict.kind), cli_demo_verdict(d));
+    if (d->svm.outcome != ATTSVM_OPTIMAL) {
+        fprintf(out,
+                "The picked words cannot be separated from their rivals, so there is no max-margin "
+                "direction to compare p with (%s by an independent checker).</p>\n",
+                proved);
+        return;
+    }
+    fprintf(out,
+            "Correlation of the trained p with the max-margin direction %.4f (an angle of %.1f "
+            "degrees). The best margin is %.6g, which is %s by an independent checker; ",
+            d->verdict.correlation, d->verdict.angle, d->svm.margin, proved);
+    if (d->verdict.efficiency > 0)
+        fprintf(out, "p reaches %.1f %% of it.</p>\n", 100 * d->verdict.efficiency);
+    else
+        fputs("p has none yet: in at least one review two words are tied.</p>\n", out);
+}
+
 void cli_demo_page(FILE *out, const void *what)
 {
     const cli_demo *d = what;
@@ -141,26 +164,24 @@ void cli_demo_page(FILE *out, const void *what)
             " short reviews, half good, half bad. A tiny "
             "attention layer learns to tell them apart by spreading its attention over the words. "
             "At the start every word of a review gets about the same share; after %" PRId64
-            " steps of normalised gradient descent %s.</p>\n",
-            d->n, iter[last],
-            d->verdict.kind == ATTSVM_VERDICT_UNSATURATED ? "most have settled on one word"
-                                                          : "one word has it all");
+            " step%s of normalised gradient descent ",
+            d->n, iter[last], iter[last] == 1 ? "" : "s");
+    if (d->verdict.kind == ATTSVM_VERDICT_UNSATURATED)
+        fprintf(out, "one word has %.0f %% of it on average, at least %.0f %%.</p>\n",
+                100 * d->info.softmax_mean, 100 * d->info.softmax_min);
+    else
+        fputs("one word has it all.</p>\n", out);
     draw_panel(out, d, draw_attention, "attention on the picked words over the steps");
     draw_panel(out, d, draw_course, "agreement with the max-margin direction over the steps");
-    fprintf(out,
-            "<p class=\"verdict\"><strong>%s.</strong> %s Correlation of the trained p with the "
-            "max-margin direction %.4f (an angle of %.1f degrees); it reaches %.1f %% of the best "
-            "margin, %.6g, which is %s by an independent checker.</p>\n",
-            attsvm_verdict_name(d->verdict.kind), cli_demo_verdict(d), d->verdict.correlation,
-            d->verdict.angle, 100 * d->verdict.efficiency, d->svm.margin,
-            d->report.valid ? "proved" : "not proved");
+    write_verdict(out, d);
     fputs("<h2>Reviews</h2>\n<p>The stronger the colour, the more attention.</p>\n", out);
     for (int64_t k = 0; k < SHOWN; k++)
         write_review(out, d, last, k * step + k % 2);
     fputs("<h2>Words</h2>\n<table>\n", out);
     write_words(out, d, 1, "picked in good reviews");
     write_words(out, d, -1, "picked in bad reviews");
-    write_words(out, d, 0, "support words, the nearest rivals");
+    if (d->svm.outcome == ATTSVM_OPTIMAL)
+        write_words(out, d, 0, "support words, the nearest rivals");
     fputs("</table>\n<p>The theory: Max-Margin Token Selection in Attention Mechanism, arXiv "
           "2306.13596. This page was written by <code>attsvm demo</code>.</p>\n</body>\n</html>\n",
           out);

@@ -65,13 +65,21 @@ static void print_course(const cli_demo *d)
     const int64_t *iter;
     cli_demo_records(d, &iter);
     printf("    step   right   attention on one word   length of p   agreement with the margin\n");
+    int64_t before = -1;
     for (size_t r = 0; r < sizeof stops / sizeof *stops; r++) {
         int64_t k = record_at(d, stops[r]);
+        if (k == before)
+            break; /* the run ended earlier */
+        before = k;
         double mean = 0;
         for (int64_t i = 0; i < d->n; i++)
             mean += softmax[k * d->n + i] / (double)d->n;
-        printf("  %6" PRId64 "   %4.0f%%   %20.1f%%   %11.1f   %25.4f\n", iter[k],
-               100 * accuracy[k], 100 * mean, norm[k], d->correlation[k]);
+        printf("  %6" PRId64 "   %4.0f%%   %20.1f%%   %11.1f", iter[k], 100 * accuracy[k],
+               100 * mean, norm[k]);
+        if (isfinite(d->correlation[k]))
+            printf("   %25.4f\n", d->correlation[k]);
+        else
+            printf("   %25s\n", "-");
     }
 }
 
@@ -102,10 +110,22 @@ static void print_certificate(const cli_demo *d, bool colour)
         "The longer it trains, the longer p gets; it never arrives. But its direction should: the "
         "theory predicts that of the shortest p for which the picked word stands above its rivals "
         "by a fixed margin (where v has room to spare, above is enough). That is a support vector "
-        "machine, and it can be solved without any training. Solved: margin %.6g. An independent "
-        "checker went through all "
-        "rows of it: %s (relative gap at most %.0e).",
-        d->svm.margin, d->report.valid ? "proved" : d->report.reason, fmax(d->report.gap, 1e-12));
+        "machine, and it can be solved without any training.");
+    say(text);
+    const char *proved = d->report.valid ? "proved" : d->report.reason;
+    if (d->svm.outcome != ATTSVM_OPTIMAL) {
+        snprintf(text, sizeof text,
+                 "The picked words cannot be separated from their rivals, so there is no such "
+                 "direction. An independent checker went through all rows of it: %s.",
+                 proved);
+        say(text);
+        return;
+    }
+    snprintf(
+        text, sizeof text,
+        "Solved: margin %.6g. An independent checker went through all rows of it: %s (relative "
+        "gap at most %.0e).",
+        d->svm.margin, proved, fmax(d->report.gap, 1e-12));
     say(text);
     int used = snprintf(text, sizeof text,
                         "The trained p and the solved one: correlation %.4f, an angle of %.1f "
@@ -143,19 +163,23 @@ void cli_demo_print(const cli_demo *d, bool colour)
     putchar('\n');
     say(text);
     print_reviews(d, record_at(d, 100), colour);
-    snprintf(text, sizeof text, "After %" PRId64 ":", iter[last]);
-    putchar('\n');
-    say(text);
-    print_reviews(d, last, colour);
+    if (iter[last] > 100) {
+        snprintf(text, sizeof text, "After %" PRId64 ":", iter[last]);
+        putchar('\n');
+        say(text);
+        print_reviews(d, last, colour);
+    }
     title("On the way", colour);
     print_course(d);
     title("The words it looks at", colour);
     print_words(d, 1, "good");
     print_words(d, -1, "bad");
-    print_words(d, 0, "support");
-    say("The support words are the rivals that came nearest to being picked: they hold the "
-        "solution "
-        "in place, the rest could be left out.");
+    if (d->svm.outcome == ATTSVM_OPTIMAL) {
+        print_words(d, 0, "support");
+        say("The support words are the rivals that came nearest to being picked: they hold the "
+            "solution "
+            "in place, the rest could be left out.");
+    }
     print_certificate(d, colour);
     title("Verdict", colour);
     snprintf(text, sizeof text, "%s: %s", attsvm_verdict_name(d->verdict.kind),

@@ -31,6 +31,15 @@ done
 good demo --json --seed 1 -o seed.html
 json kind '"global"'
 check 'another seed starts elsewhere' sh -c '! cmp -s seed.html page.html'
+# The text and the page say what the run found, also when attention has not settled.
+run demo --iters 20 -o few.html
+says 'unsaturated: Attention has not settled on one word'
+says 'The picked words cannot be separated from their rivals'
+never nan
+check 'the page says that words cannot be separated' grep -q 'cannot be separated' few.html
+check 'the page has no nan' sh -c '! grep -q nan few.html'
+run demo --iters 300 -o more.html
+check 'the page says how much attention one word has' grep -q 'one word has 80 % of it' more.html
 bad 2 'nowhere/page.html' demo -q -o nowhere/page.html
 
 # Half good, half bad, and no line that is neither.
