@@ -135,10 +135,11 @@ static void put_svg(FILE *out, const char *svg, const char *id)
     fwrite(svg, 1, (size_t)(name - svg), out);
     fprintf(out, "id=\"%s-drawing\"%s</div>\n<div class=\"stack\">\n", id,
             name + sizeof canvas - 1);
-    for (int k = 0; k < panels; k++)
+    for (int k = 0; k < panels; k++) {
+        int row = k / columns, column = k % columns;
         fprintf(out, "<svg viewBox=\"%g %g %g %g\"><use href=\"#%s-drawing\"/></svg>\n",
-                width / columns * (k % columns), height / rows * (k / columns), width / columns,
-                height / rows, id);
+                width / columns * column, height / rows * row, width / columns, height / rows, id);
+    }
     fputs("</div>\n", out);
 }
 

@@ -209,8 +209,9 @@ static void draw_map(report_figure *f, const experiments_view *maps, int m)
     char title[48];
     double x[T], y[T], value[T];
     for (int t = 0; t < T; t++) {
+        int row = t / GRID;
         x[t] = t % GRID;
-        y[t] = GRID - 1 - t / GRID;
+        y[t] = GRID - 1 - row;
         value[t] = (maps->x[(ptrdiff_t)m * 2 * T + t] + maps->x[(ptrdiff_t)m * 2 * T + T + t]) / 2;
     }
     snprintf(title, sizeof title, "Attention, step %" PRId64, map_steps[m]);

@@ -90,7 +90,8 @@ static bool contains(const check_list *list, const check_list *other)
 {
     int64_t at = 0;
     for (int64_t k = 0; k < other->count; k++) {
-        while (at < list->count && memcmp(&list->rows[at], &other->rows[k], sizeof *list->rows))
+        while (at < list->count &&
+               memcmp(&list->rows[at], &other->rows[k], sizeof *list->rows) != 0)
             at++;
         if (at == list->count)
             return false;
@@ -216,6 +217,7 @@ bool check_combine(check_trial *r, bool exact)
     attsvm_norm norm = check_dual_norm((attsvm_norm)s->norm, s->q, &q);
     for (;; exact = true) {
         free(p->dual.G);
+        p->dual.G = NULL;
         if (!check_dual_of(&p->dual, &r->problem, exact, r->report, &r->status, r->err))
             return false;
         if (!check_worked(r, check_size_of(&G, norm, q, p->dual.G, r->rows, r->columns,

@@ -24,9 +24,10 @@ static attsvm_status file_create(source_file **out, attsvm_archive *archive, con
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash && slash[1] ? slash + 1 : path;
-    TRY(base_allocate(out, 1, sizeof **out + strlen(name) + 1, "file name", err));
+    size_t size = strlen(name) + 1;
+    TRY(base_allocate(out, 1, sizeof **out + size, "file name", err));
     (*out)->archive = archive;
-    strcpy((*out)->name, name);
+    memcpy((*out)->name, name, size);
     return ATTSVM_OK;
 }
 

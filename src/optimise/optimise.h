@@ -60,10 +60,10 @@ attsvm_status optimise_lbfgs_create(optimise_lbfgs_state **out, int64_t size,
                                     const optimise_lbfgs_settings *settings, const double *x,
                                     attsvm_error *err);
 /* The next point to evaluate; NULL: the search has ended. */
-const double *optimise_lbfgs_ask(const optimise_lbfgs_state *state, double **gradient);
-void optimise_lbfgs_tell(optimise_lbfgs_state *state, double value);
+const double *optimise_lbfgs_ask(const optimise_lbfgs_state *w, double **gradient);
+void optimise_lbfgs_tell(optimise_lbfgs_state *w, double value);
 /* Returns the last point and frees the state; OPTIMISE_STOPPED if the search has not ended. */
-void optimise_lbfgs_end(optimise_lbfgs_state *state, double *x, optimise_lbfgs_info *info);
+void optimise_lbfgs_end(optimise_lbfgs_state *w, double *x, optimise_lbfgs_info *info);
 
 /* Starts at x (size); on return x is the last point, for any outcome. */
 attsvm_status optimise_lbfgs(const optimise_function *f, const optimise_lbfgs_settings *settings,

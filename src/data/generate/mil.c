@@ -72,7 +72,7 @@ static content content_of(const attsvm_generator *g, int64_t i, int64_t t)
         return SECOND;
     if ((t -= c.concept) < 0)
         return base_random_below(&r, 2) == 0 ? WIDE : SHIFTED;
-    return (t -= c.poison) < 0 ? POISON : BACKGROUND;
+    return t < c.poison ? POISON : BACKGROUND;
 }
 
 void data_mil_token(const attsvm_generator *g, int64_t i, int64_t t, double *x)

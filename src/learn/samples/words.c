@@ -71,14 +71,13 @@ bool samples_next_word(const char **text, char word[SAMPLES_LONGEST_WORD])
 {
     const char *at = *text;
     size_t size, used = 0;
-    uint32_t c;
-    while (*at && is_space(c = decode(at, &size)))
+    while (*at && is_space(decode(at, &size)))
         at += size;
     if (!*at) {
         *text = at;
         return false;
     }
-    c = decode(at, &size);
+    uint32_t c = decode(at, &size);
     if (!is_letter(c)) {
         memcpy(word, at, size);
         word[size] = '\0';

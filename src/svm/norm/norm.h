@@ -220,7 +220,7 @@ typedef struct svm_columns {
 
 /* W (size) and lambda (rows) of the basis in double-double, low parts into those of the part;
  *part->refined false: they are as they were. */
-attsvm_status svm_vertex_solve(svm_columns *columns, const svm_set *set, double *W, double *lambda,
+attsvm_status svm_vertex_solve(svm_columns *of, const svm_set *set, double *W, double *lambda,
                                attsvm_error *err);
 
 /* ----------------------------------------------------------------------- l_q */

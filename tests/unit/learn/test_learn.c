@@ -31,7 +31,7 @@ static void make(made *m, storage how, int64_t classes)
         total += 1 + i % 5;
         m->offsets[i + 1] = total;
         m->label[i] = i % classes;
-        m->weight[i] = (double)(1 + i) / (N * (N + 1) / 2);
+        m->weight[i] = (double)(1 + i) / (N * (N + 1) / 2.0);
     }
     const int64_t rows = how == RAGGED ? total : D;
     m->vocabulary = D;
