@@ -146,7 +146,7 @@ attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *
     attsvm_svm_settings_init(&settings);
     TRY(attsvm_settings_set(&attsvm_svm_table, &settings, "norm", norm, err));
     TRY(svm_size(s, norm, run->m->selected, &svm, err));
-    TRY(svm_norm_of(&settings, false, model_matrix(run->m, run->theta), s->d, s->d, &own, err));
+    TRY(svm_norm_of(&settings, model_matrix(run->m, run->theta), s->d, s->d, &own, err));
     *out = run->info.margin / own * svm;
     return ATTSVM_OK;
 }

@@ -9,8 +9,8 @@ static attsvm_status measure(attsvm_comparison *out, const attsvm_solution *solu
     svm_rows rows;
     double min_margin, min_zero_margin, optimal = solution->info.norm;
     if (isnan(optimal)) /* a loaded solution */
-        TRY(svm_norm_of(&claim->settings, false, claim->theta, data->d,
-                        claim->theta_count / data->d, &optimal, err));
+        TRY(svm_norm_of(&claim->settings, claim->theta, data->d, claim->theta_count / data->d,
+                        &optimal, err));
     TRY(theory_rows_of(&rows, data, claim, err));
     attsvm_status status = theory_margins_min(&rows, theta, &min_margin, &min_zero_margin, err);
     svm_rows_free(&rows);
@@ -45,7 +45,7 @@ attsvm_status attsvm_solution_compare(attsvm_comparison *out, const attsvm_solut
     if (count != claim->theta_count)
         return fail(err, ATTSVM_E_ARG, "theta has %" PRId64 " entries and the solution %" PRId64,
                     count, claim->theta_count);
-    TRY(svm_norm_of(&claim->settings, false, theta, d, count / d, &out->norm, err));
+    TRY(svm_norm_of(&claim->settings, theta, d, count / d, &out->norm, err));
     if (claim->outcome != ATTSVM_INFEASIBLE) {
         out->correlation = attsvm_correlation(theta, claim->theta, count);
         out->angle = theory_angle(theta, claim->theta, count);

@@ -42,8 +42,9 @@ void attsvm_problem_free(attsvm_problem *problem)
 
 /* ----------------------------------------------------------------------- solving */
 
-static const double CORE_TOL = 0.05; /* of the tolerance: the gap requested from a core */
-static const double WORTH = 1e-12;   /* ... or less, if it is cheap                     */
+/* The gap that a core aims for: this share of the tolerance, and at most CORE_GAP. */
+static const double CORE_SHARE = 0.05;
+static const double CORE_GAP = 1e-12;
 
 static double tolerance(const attsvm_svm_settings *settings, const svm_norm *norm)
 {
@@ -65,7 +66,7 @@ static svm_plan make_plan(const attsvm_problem *problem)
                       .seed = (uint64_t)settings->seed,
                       .tol = tolerance(settings, norm),
                       .max_iterations = settings->max_iter };
-    own.goal = fmin(WORTH, CORE_TOL * own.tol);
+    own.goal = fmin(CORE_GAP, CORE_SHARE * own.tol);
     if (norm != &svm_norm_l2)
         plan.phases[plan.count++] = (svm_phase){ .norm = &svm_norm_l2,
                                                  .tol = svm_norm_l2.tol,

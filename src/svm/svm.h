@@ -52,8 +52,8 @@ typedef struct svm_run {
     svm_pass pass; /* the last one                                                   */
     svm_pass_settings pass_settings;
 
-    const svm_norm
-        *norm; /* of the certificate: the norm of the phase; after a stop that of the problem */
+    /* of the certificate: the norm of the phase; after a stop that of the problem */
+    const svm_norm *norm;
     double q, tol;
     double *best;      /* (size) best feasible direction so far                      */
     double best_value; /* its smallest margin / norm (soft: -objective); NAN: not computed yet */

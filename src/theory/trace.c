@@ -31,7 +31,7 @@ static attsvm_status compare_record(const comparison *c, int64_t k, attsvm_error
     double norm, min_margin, min_zero_margin;
     read_record(c, k);
     memcpy(c->map, model_logit_map(c->run->m, c->theta), (size_t)count * sizeof *c->map);
-    TRY(svm_norm_of(&c->claim->settings, false, c->map, d, count / d, &norm, err));
+    TRY(svm_norm_of(&c->claim->settings, c->map, d, count / d, &norm, err));
     TRY(theory_margins_min(&c->rows, c->map, &min_margin, &min_zero_margin, err));
     c->correlation[k] = attsvm_correlation(c->map, c->claim->theta, count);
     c->angle[k] = theory_angle(c->map, c->claim->theta, count);
@@ -50,7 +50,7 @@ static attsvm_status compare_all(comparison *c, const attsvm_data *data, attsvm_
     c->map = memory + c->run->m->size;
     attsvm_status status = ATTSVM_OK;
     if (isnan(c->optimal_norm)) /* a loaded solution */
-        status = svm_norm_of(&c->claim->settings, false, c->claim->theta, data->d,
+        status = svm_norm_of(&c->claim->settings, c->claim->theta, data->d,
                              c->claim->theta_count / data->d, &c->optimal_norm, err);
     if (status == ATTSVM_OK)
         status = theory_rows_of(&c->rows, data, c->claim, err);

@@ -38,7 +38,7 @@ static attsvm_status compare(attsvm_verdict *v, const attsvm_data *data, const d
     double min_margin, min_zero_margin;
     int64_t d = data->d;
     bool matrix = claim->settings.problem == ATTSVM_PROBLEM_W;
-    TRY(svm_norm_of(&claim->settings, false, theta, d, matrix ? d : 1, &v->norm, err));
+    TRY(svm_norm_of(&claim->settings, theta, d, matrix ? d : 1, &v->norm, err));
     if (claim->outcome == ATTSVM_INFEASIBLE)
         return ATTSVM_OK;
     v->correlation = attsvm_correlation(theta, claim->theta, count);

@@ -444,8 +444,7 @@ static attsvm_status linf_core(svm_phase *phase, const svm_small *part, const do
     return solve(phase, part, false, W0, W, lambda, err);
 }
 
-const svm_norm svm_norm_l1 = { .flag = "l1",
-                               .rows_off = true, /* up to Clp's tolerance */
+const svm_norm svm_norm_l1 = { .rows_off = true, /* up to Clp's tolerance */
                                .low_parts = true,
                                .trace = 1e-11,
                                .tol = 1e-9,
@@ -453,8 +452,7 @@ const svm_norm svm_norm_l1 = { .flag = "l1",
                                .row_size = l1_row_size,
                                .solve = svm_small_solve,
                                .core = l1_core };
-const svm_norm svm_norm_linf = { .flag = "linf",
-                                 .rows_off = true,
+const svm_norm svm_norm_linf = { .rows_off = true,
                                  .low_parts = true,
                                  .trace = 1e-11,
                                  .tol = 1e-9,

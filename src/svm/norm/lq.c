@@ -490,8 +490,7 @@ static attsvm_status core(svm_phase *phase, const svm_small *part, const double 
     return ATTSVM_OK;
 }
 
-const svm_norm svm_norm_lq = { .flag = "lq",
-                               .unique = true,
+const svm_norm svm_norm_lq = { .unique = true,
                                .trace = 1e-11,
                                .tol = 1e-9,
                                .size = size,

@@ -65,18 +65,17 @@ typedef struct svm_phase {
  * `core`.
  */
 typedef struct svm_norm {
-    const char *flag; /* "nuc", as --norm takes it                                          */
-    bool unique;      /* the minimiser is unique: the support does not depend on the solver */
-    bool singular;    /* of the singular values: for vectors it is l2                       */
-    bool exact;       /* an active set: meets its rows to the last digit, in any precision, and
-                         takes a row back that a pass finds violated                           */
-    bool local;       /* finds a local minimum; the bound comes from the previous phase        */
-    bool rough;       /* with many rows, starts with a rough solution                          */
-    bool rows_off;    /* `core` violates rows by more than rounding                            */
-    bool low_parts;   /* `core` writes part->W_lo and lambda_lo in higher precision            */
-    double trace;     /* `core` gives rows that are not tight up to this share of the largest
-                         |lambda A|; such multipliers are dropped                              */
-    double tol;       /* default relative gap                                                  */
+    bool unique;    /* the minimiser is unique: the support does not depend on the solver */
+    bool singular;  /* of the singular values: for vectors it is l2                       */
+    bool exact;     /* an active set: meets its rows to the last digit, in any precision, and
+                       takes a row back that a pass finds violated                           */
+    bool local;     /* finds a local minimum; the bound comes from the previous phase        */
+    bool rough;     /* with many rows, starts with a rough solution                          */
+    bool rows_off;  /* `core` violates rows by more than rounding                            */
+    bool low_parts; /* `core` writes part->W_lo and lambda_lo in higher precision            */
+    double trace;   /* `core` gives rows that are not tight up to this share of the largest
+                       |lambda A|; such multipliers are dropped                              */
+    double tol;     /* default relative gap                                                  */
     const struct svm_norm *limited; /* the same with a rank limit, or NULL                     */
     /* |x| (dual: its dual norm), x rows x columns; q is that of l_q */
     attsvm_status (*size)(double q, bool dual, const double *x, int64_t rows, int64_t columns,
@@ -99,16 +98,15 @@ typedef struct svm_norm {
                           double *lambda, attsvm_error *err);
 } svm_norm;
 
-extern const svm_norm svm_norm_l2, svm_norm_fro, svm_norm_nuclear, svm_norm_spectral, svm_norm_lq,
-    svm_norm_l1, svm_norm_linf, svm_norm_fro_limited, svm_norm_nuclear_limited;
+extern const svm_norm svm_norm_l2, svm_norm_nuclear, svm_norm_spectral, svm_norm_lq, svm_norm_l1,
+    svm_norm_linf, svm_norm_fro_limited, svm_norm_nuclear_limited;
 
-/* The entry of an attsvm_norm. */
-const svm_norm *svm_norm_named(int32_t norm);
-/* The entry that solves it: l2 if the norm equals l2 (q = 2, singular values of a vector). */
+/* The entry that solves the norm of the settings: l2 if the norm equals l2 (q = 2, singular values
+ * of a vector). */
 const svm_norm *svm_norm_solved(const attsvm_svm_settings *settings, bool matrix);
 /* |x| in the norm of the settings. */
-attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const double *x,
-                          int64_t rows, int64_t columns, double *out, attsvm_error *err);
+attsvm_status svm_norm_of(const attsvm_svm_settings *settings, const double *x, int64_t rows,
+                          int64_t columns, double *out, attsvm_error *err);
 /* |A|_dual of a row of the set. */
 double svm_norm_of_row(const svm_norm *norm, double q, svm_set *set, int64_t slot);
 

@@ -7,29 +7,23 @@
 
 /* By attsvm_norm.  To add a norm: one file that defines its entry, and a line here. */
 static const svm_norm *const norms[] = {
-    [ATTSVM_NORM_L2] = &svm_norm_l2,       [ATTSVM_NORM_FRO] = &svm_norm_fro,
+    [ATTSVM_NORM_L2] = &svm_norm_l2,       [ATTSVM_NORM_FRO] = &svm_norm_l2,
     [ATTSVM_NORM_NUC] = &svm_norm_nuclear, [ATTSVM_NORM_SPECTRAL] = &svm_norm_spectral,
     [ATTSVM_NORM_LQ] = &svm_norm_lq,       [ATTSVM_NORM_L1] = &svm_norm_l1,
     [ATTSVM_NORM_LINF] = &svm_norm_linf,
 };
 
-const svm_norm *svm_norm_named(int32_t norm)
-{
-    return norms[norm];
-}
-
 const svm_norm *svm_norm_solved(const attsvm_svm_settings *settings, bool matrix)
 {
     const svm_norm *norm = norms[settings->norm];
-    bool equal = norm == &svm_norm_fro || (norm == &svm_norm_lq && settings->q == 2) ||
-                 (norm->singular && !matrix);
+    bool equal = (norm == &svm_norm_lq && settings->q == 2) || (norm->singular && !matrix);
     return equal ? &svm_norm_l2 : norm;
 }
 
-attsvm_status svm_norm_of(const attsvm_svm_settings *settings, bool dual, const double *x,
-                          int64_t rows, int64_t columns, double *out, attsvm_error *err)
+attsvm_status svm_norm_of(const attsvm_svm_settings *settings, const double *x, int64_t rows,
+                          int64_t columns, double *out, attsvm_error *err)
 {
-    return norms[settings->norm]->size(settings->q, dual, x, rows, columns, out, err);
+    return norms[settings->norm]->size(settings->q, false, x, rows, columns, out, err);
 }
 
 double svm_norm_of_row(const svm_norm *norm, double q, svm_set *set, int64_t slot)

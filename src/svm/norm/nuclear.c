@@ -397,8 +397,7 @@ static attsvm_status core(svm_phase *phase, const svm_small *part, const double 
                           &phase->iterations, err);
 }
 
-const svm_norm svm_norm_nuclear = { .flag = "nuc",
-                                    .singular = true,
+const svm_norm svm_norm_nuclear = { .singular = true,
                                     .rough = true,
                                     .trace = 1e-14,
                                     .tol = 1e-9,

@@ -487,8 +487,7 @@ static attsvm_status size(double q, bool dual, const double *x, int64_t rows, in
     return svm_norm_singular(dual, x, rows, columns, out, err);
 }
 
-const svm_norm svm_norm_spectral = { .flag = "spectral",
-                                     .singular = true,
+const svm_norm svm_norm_spectral = { .singular = true,
                                      .trace = 1e-11,
                                      .tol = 1e-9,
                                      .size = size,

@@ -32,17 +32,18 @@ typedef enum svm_row_kind {
 typedef struct svm_rows {
     const attsvm_data *data;
     data_terms terms;
-    int32_t problem; /* attsvm_problem_kind                                  */
-    bool matrix, strict, merge_needs_score; /* theta is d x d and rows are rank one; duplicates of
-                                    the base token are rows; they must also have the same score   */
-    int64_t d, size;                        /* size of theta: d or d*d                      */
-    double *keymap;                         /* (d,d) or NULL                                */
-    data_head head;                         /* if `merge_needs_score`                        */
-    int64_t *base;                          /* base token, (terms)                           */
-    uint8_t *b_is_zero;                     /* (terms) 1: b = 0; NULL: all b = 1             */
-    uint8_t *sets;                          /* (cells) or NULL: one row of T_i for each term */
-    double *softmax;                        /* (cells) or NULL                               */
-    int64_t *cell;                          /* (n) first cell of a sequence; with `sets`     */
+    int32_t problem;        /* attsvm_problem_kind                                    */
+    bool matrix;            /* theta is d x d, and rows are rank one                  */
+    bool strict;            /* duplicates of the base token are rows                  */
+    bool merge_needs_score; /* only duplicates with the same score are merged         */
+    int64_t d, size;        /* size of theta: d or d*d                                */
+    double *keymap;         /* (d,d) or NULL                                          */
+    data_head head;         /* if `merge_needs_score`                                 */
+    int64_t *base;          /* (terms) base token                                     */
+    uint8_t *b_is_zero;     /* (terms) 1: b = 0; NULL: all b = 1                      */
+    uint8_t *sets;          /* (cells) or NULL: one row of T_i for each term          */
+    double *softmax;        /* (cells) or NULL                                        */
+    int64_t *cell;          /* (n) first cell of a sequence; with `sets`              */
     int64_t cells;
 } svm_rows;
 

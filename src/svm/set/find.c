@@ -474,7 +474,7 @@ attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, i
         svm_term term = svm_rows_term(find->rows, find->found[k].term);
         int64_t t = find->found[k].token, slot = svm_set_find(set, term.term, t);
         if (slot < 0) {
-            status = svm_set_add(set, &term, t, NULL, err);
+            status = svm_set_add(set, &term, t, err);
             data_reader_release_around(data, term.i);
             ++*added;
         } else if (*forced < 0) {

@@ -21,7 +21,7 @@ static attsvm_status add_row(svm_set *set, const svm_term *term, int64_t t, bool
     if (kind == SVM_NO_ROW || kind == SVM_EMPTY || *conflict ||
         svm_set_find(set, term->term, t) >= 0)
         return ATTSVM_OK;
-    return svm_set_add(set, term, t, NULL, err);
+    return svm_set_add(set, term, t, err);
 }
 
 /* All rows, or all equalities. */

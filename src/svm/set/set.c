@@ -207,10 +207,10 @@ attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err)
     return make_table(set, err);
 }
 
-/* Number of the term's query among those of the set; terms mostly come in order. */
+/* The number of the term's query among those of the set, which it joins if it is new.  Terms mostly
+   come in order: the last query is tried before the hash table. */
 static attsvm_status find_query(svm_set *set, const svm_term *term, int32_t *out, attsvm_error *err)
 {
-    /* a query belongs to one term; sorted insertion would move rows, so use a hash of the terms */
     if (set->queries > 0 && set->query_term[set->queries - 1] == term->term) {
         *out = (int32_t)(set->queries - 1);
         return ATTSVM_OK;
@@ -266,8 +266,7 @@ static attsvm_status check_length(const svm_term *term, int64_t token, double de
                 term->i, token, delta, times);
 }
 
-attsvm_status svm_set_add(svm_set *set, const svm_term *term, int64_t token, int64_t *slot,
-                          attsvm_error *err)
+attsvm_status svm_set_add(svm_set *set, const svm_term *term, int64_t token, attsvm_error *err)
 {
     TRY(make_room(set, err));
     int64_t s = set->count, d = set->d;
@@ -312,8 +311,6 @@ attsvm_status svm_set_add(svm_set *set, const svm_term *term, int64_t token, int
     set->count++;
     set->changes++;
     remember(set, s);
-    if (slot)
-        *slot = s;
     return ATTSVM_OK;
 }
 

@@ -20,12 +20,11 @@ enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
  */
 typedef struct svm_set {
     const struct svm_rows *rows;
-    bool matrix;   /* rows are delta z'                                                         */
-    bool has_sets; /* there may be equalities                                                   */
-    bool whole;    /* all rows of the problem are here                                          */
-    int threads;   /* for products of many rows                                                 */
-    int64_t
-        changes; /* count of added and removed rows: tells a solver whether the set has changed */
+    bool matrix;     /* rows are delta z'                                                         */
+    bool has_sets;   /* there may be equalities                                                   */
+    bool whole;      /* all rows of the problem are here                                          */
+    int threads;     /* for products of many rows                                                 */
+    int64_t changes; /* rows added and removed so far: whether the set has changed since        */
     int64_t count, capacity, d, size;
     int64_t *term;
     int32_t *token;
@@ -71,8 +70,8 @@ void svm_set_free(svm_set *set);
 int64_t svm_set_find(const svm_set *set, int64_t term, int64_t token);
 /* Reserves room for `more` rows. */
 attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err);
-/* Adds a row (svm_rows_resolve) that is not in the set; `slot` may be NULL. */
-attsvm_status svm_set_add(svm_set *set, const struct svm_term *term, int64_t token, int64_t *slot,
+/* Adds a row (svm_rows_resolve) that is not in the set. */
+attsvm_status svm_set_add(svm_set *set, const struct svm_term *term, int64_t token,
                           attsvm_error *err);
 /* Removes inactive rows with <A, theta> - b above most_slack, by `margin`.  Others move up. */
 void svm_set_shrink(svm_set *set, double most_slack);

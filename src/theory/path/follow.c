@@ -143,7 +143,7 @@ static void record(attsvm_path *path, int64_t k)
     path_objective *o = &path->objective;
     const double *theta = path->candidate;
     if (path->joint) /* L* of this head, not of the last candidate */
-        path_objective_set_head(o, theta + m->parameter[1].offset, true);
+        path_objective_set_head(o, theta + m->parameter[1].offset);
     path_objective_look(o, theta);
     memcpy(path->theta + k * m->size, theta, (size_t)m->size * sizeof *theta);
     memcpy(path->selected + k * m->terms, m->selected, (size_t)m->terms * sizeof *m->selected);

@@ -46,7 +46,7 @@ static double solve_head(attsvm_path *path, double radius, double *theta)
         inside = true;
     }
     memcpy(o->theta + v->offset, x, (size_t)v->count * sizeof *x);
-    path_objective_set_head(o, x, true);
+    path_objective_set_head(o, x);
     return value;
 }
 
@@ -126,7 +126,7 @@ double path_solve_joint(attsvm_path *path, double radius, double radius_v, doubl
             break;
         solve_both(path, radius, radius_v, theta, inside);
     }
-    path_objective_set_head(o, theta + v->offset, true);
+    path_objective_set_head(o, theta + v->offset);
     path_objective_look(o, theta);
     return path->m->loss.magnitude ? model_scaled_log(o->value.over_best) : o->value.loss;
 }

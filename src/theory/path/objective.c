@@ -130,14 +130,14 @@ optimise_function path_objective_function(path_objective *o, double radius)
 
 /* ------------------------------------------------------------------------- creation */
 
-void path_objective_set_head(path_objective *o, const double *v, bool best)
+void path_objective_set_head(path_objective *o, const double *v)
 {
     const model *m = o->m;
     for (int64_t i = 0, term = 0; i < m->n; i++) {
         la_rows rows = data_sequence(m->data, i);
         double *score = o->score + data_first(m->data, i);
         la_rows_dot(&rows, v, score);
-        for (int64_t q = 0; best && q < data_terms_queries(&m->query, i); q++, term++) {
+        for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++, term++) {
             double Y = data_terms_label(&m->query, i, q);
             o->alpha[term] = 0;
             for (int64_t t = 1; t < data_terms_visible(&m->query, i, q); t++)
@@ -193,7 +193,7 @@ attsvm_status path_objective_create(path_objective *out, model *m, attsvm_error 
     }
     out->slope = out->theta + m->size;
     if (m->v && out->score)
-        path_objective_set_head(out, m->v, true);
+        path_objective_set_head(out, m->v);
     return ATTSVM_OK;
 }
 

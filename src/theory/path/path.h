@@ -36,8 +36,8 @@ typedef struct path_objective {
 
 attsvm_status path_objective_create(path_objective *out, model *m, attsvm_error *err);
 void path_objective_free(path_objective *o);
-/* Scores of the head v (d) and, with `best`, the tokens of best score into alpha. */
-void path_objective_set_head(path_objective *o, const double *v, bool best);
+/* Scores of the head v (d), and the tokens of best score into alpha. */
+void path_objective_set_head(path_objective *o, const double *v);
 /* The objective as a function on balls of that radius. */
 optimise_function path_objective_function(path_objective *o, double radius);
 /* Fills o->value and o->above at theta. */

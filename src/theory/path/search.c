@@ -228,7 +228,7 @@ static optimise_end solve_cone(attsvm_path *path, double radius, double *x, bool
         if (end.value != -INFINITY || below)
             break;
         below = true;
-        path_objective_set_head(o, path->m->v, true);
+        path_objective_set_head(o, path->m->v);
     }
     memcpy(o->alpha, path->alpha, (size_t)path->m->terms * sizeof *o->alpha);
     end.value = below ? -INFINITY : end.value; /* lower than all candidates above L* */

@@ -195,7 +195,7 @@ static void open_whole(svm_set *set, const svm_rows *rows)
         svm_term term = svm_rows_term(rows, g);
         for (int64_t t = 0; t < term.visible; t++)
             if (svm_rows_resolve(rows, &term, t, set->scratch) == SVM_AT_LEAST)
-                assert_ok(svm_set_add(set, &term, t, NULL, &err), err);
+                assert_ok(svm_set_add(set, &term, t, &err), err);
     }
     assert_int_equal(set->capacity, capacity);
 }

@@ -130,14 +130,13 @@ void l2_solve_factored(l2_active_set *e, const double *rhs, double *x)
     backward(e, e->y, x);
 }
 
-/* Row p joins S, unless its pivot is below `clear` relative to |A|^2. */
-void l2_append(l2_active_set *e, int64_t p, double clear)
+void l2_append(l2_active_set *e, int64_t p)
 {
     double *g = e->g, *y = e->y, pivot = e->set->square[p];
     gram_row(e, p, g);
     forward(e, g, y);
     for (int64_t j = 0; j < e->count; j++)
         pivot -= y[j] * y[j];
-    if (pivot > clear * e->set->square[p] && e->count < e->set->size)
+    if (pivot > L2_CLEAR * e->set->square[p] && e->count < e->set->size)
         append(e, p, y, pivot);
 }

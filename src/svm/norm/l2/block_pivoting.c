@@ -20,9 +20,6 @@ enum {
     SHARED = 1 << 24 /* multiplications above which threads share the products */
 };
 
-/* Rows with a smaller pivot, relative to |A|^2, are left to the active-set method. */
-static const double CLEAR = 1e-8;
-
 typedef struct block {
     double *deltas, *queries; /* gathered rows of S, then of V */
     double *B, *B2, *C, *C2;  /* k x m (or m x k), m x m       */
@@ -180,7 +177,7 @@ static bool finish_factor(l2_active_set *e, const block *b, const int32_t *slots
 {
     bool clear = la_cholesky(m, b->C, m) == 0;
     for (int64_t v = 0; v < m && clear; v++)
-        clear = b->C[v * m + v] * b->C[v * m + v] > CLEAR * e->set->square[slots[v]];
+        clear = b->C[v * m + v] * b->C[v * m + v] > L2_CLEAR * e->set->square[slots[v]];
     return clear;
 }
 
@@ -188,7 +185,7 @@ static bool finish_factor(l2_active_set *e, const block *b, const int32_t *slots
 static void append_singly(l2_active_set *e, const int32_t *slots, int64_t count)
 {
     for (int64_t k = 0; k < count && e->count < e->capacity; k++)
-        l2_append(e, slots[k], CLEAR);
+        l2_append(e, slots[k]);
 }
 
 /* Adds rows to S, except those that nearly depend on it. */

@@ -1,4 +1,7 @@
-/* Memory, the change to double-double, and refinement of a solved active set. */
+/*
+ * The norms l2 and Frobenius: solves the working set in double, and in double-double where that
+ * does not suffice; memory, refinement of a solved active set, proofs of infeasibility.
+ */
 #include "svm/norm/l2/l2.h"
 
 #include <math.h>
@@ -70,7 +73,6 @@ void l2_free(l2_active_set *e)
         free(pieces[k]);
 }
 
-/* At most `size` rows are independent, and only rows of the set are active. */
 static attsvm_status reserve_margins(l2_active_set *e, attsvm_error *err)
 {
     svm_set *set = e->set;
@@ -82,6 +84,8 @@ static attsvm_status reserve_margins(l2_active_set *e, attsvm_error *err)
     return base_allocate(&e->residual, (size_t)set->capacity, sizeof(double), "margins", err);
 }
 
+/* Memory of the factor: at most `size` rows are independent, and only rows of the set are active.
+ */
 static attsvm_status reserve(l2_active_set *e, attsvm_error *err)
 {
     svm_set *set = e->set;
@@ -462,8 +466,7 @@ static attsvm_status solve(svm_phase *phase, svm_end *end, attsvm_error *err)
     return *end == SVM_INFEASIBLE ? l2_prove(e, err) : ATTSVM_OK;
 }
 
-const svm_norm svm_norm_l2 = { .flag = "l2",
-                               .unique = true,
+const svm_norm svm_norm_l2 = { .unique = true,
                                .exact = true,
                                .tol = 1e-12,
                                .limited = &svm_norm_fro_limited,
@@ -474,15 +477,3 @@ const svm_norm svm_norm_l2 = { .flag = "l2",
                                .open = open,
                                .close = close,
                                .solve = solve };
-const svm_norm svm_norm_fro = { .flag = "fro",
-                                .unique = true,
-                                .exact = true,
-                                .tol = 1e-12,
-                                .limited = &svm_norm_fro_limited,
-                                .size = svm_norm_euclidean,
-                                .size_exact = svm_norm_euclidean_exact,
-                                .row_size = svm_norm_euclidean_row,
-                                .stores_all = l2_soft_applies,
-                                .open = open,
-                                .close = close,
-                                .solve = solve };

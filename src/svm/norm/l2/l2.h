@@ -35,52 +35,53 @@ typedef struct l2_active_set {
     size_t work_size;    /* in bytes                                                  */
     svm_phase *phase;    /* with the stop to ask; may be NULL                         */
     int64_t cg_active;   /* active rows found by conjugate gradients; -1: they failed */
-    int32_t
-        *order; /* slots of equalities in the order in which they enter; NULL: their own order */
-    int64_t ordered;  /* their number                                                             */
-    int64_t entering; /* slot whose row cannot be satisfied                                       */
-    double entering_sign; /* -1: an equality that was above its value */
+    int32_t *order;      /* (ordered) equalities as they enter; NULL: in their own order      */
+    int64_t ordered;
+    int64_t entering;     /* slot whose row cannot be satisfied        */
+    double entering_sign; /* -1: an equality that was above its value  */
 } l2_active_set;
 
-attsvm_status l2_create(l2_active_set *engine, svm_set *set, attsvm_error *err);
-void l2_free(l2_active_set *engine);
+attsvm_status l2_create(l2_active_set *e, svm_set *set, attsvm_error *err);
+void l2_free(l2_active_set *e);
 /* Runs until the set is solved; allocates first.  `exact`: also refines the multipliers. */
-attsvm_status l2_run(l2_active_set *engine, bool exact, svm_end *end, attsvm_error *err);
+attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err);
 /* Whether conjugate gradients apply to the set; solves it with them, `exact`: to the last digit.
  *solved false: no convergence. */
-bool l2_cg_applies(const l2_active_set *engine);
-attsvm_status l2_cg_solve(l2_active_set *engine, bool exact, bool *solved, attsvm_error *err);
+bool l2_cg_applies(const l2_active_set *e);
+attsvm_status l2_cg_solve(l2_active_set *e, bool exact, bool *solved, attsvm_error *err);
 /* Block pivoting towards the solution of the set, before a run. */
-attsvm_status l2_block_pivoting(l2_active_set *engine, attsvm_error *err);
+attsvm_status l2_block_pivoting(l2_active_set *e, attsvm_error *err);
 /* Reserves memory for all rows of the set that can be active. */
-attsvm_status l2_reserve(l2_active_set *engine, attsvm_error *err);
+attsvm_status l2_reserve(l2_active_set *e, attsvm_error *err);
 /* Whether `rows` rows of a problem may be stored for l2_soft_start; l2_soft_start: an active set
    near the solution, if the set holds all rows. */
 bool l2_soft_applies(const svm_set *set, int64_t rows);
-attsvm_status l2_soft_start(l2_active_set *engine, attsvm_error *err);
+attsvm_status l2_soft_start(l2_active_set *e, attsvm_error *err);
 /* Restarts from theta = 0; the second in double-double. */
-attsvm_status l2_restart(l2_active_set *engine, attsvm_error *err);
-attsvm_status l2_extend(l2_active_set *engine, attsvm_error *err);
+attsvm_status l2_restart(l2_active_set *e, attsvm_error *err);
+attsvm_status l2_extend(l2_active_set *e, attsvm_error *err);
 /* Multipliers and theta of S to double-double accuracy. *again: a multiplier was negative and its
    row left S, so the method must run again. */
-svm_end l2_refine(l2_active_set *engine, bool *again);
+svm_end l2_refine(l2_active_set *e, bool *again);
 /* The contradicting rows as phase->proof, refined to the accuracy of double. */
-attsvm_status l2_prove(l2_active_set *engine, attsvm_error *err);
+attsvm_status l2_prove(l2_active_set *e, attsvm_error *err);
 /* Whether to stop; cheap for most calls. */
-bool l2_stopped(l2_active_set *engine);
+bool l2_stopped(l2_active_set *e);
 
 /* Margins of the set in double; returns |theta|. */
-double l2_margins(l2_active_set *engine);
-svm_end l2_run_double(l2_active_set *engine);
-svm_end l2_run_extended(l2_active_set *engine);
+double l2_margins(l2_active_set *e);
+svm_end l2_run_double(l2_active_set *e);
+svm_end l2_run_extended(l2_active_set *e);
 /* Chooses `order` for the double-double method. */
-attsvm_status l2_order_equalities(l2_active_set *engine, attsvm_error *err);
-svm_end l2_enter_equalities(l2_active_set *engine);
+attsvm_status l2_order_equalities(l2_active_set *e, attsvm_error *err);
+svm_end l2_enter_equalities(l2_active_set *e);
 svm_end l2_enter(l2_active_set *e, int64_t p, double violation, double sign);
-/* Row p joins S, unless its pivot is below `clear` relative to |A|^2. */
-void l2_append(l2_active_set *engine, int64_t p, double clear);
-void l2_leave(l2_active_set *engine, int64_t k);
-void l2_solve_factored(l2_active_set *engine, const double *rhs, double *x);
-void l2_solve_extended(l2_active_set *engine, const double *rhs, double *x); /* only if extended */
+/* Row p joins S.  Rows whose pivot is smaller than this, relative to |A|^2, do not: they are left
+   to the active-set method. */
+#define L2_CLEAR 1e-8
+void l2_append(l2_active_set *e, int64_t p);
+void l2_leave(l2_active_set *e, int64_t k);
+void l2_solve_factored(l2_active_set *e, const double *rhs, double *x);
+void l2_solve_extended(l2_active_set *e, const double *rhs, double *x); /* only if extended */
 
 #endif

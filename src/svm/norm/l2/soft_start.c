@@ -17,7 +17,7 @@
 enum { MOST_STEPS = 60, MOST_SIZE = 512, BLOCK = 256, MOST_DROPS = 60 };
 
 /* Complementarity relative to the start at which the partition is determined. */
-static const double ENOUGH = 1e-13, CLEAR = 1e-8, CENTRE = 0.1, SHORTEN = 0.99;
+static const double ENOUGH = 1e-13, CENTRE = 0.1, SHORTEN = 0.99;
 
 typedef struct interior {
     svm_set *set;
@@ -206,7 +206,7 @@ attsvm_status l2_soft_start(l2_active_set *e, attsvm_error *err)
         set->place[r] = full && !zero ? SVM_AT_UPPER : SVM_AT_ZERO;
         set->lambda[r] = full && !zero ? U : 0;
         if (!zero && !full)
-            l2_append(e, r, CLEAR);
+            l2_append(e, r);
     }
     if (status == ATTSVM_OK && !settle(e))
         status = l2_restart(e, err);

@@ -304,8 +304,7 @@ static attsvm_status nuclear_size(double q, bool dual, const double *x, int64_t 
     return svm_norm_nuclear.size(q, dual, x, rows, columns, out, err);
 }
 
-const svm_norm svm_norm_fro_limited = { .flag = "fro",
-                                        .singular = true,
+const svm_norm svm_norm_fro_limited = { .singular = true,
                                         .local = true,
                                         .tol = 1e-12,
                                         .size = svm_norm_euclidean,
@@ -314,8 +313,7 @@ const svm_norm svm_norm_fro_limited = { .flag = "fro",
                                         .is_solved = is_solved,
                                         .solve = svm_small_solve,
                                         .core = core_fro };
-const svm_norm svm_norm_nuclear_limited = { .flag = "nuc",
-                                            .singular = true,
+const svm_norm svm_norm_nuclear_limited = { .singular = true,
                                             .local = true,
                                             .tol = 1e-9,
                                             .size = nuclear_size,
