@@ -17,7 +17,7 @@
 static bool json;
 static int lines;
 
-/* Keeps the compiler from leaving out work whose result nobody reads. */
+/* Keeps the compiler from removing work whose result is not used. */
 static volatile double sink;
 
 static void report(const char *group, const char *what, int64_t size, double value,
@@ -42,7 +42,7 @@ static double run(work *body, void *context, int64_t calls)
     return base_seconds() - start;
 }
 
-/* Seconds of one call of each: the best of 25 runs of at least 1 ms, taken in turns. */
+/* Seconds per call of each: the best of 25 alternating runs of at least 1 ms. */
 static void seconds_of_two(work *const body[2], void *context, double best[2])
 {
     for (int k = 0; k < 2; k++)
@@ -63,8 +63,7 @@ static double seconds_of(work *body, void *context)
     return fmin(best[0], best[1]);
 }
 
-/* Filled with a byte that makes a small number of any type: zero pages would be no memory at all.
- */
+/* Filled with a byte that gives a small number in any type: zero pages would not use memory. */
 static void *allocate(size_t bytes)
 {
     void *memory = malloc(bytes);
@@ -115,7 +114,7 @@ typedef struct rows_case {
 
 typedef uint64_t words __attribute__((vector_size(16)));
 
-/* The whole array once, from one place. */
+/* Reads the whole array once, as one stream. */
 static void read_one(void *context)
 {
     const words *x = ((rows_case *)context)->rows.base;
@@ -130,7 +129,7 @@ static void read_one(void *context)
     sink = (double)(sum[0] ^ sum[1]);
 }
 
-/* The same from four places at once, 64 kB apart. */
+/* The same as four streams, 64 kB apart. */
 static void read_four(void *context)
 {
     enum { APART = 65536 / 16 };
@@ -271,7 +270,7 @@ static void trsv_blas(void *context)
     cblas_dtrsv(CblasRowMajor, CblasLower, op(c->transpose_a), CblasNonUnit, n, c->B, n, c->y, 1);
 }
 
-/* Both copy the matrix first; the copy is part of either time. */
+/* Both copy the matrix first, so both times include the copy. */
 static void cholesky_own(void *context)
 {
     dense_case *c = context;
@@ -279,7 +278,7 @@ static void cholesky_own(void *context)
     la_active()->cholesky(c->n, c->C, c->n);
 }
 
-/* LAPACK's blocks on our own loops: what la_cholesky takes where they pay. */
+/* LAPACK's blocked algorithm on our loops, which la_cholesky uses for large sizes. */
 static void cholesky_blocks(void *context)
 {
     dense_case *c = context;
@@ -287,7 +286,7 @@ static void cholesky_blocks(void *context)
     la_cholesky(c->n, c->C, c->n);
 }
 
-/* B becomes positive definite: small entries, n on the diagonal. */
+/* Makes B positive definite: small entries, n on the diagonal. */
 static void fill(dense_case *c)
 {
     base_random random = base_random_stream(2, (uint64_t)c->n);

@@ -20,7 +20,7 @@ enum { POINTS = 4 };
 
 static bool json;
 static int lines, rounds = 4;
-static int64_t tokens = 1 << 19; /* of the smallest size of a step */
+static int64_t tokens = 1 << 19; /* for the smallest step */
 
 static void report(const char *what, double value, const char *unit)
 {
@@ -57,7 +57,7 @@ static attsvm_data *generate(int64_t n, int64_t T, int64_t d)
 
 /* ------------------------------------------------------------------------- steps */
 
-/* Numbers for every shape, and the arrays that go with them. */
+/* One block of numbers for every shape, and its arrays. */
 typedef struct block {
     float *X;
     int8_t *Y;
@@ -102,7 +102,7 @@ static attsvm_data *shape_block(const block *all, int64_t n, int64_t T, int64_t 
     return data;
 }
 
-/* A run of the prompt model, of which single steps are timed. */
+/* A run of the prompt model whose steps are timed. */
 static attsvm_train *open_steps(const attsvm_data *data, int64_t threads)
 {
     attsvm_train *train;
@@ -180,7 +180,7 @@ static void name_point(const char *of, const point *p, char what[96])
              p->size[2]);
 }
 
-/* The points in turn, round after round: what disturbs the machine disturbs all of them. */
+/* Times the points in turn, round after round, so that a disturbance affects all of them. */
 static void time_steps(const block *all, point *points)
 {
     attsvm_data *data[POINTS];
@@ -218,7 +218,8 @@ static void time_solves(point *points)
     }
 }
 
-/* One of n, T, d doubles from point to point; the others stay.  With a block: steps. */
+/* One of n, T and d doubles from point to point, the others are fixed. With a block: training
+   steps. */
 static void bench_growth(const int64_t base[3], const block *all)
 {
     static const char names[] = "nTd";

@@ -52,7 +52,7 @@ static void stop_on(attsvm_status status, const attsvm_error *err)
     exit(2);
 }
 
-/* Processor time: other work on the machine does not count. */
+/* Processor time, which other programs do not change. */
 static double cpu_seconds(void)
 {
     struct timespec now;
@@ -60,7 +60,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A line of /proc/self/status in KB: VmRSS, what is resident, or VmHWM, the most there was. */
+/* A line of /proc/self/status in KB: VmRSS (resident memory) or VmHWM (its peak). */
 static long resident(const char *name)
 {
     char line[256];
@@ -76,8 +76,8 @@ static long resident(const char *name)
 }
 
 /*
- * The most that was resident counts from now on, so that making the data is no part of it; what
- * earlier instances have freed is no room for this one.
+ * Resets the peak of resident memory, so that it excludes making the data, and returns freed memory
+ * of earlier instances to the system.
  */
 static void forget_peak(void)
 {
@@ -89,7 +89,7 @@ static void forget_peak(void)
     }
 }
 
-/* Seconds of one read of all tokens, the best of some. */
+/* Seconds of one read of all tokens, the best of several. */
 static double read_seconds(const attsvm_data *data)
 {
     double best = INFINITY, *p = calloc((size_t)data->d, sizeof *p);
@@ -137,7 +137,7 @@ static attsvm_data *make_data(const instance *at, int64_t seed, int64_t *alpha)
     return data;
 }
 
-/* seconds: of all solves, in order; read: of one read of the tokens; memory in KB. */
+/* seconds: of all solves, sorted; read: one read of the tokens; memory in KB. */
 static void tell(const instance *at, const attsvm_svm_info *info, const double *seconds, int repeat,
                  double read, long memory)
 {
@@ -222,7 +222,7 @@ static void solve_batch(attsvm_problem **problems, int64_t threads, double *seco
     qsort(seconds, TINY, sizeof *seconds, compare);
 }
 
-/* Median over instances of F1 inside a batch: of the best batch, and of the median one. */
+/* Median over the instances of F1 in a batch, for the best batch and for the median one. */
 static void run_batch(int64_t threads, int repeat)
 {
     static attsvm_data *data[TINY];

@@ -87,7 +87,7 @@ static void end_loops(void)
     }
 }
 
-/* One on each core that this process has. */
+/* One busy loop on each core of this process. */
 static void start_loops(void)
 {
     atexit(end_loops);

@@ -20,7 +20,7 @@ static bool ragged;
 static const char *only = "";
 static volatile double sink;
 
-/* With --cpu the time that the process was at work: for one thread on a busy machine. */
+/* With --cpu: processor time, for one thread on a busy machine. */
 static double now(void)
 {
     struct timespec t;
@@ -69,7 +69,7 @@ static attsvm_data *generate(int32_t kind, int64_t n, int64_t T, int64_t d, atts
 
 /* ------------------------------------------------------------------------ small */
 
-/* Seconds a step of one run from its start. */
+/* Seconds per step of a run from its start. */
 static double run_once(const attsvm_data *data, attsvm_model_kind kind, int64_t iters)
 {
     attsvm_train_settings settings;
@@ -87,7 +87,7 @@ static double run_once(const attsvm_data *data, attsvm_model_kind kind, int64_t 
     return seconds;
 }
 
-/* The same step in PyTorch; NAN where it is not there. */
+/* The same step in PyTorch; NAN if it is not installed. */
 static double torch_step(int64_t n, int64_t T, int64_t d)
 {
     char command[1024];
@@ -140,7 +140,7 @@ typedef struct reading {
     bool four;
 } reading;
 
-enum { APART = 65536 / 16 }; /* four places at once, 64 kB apart */
+enum { APART = 65536 / 16 }; /* four streams, 64 kB apart */
 
 static void read_part(void *context, int64_t part, int worker)
 {

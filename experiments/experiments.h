@@ -1,9 +1,8 @@
 /*
- * experiments: the published experiments by name (theory, section 7), and some beyond them.
- *
- * One file and one line of the registry each.  The steps are apart: `run` makes arrays, `numbers`
- * reads the key numbers off them, `draw` draws them; so a figure can be drawn anew without a run.
- * This header is for those who run experiments; those who write one include tools/tools.h.
+ * experiments: the published experiments by name (theory, section 7), and some of our own. Each is
+ * one file and one line of the registry. It has three separate steps: `run` makes arrays, `numbers`
+ * reads the key numbers off them, and `draw` draws them, so a figure can be redrawn without a run.
+ * Callers that run experiments include this header; files that define one include tools/tools.h.
  */
 #ifndef ATTSVM_EXPERIMENTS_H
 #define ATTSVM_EXPERIMENTS_H
@@ -16,49 +15,49 @@ struct report_figure;
 
 /* ------------------------------------------------------------------ stopping early */
 
-/* What ends experiments early: their observer, or the time.  Any thread may ask. */
+/* Ends experiments early, by an observer or a time limit. Safe to call from any thread. */
 typedef struct experiments_stop {
     dist_stop stop;
     pthread_mutex_t lock;
 } experiments_stop;
 
-/* limit: seconds, 0: none; goes_on may be NULL.  Close it when all is done. */
+/* limit: seconds, 0 = none; goes_on may be NULL. The caller closes it at the end. */
 void experiments_stop_open(experiments_stop *stop, double limit, dist_stop_ask *goes_on,
                            void *context);
 void experiments_stop_close(experiments_stop *stop);
 
 /* ---------------------------------------------------------------- what an experiment is */
 
-/* How it is to be run.  What is random depends on the seed and the number of the run alone. */
+/* How an experiment runs. Random numbers depend only on the seed and the number of the run. */
 typedef struct experiments_setup {
-    int64_t runs; /* of what `unit` of the experiment says                  */
+    int64_t runs; /* counted in the experiment's `unit` */
     int64_t seed;
-    int64_t threads; /* 0: all cores; the arrays do not depend on it           */
-    double disturb;  /* relative size of the disturbance of start values; 0: none */
+    int64_t threads; /* 0 = all cores; the arrays do not depend on it */
+    double disturb;  /* relative disturbance of the start values; 0 = none */
     int64_t disturb_seed;
     const char *data; /* a data file, for experiments that take one; NULL: none */
-    void (*progress)(void *context, double share); /* NULL: nobody wants to know */
+    void (*progress)(void *context, double share); /* progress; may be NULL */
     void *context;
     experiments_stop *stop; /* NULL: runs to the end                                       */
 } experiments_setup;
 
-typedef struct experiments_arrays experiments_arrays;   /* what a run makes           */
-typedef struct experiments_result experiments_result;   /* the same, to be read       */
-typedef struct experiments_numbers experiments_numbers; /* key numbers, what we find  */
+typedef struct experiments_arrays experiments_arrays;   /* output of a run */
+typedef struct experiments_result experiments_result;   /* the same, read-only */
+typedef struct experiments_numbers experiments_numbers; /* key numbers and findings */
 
 typedef struct experiment {
     const char *id, *title;
-    const char *paper;   /* where it is from: "MM, figure 3"; "ours"                    */
-    const char *setting; /* data, model, step, how many                                 */
+    const char *paper;   /* source: "MM, figure 3", or "ours" */
+    const char *setting; /* data, model, step rule and counts */
     const char *command; /* flags of `attsvm train ID.npz` that repeat its first run; NULL: the file
                             is no data set                                              */
     const char *caption; /* what the figure shows                                       */
-    const char *says;    /* what the paper says, in its own sense; NULL: no paper       */
-    const char *code;    /* what the published code does, where it was read; NULL: not  */
+    const char *says;    /* the paper's statement in our words; NULL: in no paper */
+    const char *code;    /* what the published code does; NULL: not read */
     int64_t runs;        /* as published; 0: nothing random, --runs does not apply      */
     const char *unit;    /* what is counted: "data sets", "runs a point"; NULL: nothing */
     bool takes_data;     /* uses setup->data; `own_data` is then 1, and nothing is expected */
-    double seconds;      /* about how long it takes on two cores: for the time left     */
+    double seconds;      /* seconds on two cores, roughly, for the progress display */
     attsvm_status (*run)(const experiments_setup *setup, experiments_arrays *out,
                          attsvm_error *err);
     attsvm_status (*numbers)(const experiments_result *result, experiments_numbers *out,
@@ -68,7 +67,7 @@ typedef struct experiment {
 } experiment;
 
 extern const experiment *const experiments_all[]; /* NULL-terminated, in the order of the page */
-/* An unknown id is an error that lists what there is. */
+/* For an unknown id the error lists all ids. */
 attsvm_status experiments_find(const char *id, const experiment **out, attsvm_error *err);
 
 /* --------------------------------------------------------------------------- reproducing */
@@ -85,21 +84,21 @@ typedef struct experiments_settings {
 
 extern const settings_table experiments_table;
 
-/* What a number should be. */
+/* Expected value of a key number. */
 typedef struct experiments_target {
     double value, tolerance;
     bool known, missed;
     bool unjudged; /* a mean over too few runs: shown, not judged */
 } experiments_target;
 
-/* A number beside what it should be. */
+/* A key number and its expected values. */
 typedef struct experiments_check {
     char *key, *meaning;
     double value;
     experiments_target
-        expected;           /* by the paper, a theorem, published data; at this number of runs */
-    char *source;           /* where that comes from                                           */
-    experiments_target own; /* by our own run of the published size, seed 0                    */
+        expected;           /* from a paper, a theorem or published data, for this number of runs */
+    char *source;           /* its source */
+    experiments_target own; /* from our own run of the published size with seed 0 */
 } experiments_check;
 
 struct experiments_numbers {
@@ -110,7 +109,7 @@ struct experiments_numbers {
     bool out_of_memory;
 };
 
-/* What came out of one experiment. */
+/* The result of one experiment. */
 typedef struct experiments_outcome {
     const experiment *experiment;
     experiments_numbers numbers;
@@ -118,23 +117,23 @@ typedef struct experiments_outcome {
     double disturb;
     double seconds;
     int64_t failed; /* numbers that are not as expected */
-    bool stopped;   /* before it was done: no numbers, no files */
+    bool stopped;   /* ended early: no numbers, no files */
 } experiments_outcome;
 
 /*
- * One experiment into a directory, which exists: ID.npz (not with redraw, which reads it), ID.json,
- * ID.svg (with gnuplot) and where asked for ID.png, ID.pdf and ID.csv.  experiments_outcome_free in
- * any case.
+ * Runs one experiment and writes ID.npz, ID.json, ID.svg (if gnuplot is installed) and, on request,
+ * ID.png, ID.pdf and ID.csv into an existing directory. With redraw it reads ID.npz instead. Call
+ * experiments_outcome_free in any case.
  */
 attsvm_status experiments_reproduce(const experiment *e, const experiments_settings *settings,
                                     const experiments_setup *setup, const char *directory,
                                     experiments_outcome *out, attsvm_error *err);
 void experiments_outcome_free(experiments_outcome *outcome);
 
-/* Whether figures can be drawn: gnuplot is there. */
+/* ATTSVM_OK if gnuplot is installed, so that figures can be drawn. */
 attsvm_status experiments_ready(attsvm_error *err);
 
-/* index.html of all results in the directory. */
+/* Writes index.html with all results in the directory. */
 attsvm_status experiments_page(const char *directory, attsvm_error *err);
 
 /* ----------------------------------------------------------------------- own results */
@@ -160,7 +159,7 @@ attsvm_status experiments_picture_tokens(const experiments_picture *picture,
 
 /* ------------------------------------------------------------------------------ files */
 
-/* Files of the source tree that are part of the program. */
+/* Files of the source tree that are embedded in the program. */
 typedef struct experiments_file {
     const char *name; /* "expected/mm-multi.json" */
     const char *text;

@@ -1,14 +1,14 @@
-/* The page of a directory: every result that is there, from its JSON and its figure. */
+/* The page of a directory: every result in it, made from its JSON and its figure. */
 #include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct source { /* what a section borrows from */
+typedef struct source { /* owns what a section borrows */
     io_json *json;
     char *svg;
     report_number *numbers;
-    char (*texts)[2][400]; /* the value, and what it should be */
+    char (*texts)[2][400]; /* the value and the expected value */
 } source;
 
 static void source_free(source *s)
@@ -19,7 +19,7 @@ static void source_free(source *s)
     free(s->texts);
 }
 
-/* The file from its <svg> tag on; NULL where there is none. */
+/* The file from its <svg> tag on; NULL if it has none. */
 static char *read_svg(const char *path)
 {
     enum { PIECE = 1 << 16 };
@@ -47,7 +47,7 @@ static char *read_svg(const char *path)
     return text;
 }
 
-/* Adds what a number should be to `text`; whether it is. */
+/* Appends the expected value to `text`; returns whether the number agrees with it. */
 static bool show_target(char *text, size_t size, const io_json *target, const char *from)
 {
     double wanted = NAN, tolerance = NAN;
@@ -72,7 +72,7 @@ static bool show_target(char *text, size_t size, const io_json *target, const ch
     return ok;
 }
 
-/* One key number from the JSON: its value as text, and what is expected. */
+/* Reads one key number from the JSON: its value as text and the expected value. */
 static void show_number(const source *s, int64_t k, const char *key)
 {
     double value = NAN;

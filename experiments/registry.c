@@ -1,4 +1,5 @@
-/* The experiments in the order of the page.  A new one: a file in a subfolder, a line here. */
+/* The experiments in the order of the page. To add one, write a file in a subfolder and a line
+   here. */
 #include "experiments/experiments.h"
 
 /* clang-format off */

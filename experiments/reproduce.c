@@ -1,4 +1,4 @@
-/* One experiment from its registry line to files; and the page of a directory. */
+/* Runs one experiment and writes its files; writes the page of a directory. */
 #include "experiments/tools/tools.h"
 
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static attsvm_status draw(const experiment *e, const experiments_result *result,
     return status;
 }
 
-/* From the arrays in the file to numbers, JSON and figures. */
+/* Makes numbers, JSON and figures from the arrays in the file. */
 static attsvm_status finish(experiments_outcome *o, const experiments_result *result,
                             const experiments_settings *settings, const char *directory,
                             const char *json, attsvm_error *err)

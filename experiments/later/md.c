@@ -1,8 +1,7 @@
 /*
- * md-path, md-corr: normalised mirror descent with potential |W|_q^q goes to the l_q SVM.
- *
- * A run ends after 6000 steps; that of q = 3, whose margin grows more slowly, once its efficiency
- * changes by less than 1e-3 over a doubling of steps, at the latest after 200 000.
+ * md-path, md-corr: normalised mirror descent with the potential |W|_q^q converges to the l_q SVM.
+ * A run has 6000 steps. For q = 3 the margin grows more slowly: the run goes on until its
+ * efficiency changes by less than 1e-3 while the steps double, for at most 200 000 steps.
  */
 #include "experiments/tools/tools.h"
 
@@ -27,7 +26,7 @@ static attsvm_status start(const experiments_sample *s, int rule, const char *re
     settings.init = "zero";
     settings.record = record;
     settings.iters = rule == 2 && *record ? CAP : STEPS;
-    settings.seed = s->seed; /* of the disturbance alone */
+    settings.seed = s->seed; /* used by the disturbance only */
     return attsvm_train_create(out, s->data, &settings, NULL, NULL, err);
 }
 
@@ -85,7 +84,8 @@ static double mean_at(const experiments_view *v, int64_t at)
     return mean;
 }
 
-/* Share of entries of the unit matrix W below a tenth of what they would be if all were equal. */
+/* Share of entries of W/|W| that are below a tenth of the value they would have if all were
+   equal. */
 static double sparsity(const experiments_view *W, int rule)
 {
     double small = 0;
@@ -143,7 +143,7 @@ static int by_size(const void *a, const void *b)
 
 static const report_colour rule_colours[RULES] = { REPORT_BLUE, REPORT_VERMILION, REPORT_GREEN };
 
-/* Entries of W/|W| by size, mean over data sets. */
+/* Entries of W/|W| in order of size, averaged over data sets. */
 static void draw_entries(report_figure *f, const experiments_view *W)
 {
     report_add_panel(f,

@@ -12,7 +12,7 @@ typedef struct job {
     int64_t records;
     double *iter;   /* (records)                                                          */
     double *curves; /* (CURVES, runs, records)                                           */
-    double *about;  /* (runs, ABOUT): last tokens, edges, components, those that are cyclic */
+    double *about;  /* (runs, ABOUT): last tokens, edges, components, cyclic components */
 } job;
 
 static attsvm_status solve(const attsvm_data *data, const attsvm_graph *graph, double *direction,
@@ -52,12 +52,12 @@ static attsvm_status train(const experiments_setup *setup, const attsvm_data *da
     s.iters = STEPS;
     s.init = "zero";
     s.record = "log";
-    s.seed = run; /* of the disturbance alone */
+    s.seed = run; /* used by the disturbance only */
     TRY(attsvm_train_create(out, data, &s, NULL, NULL, err));
     return experiments_train(setup, *out, err);
 }
 
-/* Every record against finite + R direction. */
+/* Compares every record with finite + R direction. */
 static attsvm_status compare(job *j, int64_t run, const attsvm_graph *graph,
                              const attsvm_train *trained, const double *direction,
                              const double *finite, attsvm_error *err)
@@ -179,7 +179,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 
 /* -------------------------------------------------------------------------- figure */
 
-/* The same of logarithms; the deviation is a factor.  Of the correlation its distance to 1. */
+/* The same for logarithms, so the deviation is a factor; for the correlation, 1 - correlation. */
 static double geometric_mean(const experiments_view *curves, int curve, int64_t record,
                              double *factor)
 {
@@ -198,7 +198,7 @@ static double geometric_mean(const experiments_view *curves, int curve, int64_t 
     return base_exp(sum);
 }
 
-/* One curve, of the correlation its distance to 1, with its deviation. */
+/* One curve with its deviation; for the correlation, 1 - correlation. */
 static attsvm_status draw_curve(report_figure *f, const experiments_view *steps,
                                 const experiments_view *curves, int curve, bool log_axis,
                                 report_colour colour, attsvm_error *err)

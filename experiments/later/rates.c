@@ -33,7 +33,7 @@ typedef struct job {
     int64_t records;
     double *iter;     /* (records)              */
     double *distance; /* (RULES, runs, records) */
-    double *excess;   /* the same of -ln(L - L*) */
+    double *excess;   /* -ln(L - L*), in the same shape */
 } job;
 
 /* 1 - correlation of every record to the SVM of the tokens selected at the end. */
@@ -74,7 +74,7 @@ static attsvm_status run_one(void *context, int64_t k, int worker, attsvm_error 
     s.iters = STEPS;
     s.record = "log";
     s.init = "zero";
-    s.seed = sample.seed; /* of the disturbance alone */
+    s.seed = sample.seed; /* used by the disturbance only */
     attsvm_status status = attsvm_train_create(&train, sample.data, &s, NULL, NULL, err);
     if (status == ATTSVM_OK)
         status = experiments_train(j->setup, train, err);
@@ -176,7 +176,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         experiments_number(out, key, slope_of(&distance, &steps, rule), meaning);
         exponent[rule] = excess_exponent(&excess, &steps, rule, rules[rule].plain);
         if (strcmp(rules[rule].key, "rescale") ==
-            0) /* its norm doubles again and again: no power of t */
+            0) /* its norm keeps doubling, so there is no power of t to fit */
             continue;
         snprintf(key, sizeof key, "excess_%s", rules[rule].key);
         snprintf(meaning, sizeof meaning,
@@ -224,7 +224,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 static attsvm_status draw_panel(report_figure *f, const experiments_view *values,
                                 const experiments_view *steps, attsvm_error *err)
 {
-    /* rescaled steps are normalised ones at first: dashes over a wide line show both */
+    /* rescaled steps begin as normalised ones: dashes over a wide line show both */
     static const report_dash dashes[DRAWN] = { REPORT_SOLID, REPORT_SOLID, REPORT_DOTTED,
                                                REPORT_DASHED };
     static const double widths[DRAWN] = { 0, 3, 0, 0 };

@@ -1,13 +1,13 @@
-/* mm-attention: real sentences; attention turns to fewer tokens as the norm grows. */
+/* mm-attention: on real sentences attention concentrates on fewer tokens as the norm grows. */
 #include "experiments/tools/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * The run ends in a cycle of two steps, as normalised steps of fixed length do, and rounding
- * decides which of the two has the even numbers.  Records are an odd number of steps apart, and
- * numbers of the end are means over both.
+ * Normalised steps of fixed length end in a cycle of two steps, and rounding decides which of the
+ * two comes at even steps. Records are therefore an odd number of steps apart, and final numbers
+ * are averages over both steps.
  */
 enum { STEPS = 3000, EVERY = 25, RECORDS = STEPS / EVERY + 1, LAST = 20, D = 128 };
 static const double LR = 0.03;
@@ -31,11 +31,11 @@ static void measure(double *logits, int64_t T, double *entropy, double *above)
         double log_s = logits[t] - most - base_log(sum);
         logits[t] = base_exp(log_s);
         *entropy -= logits[t] > 0 ? logits[t] * log_s : 0;
-        *above += logits[t] * (double)T > 1 + 1e-9; /* not by rounding alone */
+        *above += logits[t] * (double)T > 1 + 1e-9; /* ignores differences of rounding */
     }
 }
 
-/* The curves of one record: q = W'p. */
+/* Fills the curves at one record; q = W'p. */
 static void measure_record(const attsvm_data *data, const double *q, double *scratch, double *out,
                            int64_t records)
 {
@@ -61,7 +61,7 @@ static void measure_record(const attsvm_data *data, const double *q, double *scr
     out[NORM * records] = sqrt(square);
 }
 
-/* q = W'p for every record in place of p; nothing to do without W. */
+/* Replaces p by q = W'p in every record; without W nothing changes. */
 static attsvm_status map_back(const attsvm_data *data, double *p, int64_t d, attsvm_error *err)
 {
     double *W, *q;
@@ -166,7 +166,7 @@ static attsvm_status find_words(const experiments_view *count, experiments_numbe
     TRY(experiments_reviews_create(&reviews, 1, 0, err));
     int64_t last = -1;
     for (int shown = 0; shown < SHOWN && reviews.words == count->count; shown++) {
-        int64_t best = -1; /* the next one in the order of counts, then of words */
+        int64_t best = -1; /* the next word, ordered by count, then alphabetically */
         for (int64_t k = 0; k < count->count; k++) {
             bool later = count->x[k] < below || (count->x[k] == below && k > last);
             if (later && (best < 0 || count->x[k] > count->x[best]))
@@ -225,7 +225,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 static void draw_curve(report_figure *f, const experiments_view *values, int curve,
                        const char *label, report_colour colour)
 {
-    int first = curve == ACCURACY || curve == ABOVE; /* at p = 0, v = 0 they say nothing */
+    int first = curve == ACCURACY || curve == ABOVE; /* meaningless at p = 0, v = 0 */
     double steps[RECORDS];
     for (int k = 0; k < RECORDS; k++)
         steps[k] = (double)k * EVERY;

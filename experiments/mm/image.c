@@ -37,7 +37,7 @@ static void make_tokens(const double *pixels, double *X)
 
 /* Every third image is held out. */
 typedef struct images {
-    int64_t n[2]; /* trained on, held out */
+    int64_t n[2]; /* training images, held-out images */
     double *X[2], *Y[2];
     void *memory;
 } images;
@@ -67,8 +67,8 @@ static attsvm_status read_images(images *g, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Attention of every image of one part, accuracy with v, effective number of patches; the mean
-   attention of each class into map (2,T) where it is not NULL. */
+/* Attention on every image of one part, accuracy with v, and the effective number of patches.
+   The mean attention of each class goes to map (2,T) unless it is NULL. */
 static void look(const images *g, int held, const double *p, const double *v, double *accuracy,
                  double *patches, double *map)
 {

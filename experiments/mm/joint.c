@@ -14,7 +14,8 @@ static void evaluate(const double *X, const double *p, const double *v, double *
                      double *probability)
 {
     for (int i = 0; i < N; i++) {
-        const double *x = X + (i * T + 1) * D; /* token 0 is zero: its logit and its score, too */
+        const double *x =
+            X + (i * T + 1) * D; /* token 0 is zero, and so are its logit and its score */
         double s = 1 / (1 + base_exp(-(x[0] * p[0] + x[1] * p[1])));
         softmax[i] = s;
         probability[i] = 1 / (1 + base_exp(-labels[i] * s * (x[0] * v[0] + x[1] * v[1])));
@@ -134,7 +135,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 
 /* -------------------------------------------------------------------------- figure */
 
-/* The wider ones first: where the three coincide, all are seen. */
+/* Wide lines first, so that all three are visible where they coincide. */
 static void draw_path(report_figure *f, const experiments_view *path, const char *label,
                       report_colour colour, double width)
 {

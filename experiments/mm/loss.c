@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum { STEPS = 1000, RECORDS = STEPS + 1, N = 2, T = 2, D = 3, CASES = 11, LOSSES = 2 };
-enum { LONG = 10000 }; /* steps for the question whether the direction converges */
+enum { LONG = 10000 }; /* steps of the longer run, which shows whether the direction converges */
 
 static const double weights[CASES] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 100 };
 static const char *const losses[LOSSES] = { "linear", "logistic" };
@@ -13,7 +13,7 @@ static const double head[D] = { 0, 0, 1 };
 static const double labels[N] = { 1, 1 };
 static const int64_t alpha[N] = { 1, 1 };
 
-/* Angle to the SVM direction at the steps of powers of 10^(1/10), from a run of LONG steps. */
+/* Angle to the SVM direction at steps 10^(k/10) of a run of LONG steps. */
 enum { PER_DECADE = 10, ANGLES = 4 * PER_DECADE + 1 };
 
 static int64_t angle_step(int k)
@@ -155,7 +155,7 @@ static void draw_angles(report_figure *f, const experiments_view *angle)
                                          .x = { .label = "steps", .log = true },
                                          .y = { .label = "degrees", .log = true } });
     for (int64_t loss = 0; loss < LOSSES; loss++)
-        for (int k = 1; k < SHOWN; k++) { /* C = 1 never leaves the direction */
+        for (int k = 1; k < SHOWN; k++) { /* with C = 1 the path never leaves the direction */
             char label[48];
             snprintf(label, sizeof label, "%s, %s%s", losses[loss],
                      k > 1 ? "" : "C = ", shown[k].label);

@@ -75,7 +75,8 @@ static attsvm_status run_local(const experiments_setup *setup, experiments_array
 
 /* ------------------------------------------------------------------------- numbers */
 
-/* Smallest correlation of the end of a run with the SVM direction of the token it selected. */
+/* Smallest correlation, over runs, between the final p and the SVM direction of the selected
+   token. */
 static double worst_correlation(const experiments_view *p, const double *svm,
                                 const double *selected)
 {
@@ -133,7 +134,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 
 /* -------------------------------------------------------------------------- figure */
 
-typedef struct frame { /* what of the plane is shown */
+typedef struct frame { /* visible part of the plane */
     double left, right, bottom, top;
 } frame;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { N = 4, T = 6, D = 8, DD = D * D, STEPS = 1000, ANGLES = 7, RADII = 3, KINDS = 2 };
-enum { TRIES = 200 }; /* random selections that are looked at for one that is not locally optimal */
+enum { TRIES = 200 }; /* random selections tried to find one that is not locally optimal */
 
 static const double angles[ANGLES] = { 0, 15, 30, 45, 60, 75, 90 };
 static const double radii[RADII] = { 1, 10, 100 };

@@ -5,9 +5,12 @@
 #include <string.h>
 
 enum { N = 6, T = 8, D = 10, RULES = 14, CLAIMED = 10, NORMS = 7, FIRST = 1000 };
-enum { CAP = 200000, PLAIN_CAP = 16000 }; /* most steps, of the rules with a bar and without */
+enum {
+    CAP = 200000,
+    PLAIN_CAP = 16000
+}; /* maximum number of steps for rules with and without a bar */
 
-/* The rule and the norm that theory predicts (theory 3); the last four without a bar. */
+/* Each rule and the norm that theory 3 predicts; the last four have no bar. */
 static const struct {
     const char *name, *step, *norm;
     attsvm_model_kind kind;
@@ -33,13 +36,13 @@ static const char *const norms[NORMS] = {
 static const char *const norm_names[NORMS + 1] = { "l_1",     "l_{1.75}", "l_2",     "l_3",
                                                    "l_{inf}", "spectral", "nuclear", NULL };
 
-/* From below, as the figure has them. */
+/* In the order of the figure, from the bottom. */
 static const char *const rule_names[RULES + 1] = { "adam",   "momentum", "md:3",       "gd",
                                                    "KQ ngd", "spectral", "coordinate", "sign",
                                                    "nmd:3",  "nmd:2",    "nmd:1.75",   "rescale",
                                                    "polyak", "ngd",      NULL };
 
-/* nmd:3 grows like the square root of step times steps: with 0.1 it is under way at the cap. */
+/* The norm of nmd:3 grows like sqrt(step size x steps): with 0.1 it has not settled at the cap. */
 static const double long_step = 1;
 
 static const char short_step[] =
@@ -121,7 +124,7 @@ static double reached(const experiments_view *e, int rule)
     return count / (double)e->shape[0];
 }
 
-/* Rules with another predicted norm that have the higher mean in the norm of this one. */
+/* Number of rules that have a higher mean in this rule's norm although they predict another. */
 static double beaten(const experiments_view *e, int rule)
 {
     double count = 0;

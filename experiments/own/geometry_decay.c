@@ -6,7 +6,7 @@
 
 enum { N = 6, T = 8, D = 10, RULES = 10, MARKS = 3, WAYS = 2 };
 
-/* The rule, the norm of its geometry, and the exponent of the published proofs (theory 3). */
+/* Each rule, the norm of its geometry, and the exponent used by the published proofs (theory 3). */
 static const struct {
     const char *name, *step, *norm, *eps;
     attsvm_model_kind kind;
@@ -23,7 +23,7 @@ static const struct {
     { "KQ ngd", "ngd", "nuc", "", ATTSVM_MODEL_KQ, 0.3, 0.5 },
     { "nmd:3", "nmd:3", "lq:3", "", ATTSVM_MODEL_W, 10, 0.5 },
 };
-/* From below, as the figure has them. */
+/* In the order of the figure, from the bottom. */
 static const char *const rule_names[RULES + 1] = { "nmd:3",    "KQ ngd",     "nuclear", "muon",
                                                    "spectral", "coordinate", "adam",    "signum",
                                                    "sign",     "ngd",        NULL };

@@ -82,7 +82,7 @@ static attsvm_status judge(const job *j, const experiments_sample *s, const atts
         out[ZERO] = la_norm(W, DD) < 1e-9;
         out[TO_NUC] = attsvm_correlation(W, nuc, DD);
         out[TO_FRO] = attsvm_correlation(W, fro, DD);
-        if (out[ZERO] != 0) /* W = 0 is the minimum: the operator norm is its whole certificate */
+        if (out[ZERO] != 0) /* at the minimum W = 0 the operator norm is the only condition */
             out[BALANCE] = out[NORMS] = out[PRODUCT] = out[TO_NUC] = out[TO_FRO] = NAN;
         j->ridge[k] = attsvm_array_get(ridge, k);
     }

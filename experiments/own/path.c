@@ -51,7 +51,7 @@ static attsvm_status follow(const experiments_setup *setup, int k, double *radiu
     double tokens[2 * 3 * D], joint_tokens[N * T * D];
     memcpy(tokens, X, sizeof tokens);
     memcpy(joint_tokens, joint_X, sizeof joint_tokens);
-    experiments_disturb(setup, 0, 0, tokens, 2 * 3 * D); /* a path has no start values */
+    experiments_disturb(setup, 0, 0, tokens, 2 * 3 * D); /* a path has no start values to disturb */
     experiments_disturb(setup, 1, 0, joint_tokens, N * T * D);
     attsvm_named_array attention[] = { experiments_name("X", tokens, SHAPE(2, 3, D)),
                                        experiments_name("Y", ones, SHAPE(2)),
@@ -132,7 +132,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
     return ATTSVM_OK;
 }
 
-/* 1 - correlation, at least 1e-16 so that a logarithmic axis can show it. */
+/* 1 - correlation, raised to 1e-16 if smaller, so that a logarithmic axis can show it. */
 static void draw_path(report_figure *f, const experiments_view *radius,
                       const experiments_view *values, int k, int which, const char *label,
                       report_colour colour, report_dash dash)

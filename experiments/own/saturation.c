@@ -12,13 +12,15 @@ typedef struct job {
     const experiments_setup *setup;
     int64_t points;
     int64_t at[MOST_POINTS];
-    double *turn;     /* (2, runs, points): gradient against the true one, float64 and float32 */
+    double *
+        turn; /* (2, runs, points): 1 - cosine of float64 and float32 gradients with the true one */
     double *distance; /* (KINDS, runs, points): 1 - correlation of the run to its SVM          */
     double *norm;     /* (runs, points): |p| of the exact run                                  */
     double *selected; /* (KINDS, runs): whether the run ends on the tokens of the exact one    */
 } job;
 
-/* 1 - cosine, from the difference of the unit vectors: small ones are not rounded away. */
+/* 1 - cosine, computed from the difference of unit vectors so that small values keep their
+   digits. */
 static double turn_of(const double *a, const double *b)
 {
     double aa = 0, bb = 0, square = 0;
@@ -27,7 +29,7 @@ static double turn_of(const double *a, const double *b)
         bb += b[j] * b[j];
     }
     if (aa == 0 || bb == 0)
-        return 1; /* no direction at all */
+        return 1; /* a zero vector has no direction */
     for (int j = 0; j < D; j++) {
         double off = a[j] / sqrt(aa) - b[j] / sqrt(bb);
         square += off * off;
@@ -35,7 +37,7 @@ static double turn_of(const double *a, const double *b)
     return square / 2;
 }
 
-/* The last exact step is the true direction to within rounding of p. */
+/* The last exact step gives the true direction, up to the rounding of p. */
 static attsvm_status compare_gradients(job *j, experiments_prompt q, const double *p, int64_t run,
                                        attsvm_error *err)
 {
@@ -146,8 +148,8 @@ static double middle(const experiments_view *x, int64_t kind, int64_t point, dou
     return base_exp(sum);
 }
 
-/* Norm of p at which the gradient of a type is off by 1 - cos = 1e-3 for the first time, on the
-   line between two recorded points (logarithms). */
+/* Norm of p at which the gradient of a type first has 1 - cosine = 1e-3, interpolated between
+   two records in logarithms. */
 static double trusted_norm(const experiments_view *turn, const experiments_view *norm, int kind)
 {
     const double bar = base_log(1e-3);

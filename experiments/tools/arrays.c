@@ -1,4 +1,4 @@
-/* The arrays of an experiment: made by a run, written, and read again. */
+/* The arrays of an experiment: creation, writing and reading. */
 #include "experiments/tools/tools.h"
 
 #include <stdlib.h>
@@ -15,12 +15,12 @@ struct experiments_arrays {
     size_t room;
 };
 
-/* Arrays widened to doubles in memory of their own, so that they can be read in place. */
+/* Copies of the arrays as doubles, which callers read in place. */
 struct experiments_result {
     const experiment *experiment;
     attsvm_archive *archive;
     double **values;
-    experiments_setup setup; /* as far as the file tells it */
+    experiments_setup setup; /* known only if the file has it */
 };
 
 /* ------------------------------------------------------------------------- making */
@@ -90,7 +90,7 @@ attsvm_named_array experiments_name(const char *name, const double *values, cons
 
 /* ---------------------------------------------------------------------- a checksum */
 
-/* FNV-1a, 64 bits: a file that is not as it was written is noticed, not an enemy. */
+/* FNV-1a, 64 bits: detects damage, not forgery. */
 static uint64_t hash(uint64_t h, const void *bytes, size_t size)
 {
     const unsigned char *b = bytes;

@@ -1,5 +1,5 @@
-/* What key numbers should be: expected/ID.json, from elsewhere, and expected/own.json, our own run.
- */
+/* Expected key numbers: expected/ID.json (papers, theorems, reference data) and
+   expected/own.json (our own runs). */
 #include "experiments/tools/tools.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static attsvm_status compare_own(experiments_check *check, const io_json *own, a
     return ATTSVM_OK;
 }
 
-/* Every entry of `json` with the number of its name. */
+/* Compares every entry of `json` with the key number of the same name. */
 static attsvm_status compare_all(experiments_numbers *numbers, const io_json *json, bool own,
                                  int64_t runs, int64_t enough, attsvm_error *err)
 {
@@ -83,7 +83,7 @@ static attsvm_status compare_all(experiments_numbers *numbers, const io_json *js
     return ATTSVM_OK;
 }
 
-/* The file may be missing; of own.json the part of one experiment counts. */
+/* The file may be missing; `part` selects one experiment of own.json. */
 static attsvm_status compare_file(experiments_numbers *numbers, const char *name, const char *part,
                                   int64_t runs, int64_t enough, attsvm_error *err)
 {
@@ -102,7 +102,7 @@ attsvm_status experiments_compare(const experiment *e, experiments_numbers *numb
                                   const experiments_setup *setup, int64_t *failed,
                                   attsvm_error *err)
 {
-    enum { ENOUGH = 30 }; /* or as many as published, where those are fewer */
+    enum { ENOUGH = 30 }; /* or the published number, if that is smaller */
     const int64_t enough = e->runs < ENOUGH ? e->runs : ENOUGH;
     char name[96];
     *failed = 0;

@@ -1,4 +1,4 @@
-/* Descent as published code does it, in float and in double, for comparison with the exact one. */
+/* Descent as the published code does it, in float and double, for comparison with exact descent. */
 #include "experiments/tools/tools.h"
 
 #include <float.h>
@@ -41,7 +41,8 @@ attsvm_status experiments_naive(const experiments_prompt *prompt, bool single, d
 {
     double p[EXPERIMENTS_MOST_D], v[EXPERIMENTS_MOST_D];
     experiments_prompt q = *prompt;
-    const double least = single ? (double)FLT_EPSILON : 0; /* less would be rounded away */
+    const double least =
+        single ? (double)FLT_EPSILON : 0; /* a smaller disturbance would be rounded away */
     if (q.d > EXPERIMENTS_MOST_D)
         return fail(err, ATTSVM_E_ARG, "d = %" PRId64 " is above %d", q.d, EXPERIMENTS_MOST_D);
     memcpy(p, q.p, (size_t)q.d * sizeof *p);

@@ -1,4 +1,4 @@
-/* Key numbers, what is found in words, and ID.json. */
+/* Key numbers, findings in words, and ID.json. */
 #include "experiments/tools/tools.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Runs side by side, with one report of progress and of failure. */
+/* Parallel runs that report progress and failure as one. */
 #include "experiments/tools/tools.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ typedef struct work {
     experiments_body *body;
     void *context;
     double from, to;
-    int64_t count, done, failed; /* failed: the first that did, count while none has */
+    int64_t count, done, failed; /* failed: index of the first failure; `count` if none */
     attsvm_status status;
     attsvm_error error;
     pthread_mutex_t lock;

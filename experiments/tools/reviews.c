@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The word's number, a new one where it has none yet; words are copied. */
+/* The index of a word; a new word is copied and gets the next index. */
 static int64_t number_of(experiments_reviews *r, const char *word, size_t length)
 {
     for (int64_t k = 0; k < r->words; k++)

@@ -1,4 +1,4 @@
-/* Random data sets of unit vectors (theory, section 7), and what is trained and solved on them. */
+/* Random data sets of unit vectors (theory, section 7), with training and solving on them. */
 #include "experiments/tools/tools.h"
 
 #include <stdlib.h>
@@ -103,7 +103,7 @@ attsvm_status experiments_sample_solve(const experiments_sample *u, const char *
 enum { MOST_N = 16 };
 
 struct experiments_known {
-    const char *norm; /* of the caller, compared by its text */
+    const char *norm; /* owned by the caller, compared as text */
     int64_t alpha[MOST_N];
     double size;
 };

@@ -13,7 +13,7 @@ void experiments_stop_close(experiments_stop *stop)
     pthread_mutex_destroy(&stop->lock);
 }
 
-/* One thread asks at a time; one that finds another asking goes on. */
+/* One thread at a time calls the observer; the others continue without waiting. */
 attsvm_status experiments_go_on(const experiments_setup *setup)
 {
     experiments_stop *stop = setup->stop;

@@ -18,21 +18,21 @@
 #define SHAPE(...)                                                                                 \
     ((const int64_t[]){ __VA_ARGS__ }), (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 
-/* A new array of that name, all zeros, owned by `arrays`; its values into *out. */
+/* Adds an array of zeros, owned by `arrays`; *out points to its values. */
 attsvm_status experiments_add(experiments_arrays *arrays, double **out, const char *name,
                               const int64_t *shape, int ndim, attsvm_error *err);
 
 /*
- * The data set of the experiment, so that `attsvm train` takes its file: copies of the arrays that
- * `out` does not have yet.
+ * Adds copies of the data set's arrays that `out` does not have yet, so that `attsvm train` can
+ * read the file.
  */
 attsvm_status experiments_add_data(experiments_arrays *out, const attsvm_named_array *arrays,
                                    int64_t count, attsvm_error *err);
 
 /*
- * Calls body(context, k, worker, err) for k = 0..count-1 over all threads; worker < the number of
- * threads tells scratch space apart.  Progress goes from share `from` to share `to`.  The first
- * failure in the order of k is reported.
+ * Calls body(context, k, worker, err) for k = 0..count-1 on all threads. `worker` is below the
+ * number of threads and selects scratch space. Progress goes from share `from` to share `to`.
+ * Returns the failure with the lowest k.
  */
 typedef attsvm_status experiments_body(void *context, int64_t k, int worker, attsvm_error *err);
 attsvm_status experiments_parallel(const experiments_setup *setup, int64_t count, double from,
@@ -40,8 +40,7 @@ attsvm_status experiments_parallel(const experiments_setup *setup, int64_t count
                                    attsvm_error *err);
 void experiments_progress(const experiments_setup *setup, double share);
 
-/* The status of a run that was stopped, for unwinding; experiments_reproduce makes it an outcome.
- */
+/* Status of a stopped run while it unwinds; experiments_reproduce turns it into an outcome. */
 #define EXPERIMENTS_STOPPED ((attsvm_status)-100)
 /* ATTSVM_OK, or EXPERIMENTS_STOPPED once the observer or the clock has ended the run. */
 attsvm_status experiments_go_on(const experiments_setup *setup);
@@ -49,27 +48,26 @@ attsvm_status experiments_go_on(const experiments_setup *setup);
 bool experiments_observe_train(void *setup, const attsvm_train *train,
                                const attsvm_train_info *info);
 bool experiments_observe_path(void *setup, int64_t done, int64_t points);
-/* attsvm_train_run that can be stopped. */
+/* attsvm_train_run with the stop of the experiment. */
 attsvm_status experiments_train(const experiments_setup *setup, attsvm_train *train,
                                 attsvm_error *err);
 
 /*
- * What `disturb` does (also to see what depends on rounding): start values become x (1 + size u),
- * or size u where they are 0, u uniform in -1..1 (attsvm_train_settings.disturb).  Every experiment
- * takes its settings from here; on the calling thread.
+ * Training settings of every experiment: the calling thread alone, and the disturbance that shows
+ * what depends on rounding. Start values become x (1 + size u), or size u where they are 0, with u
+ * uniform in -1..1 (attsvm_train_settings.disturb).
  */
 void experiments_train_settings(const experiments_setup *setup, attsvm_train_settings *s);
-/* The same to `count` values, by a stream of its own: for what has no start values, and for runs
-   that are not the library's.  The size is at least `least` where there is one at all. */
+/* Disturbs `count` values with a random stream of their own, for experiments without start
+   values and for runs outside the library. A size above 0 is raised to `least`. */
 void experiments_disturb(const experiments_setup *setup, uint64_t stream, double least, double *x,
                          int64_t count);
 
-/* An array in memory under a name, for attsvm_data_create. */
+/* A named array in memory, for attsvm_data_create. */
 attsvm_named_array experiments_name(const char *name, const double *values, const int64_t *shape,
                                     int ndim);
 
-/* Trains on the calling thread; values of the named result, as doubles, into out (count): an error
-   where the run has another number of them. */
+/* Copies the named array of a run to out (count) as doubles; another size is an error. */
 attsvm_status experiments_trained(const attsvm_train *train, const char *name, double *out,
                                   int64_t count, attsvm_error *err);
 
@@ -79,7 +77,7 @@ attsvm_status experiments_solve(const attsvm_data *data, const attsvm_svm_settin
                                 const int64_t *alpha, double *theta, int64_t count,
                                 attsvm_svm_info *info, attsvm_error *err);
 
-/* How many records a log-spaced trace of so many steps has. */
+/* Number of records in a log-spaced trace of `steps` steps. */
 int64_t experiments_log_records(int64_t steps);
 
 /* ------------------------------------------------------------- small prompt problems */
@@ -142,15 +140,15 @@ attsvm_status experiments_sample_create(experiments_sample *u, const experiments
                                         attsvm_error *err);
 void experiments_sample_free(experiments_sample *u);
 
-/* A run from Uniform(1/sqrt(d)), not yet started; `published`: with the eps rule, on K and Q with
-   the ridge, too. */
+/* Creates a run from Uniform(1/sqrt(d)). `published`: with the eps rule and, for K and Q, the
+   ridge. */
 attsvm_status experiments_sample_train(const experiments_sample *u, attsvm_model_kind kind,
                                        const char *step, bool published, const char *record,
                                        int64_t iters, attsvm_train **out, attsvm_error *err);
 /*
- * Runs on, from where the run is, to `first` steps and then by doublings until the margin
- * efficiency in `norm` changes by less than 1e-3 over one, at the latest to `cap` steps.  The run
- * must not be recorded; *efficiency is that at its end.
+ * Continues the run to `first` steps, then doubles the steps until the margin efficiency in `norm`
+ * changes by less than 1e-3, up to `cap` steps. The run must not be recorded. *efficiency is the
+ * final value.
  */
 attsvm_status experiments_settle(experiments_sample *s, attsvm_train *run, const char *norm,
                                  int64_t first, int64_t cap, double *efficiency, attsvm_error *err);
@@ -160,7 +158,7 @@ typedef attsvm_status experiments_rule_run(const void *job, experiments_sample *
 attsvm_status experiments_each_rule(const void *job, const experiments_setup *setup, int64_t n,
                                     int64_t T, int64_t d, int64_t k, int rules,
                                     experiments_rule_run *run_rule, attsvm_error *err);
-/* Margin efficiency (theory 3) of the run's end in a norm, by the SVM of the tokens it selects. */
+/* Final margin efficiency (theory 3) in a norm, by the SVM of the selected tokens. */
 attsvm_status experiments_efficiency(experiments_sample *s, const attsvm_train *run,
                                      const char *norm, double *out, attsvm_error *err);
 /* The W-SVM of alpha (n) in a norm ("fro", "lq:3") into theta (d x d); info may be NULL. */
@@ -195,20 +193,20 @@ typedef struct experiments_view {
     int64_t count;
 } experiments_view;
 
-/* The array of that name; an error where the file does not have it. */
+/* The array of that name; a missing array is an error. */
 attsvm_status experiments_get(const experiments_result *result, const char *name,
                               experiments_view *out, attsvm_error *err);
 
-/* A key number, by which the run is checked (expected/ID.json); texts are copied. */
+/* Adds a key number, which expected/ID.json may check; texts are copied. */
 void experiments_number(experiments_numbers *out, const char *key, double value,
                         const char *meaning);
-/* What we find: sentences, one after the other. */
+/* Appends a sentence to the findings. */
 void experiments_finds(experiments_numbers *out, const char *format, ...) BASE_PRINTF(2, 3);
 
-/* Angle between two vectors in degrees, exact also where it is small. */
+/* Angle between two vectors in degrees, accurate for small angles too. */
 double experiments_angle(const double *a, const double *b, int64_t count);
 
-/* Mean and standard deviation (of a sample) of the finite ones among x[0], x[stride], ... */
+/* Mean and sample standard deviation of the finite values among x[0], x[stride], ... */
 void experiments_mean(const double *x, int64_t count, int64_t stride, double *mean,
                       double *deviation);
 
@@ -226,15 +224,15 @@ void experiments_result_free(experiments_result *result);
 experiments_setup experiments_result_setup(const experiments_result *result);
 
 void experiments_numbers_free(experiments_numbers *numbers);
-/* Compares with expected/ID.json and, a run as published with seed 0, with expected/own.json, where
-   they are; counts the numbers that are not as expected. */
+/* Compares with expected/ID.json and, for a run of the published size with seed 0, with
+   expected/own.json. *failed counts the numbers that differ. */
 attsvm_status experiments_compare(const experiment *e, experiments_numbers *numbers,
                                   const experiments_setup *setup, int64_t *failed,
                                   attsvm_error *err);
 
 attsvm_status experiments_json_write(const experiments_outcome *outcome, const char *path,
                                      attsvm_error *err);
-/* `seconds` of an earlier run; NAN where there is none. */
+/* `seconds` of an earlier run; NAN if there is none. */
 double experiments_json_seconds(const char *path);
 
 #endif

@@ -29,7 +29,7 @@ static attsvm_status run_one(void *context, int64_t at, int worker, attsvm_error
     attsvm_train_settings settings;
     attsvm_train *run = NULL;
     attsvm_verdict verdict;
-    attsvm_data *own = NULL; /* without the given queries */
+    attsvm_data *own = NULL; /* the queries of the data set are not used */
     double *facts = j->facts + at * FACTS;
     char init[32];
     (void)worker;
@@ -83,7 +83,7 @@ static double share(const experiments_view *f, int variant, attsvm_verdict_kind 
     return count / (double)runs;
 }
 
-/* Mean correlation of the runs whose attention is decided. */
+/* Mean correlation over the runs whose attention is decided. */
 static double correlation(const experiments_view *f, int variant)
 {
     const int64_t runs = f->shape[1];
@@ -134,7 +134,7 @@ static attsvm_status draw(const experiments_result *r, report_figure **out, atts
 {
     static const char *const names[VARIANTS + 1] = { "given", "token 0", "all", "causal", NULL };
     static const char *const kinds[] = { "global", "local only", "not local", "unsaturated" };
-    enum { ROOM = 5 }; /* columns of a group, and a gap */
+    enum { ROOM = 5 }; /* columns of a group, plus a gap */
     static const attsvm_verdict_kind kind_of[] = { ATTSVM_VERDICT_GLOBAL, ATTSVM_VERDICT_LOCAL,
                                                    ATTSVM_VERDICT_NOT_LOCAL,
                                                    ATTSVM_VERDICT_UNSATURATED };

@@ -27,7 +27,7 @@ typedef struct job {
     int64_t blocks;
 } job;
 
-/* Runs first..first+count-1 of a point, side by side. */
+/* Runs first..first+count-1 of a point as one batch. */
 static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_error *err)
 {
     const job *j = context;
@@ -152,7 +152,7 @@ static void draw_panel(report_figure *f, const experiments_view *kind, int axis,
         for (int64_t k = 0; k < count; k++) {
             const shape *s = &points[list[k]];
             double p = share(kind, list[k], kinds[c]);
-            /* Wilson's interval of one deviation, which does not vanish at 0 and 1 */
+            /* Wilson's interval (one deviation), which does not vanish at 0 and 1 */
             double n = (double)kind->shape[1], centre = (p + 0.5 / n) / (1 + 1 / n);
             double error = sqrt(p * (1 - p) / n + 0.25 / (n * n)) / (1 + 1 / n);
             x[k] = (double)(axis == 0 ? s->n : axis == 1 ? s->T : s->d);

@@ -1,4 +1,4 @@
-/* ts-grid: the published kind of grid of ts-global, for W and for (K,Q), with the share of draws in
+/* ts-grid: global convergence over n, T and d for W and for (K,Q), and the share of draws in
    which all rivals are support tokens. */
 #include "experiments/tools/tools.h"
 
@@ -23,7 +23,7 @@ static const double decided = 1 - 1e-3;              /* theory 5 */
 typedef struct job {
     const experiments_setup *setup;
     double *global;      /* (MODELS, POINTS, runs): 1 globally optimal, 0 not, NAN not saturated */
-    double *all_support; /* (POINTS, runs): 1, 0; NAN where nothing separates the best tokens     */
+    double *all_support; /* (POINTS, runs): 1 or 0; NAN if nothing separates the best tokens */
     int64_t blocks;
 } job;
 
@@ -95,7 +95,7 @@ static attsvm_status run(const experiments_setup *setup, experiments_arrays *out
 
 /* ------------------------------------------------------------------------- numbers */
 
-/* Share over all runs of a point; those that are NAN count as none. */
+/* Share over all runs of a point; NAN counts as 0. */
 static double share(const experiments_view *v, int64_t point)
 {
     const int64_t runs = v->shape[v->ndim - 1];

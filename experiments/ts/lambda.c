@@ -13,10 +13,10 @@ static const char RADII[] = "3:1e5:4";
 typedef struct job {
     const experiments_setup *setup;
     double *facts;  /* (KAPPAS, runs, FACTS) */
-    double *shares; /* (KAPPAS, runs, 2, T): attention, law; tokens by falling score */
+    double *shares; /* (KAPPAS, runs, 2, T): attention and law; tokens by decreasing score */
 } job;
 
-/* An orthonormal basis of random directions. */
+/* A random orthonormal basis. */
 static void draw_basis(base_random *r, double *X)
 {
     for (int t = 0; t < T; t++) {
@@ -31,7 +31,7 @@ static void draw_basis(base_random *r, double *X)
     }
 }
 
-/* The Euclidean projection of g (T, falling) onto the simplex: max(g - tau, 0), their sum 1. */
+/* Euclidean projection of g (T, decreasing) onto the simplex: max(g - tau, 0) with sum 1. */
 static int sparsemax(const double *g, double *s)
 {
     double sum = 0, tau = 0;
@@ -48,7 +48,7 @@ static int sparsemax(const double *g, double *s)
     return kept;
 }
 
-/* Attention at the largest radius into s; kept tokens and predictivity of that point. */
+/* Attention at the largest radius (into s), the number of kept tokens, and predictivity there. */
 static attsvm_status follow(const experiments_setup *setup, const double *X, const double *v,
                             double Y, double kappa, double *s, double *predictivity,
                             attsvm_error *err)
@@ -85,7 +85,7 @@ static attsvm_status follow(const experiments_setup *setup, const double *X, con
     return status;
 }
 
-/* Tokens in the order of falling score. */
+/* Sorts tokens by decreasing score. */
 static void sort_tokens(double *X, const double *v)
 {
     for (int t = 0; t < T; t++)
@@ -109,7 +109,7 @@ static attsvm_status run_one(void *context, int64_t at, int worker, attsvm_error
     (void)worker;
     draw_basis(&r, X);
     base_random_sphere(&r, v, D);
-    experiments_disturb(j->setup, (uint64_t)k, 0, v, D); /* a path has no start values */
+    experiments_disturb(j->setup, (uint64_t)k, 0, v, D); /* a path has no start values to disturb */
     sort_tokens(X, v);
     for (int t = 0; t < T; t++)
         g[t] = la_dot(X + (ptrdiff_t)t * D, v, D) / (2 * kappa);
@@ -154,7 +154,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
         worst = fmax(worst, x[ERROR]);
         other += x[KEPT] != x[LAW];
         least = fmin(least, x[NEGATIVE]);
-        if (x[KEPT] < T) /* where all stay there is no part that grows */
+        if (x[KEPT] < T) /* if all tokens are kept, nothing grows */
             predictivity = fmax(predictivity, x[PREDICTIVITY]);
     }
     experiments_number(out, "attention_error", worst,

@@ -55,7 +55,7 @@ static void follow(const attsvm_train *run, const double *fro, const double *nuc
     }
 }
 
-/* Verdict by the Frobenius SVM, as in the paper for all of them, and both SVMs. */
+/* Both SVMs, and the verdict by the Frobenius SVM, which the paper uses for all variants. */
 static attsvm_status judge(const experiments_sample *s, const attsvm_train *run, double *facts,
                            double *ids, double *fro, double *nuc, attsvm_error *err)
 {
@@ -142,7 +142,7 @@ static double mean_of(const experiments_view *facts, int v, int fact)
     return mean;
 }
 
-/* Share of runs that select other tokens with the eps rule than exactly. */
+/* Share of runs in which the eps rule selects other tokens than exact steps do. */
 static double other_tokens(const experiments_view *ids, int a, int b)
 {
     double other = 0;

@@ -5,15 +5,16 @@
 #include <string.h>
 
 enum { N = 3, T = 4, TOKENS = N * T, STEPS = 2001, DIMENSIONS = 4, MOST_D = 10 };
-enum { BLOCK = 16, BLOCKS = 64, ROUND = BLOCK * BLOCKS }; /* candidates at once, in a round */
+enum { BLOCK = 16, BLOCKS = 64, ROUND = BLOCK * BLOCKS }; /* candidates of a batch, of a round */
 
 static const int64_t dimensions[DIMENSIONS] = { 4, 6, 8, 10 };
 static const double kept = 1e-3,
-                    masked = 1e-6; /* a token stays above the one, goes below the other */
+                    masked =
+                        1e-6; /* a token above the first is kept, one below the second is dropped */
 
 enum { FOLLOWED = 40 }; /* accepted runs of each dimension that are followed step by step */
 
-/* Of an accepted run: 1 - correlation of W to the three, and what describes it. */
+/* Facts of an accepted run: 1 - correlation of W with the three candidates, and its description. */
 enum { TO_BOTH, TO_SVM, TO_SINGLE, MASKED, TOKENS_KEPT, RADIUS, NORM, FACTS };
 
 typedef struct candidate {
@@ -25,12 +26,12 @@ typedef struct job {
     const experiments_setup *setup;
     int64_t d, first;         /* number of the first candidate of the round */
     candidate *out;           /* ROUND                                      */
-    int64_t number[FOLLOWED]; /* of the first accepted candidates    */
+    int64_t number[FOLLOWED]; /* the first accepted candidates */
     int64_t records;
     double *steps, *curve; /* (records), (FOLLOWED, records) of this dimension */
 } job;
 
-/* Some token is gone, none is in between. */
+/* At least one token is dropped, and none is in between. */
 static bool is_decided(const double *softmax, uint8_t *sets, double *largest_masked)
 {
     bool between = false, gone = false;
@@ -45,7 +46,7 @@ static bool is_decided(const double *softmax, uint8_t *sets, double *largest_mas
     return gone && !between;
 }
 
-/* theta of one problem; *feasible says whether there is one. */
+/* Solves one problem; *feasible is false if it has no solution. */
 static attsvm_status solve(const experiments_sample *s, attsvm_problem_kind kind,
                            const attsvm_selection *selection, double *theta, bool *feasible,
                            attsvm_error *err)
@@ -70,7 +71,7 @@ static attsvm_status solve(const experiments_sample *s, attsvm_problem_kind kind
     return status;
 }
 
-/* R of least squares in W = W_fin + R W_svm. */
+/* Least-squares R in W = W_fin + R W_svm. */
 static double radius_of(const double *W, const double *fin, const double *svm, int64_t count)
 {
     double along = 0, square = 0;
@@ -114,8 +115,8 @@ static attsvm_status judge(const experiments_sample *s, const attsvm_train *run,
     return ATTSVM_OK;
 }
 
-/* 1 - correlation of every record of an accepted run with W_fin + R W_svm of its end, R by least
-   squares at each. */
+/* 1 - correlation of every record of an accepted run with its final W_fin + R W_svm; R is fitted
+   at each record. */
 static attsvm_status follow(void *context, int64_t k, int worker, attsvm_error *err)
 {
     const job *j = context;
@@ -154,7 +155,7 @@ static bool has_negative_label(const experiments_sample *s)
     return some;
 }
 
-/* A block of candidates, side by side; without a negative label there is nothing to train. */
+/* Trains a batch of candidates; those without a negative label are skipped. */
 static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_error *err)
 {
     const job *j = context;
@@ -190,7 +191,7 @@ static attsvm_status run_block(void *context, int64_t k, int worker, attsvm_erro
     return status;
 }
 
-/* Rounds of candidates until enough are accepted, in the order of candidates. */
+/* Tries rounds of candidates until enough are accepted, in the order of candidates. */
 static attsvm_status run_dimension(job *j, double *facts, double *drawn, double from, double to,
                                    attsvm_error *err)
 {
@@ -217,7 +218,7 @@ static attsvm_status run_dimension(job *j, double *facts, double *drawn, double 
 
 static attsvm_status run(const experiments_setup *setup, experiments_arrays *out, attsvm_error *err)
 {
-    static const double reached[DIMENSIONS + 1] = { 0, 0.04, 0.12, 0.4, 1 }; /* of the time */
+    static const double reached[DIMENSIONS + 1] = { 0, 0.04, 0.12, 0.4, 1 }; /* share of the time */
     job j = { .setup = setup, .records = experiments_log_records(STEPS) };
     double *facts, *drawn, *d, *curves;
     TRY(experiments_add(out, &d, "d", SHAPE(DIMENSIONS), err));
@@ -313,7 +314,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median with quartiles, by dimension: the distances span decades. */
+/* Median and quartiles by dimension, since the distances span decades. */
 static attsvm_status draw_medians(report_figure *f, const experiments_view *v, attsvm_error *err)
 {
     const int64_t runs = v->shape[1];

@@ -150,7 +150,7 @@ static void draw_direction(report_figure *f, const double *W, int i, const char 
                                            .y = (double[]){ 0, wz[1] } });
 }
 
-/* The tokens of both sequences, and where there is room their queries. */
+/* The tokens of both sequences, and their queries if there is room. */
 static void draw_tokens(report_figure *f, bool queries)
 {
     for (int i = 0; i < N; i++)

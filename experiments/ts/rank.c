@@ -16,7 +16,7 @@ typedef struct job {
     const experiments_setup *setup;
     int64_t n, T, d;
     int64_t first;         /* draw number of the batch                             */
-    bool feasible[BATCH];  /* of the draws of a batch                              */
+    bool feasible[BATCH];  /* whether each draw of the batch is feasible */
     const int64_t *chosen; /* (runs) feasible draws                                */
     double *fro, *nuc;     /* (runs) ranks                                         */
 } job;
@@ -34,8 +34,8 @@ static attsvm_status solve(const job *j, int64_t draw, attsvm_norm norm, double 
     settings.norm = (int32_t)norm;
     settings.threads = 1;
     TRY(experiments_sample_create(&s, j->setup, j->n, j->T, j->d, 0, draw, err));
-    /* nothing is trained: the tokens are disturbed, which the data set borrows */
-    if (j->d > 1) /* in one dimension unit tokens are copies of each other, and must stay so */
+    /* nothing is trained, so the tokens (borrowed by the data set) are disturbed */
+    if (j->d > 1) /* in one dimension unit tokens are copies of each other and must remain so */
         experiments_disturb(j->setup, (uint64_t)draw, 0, s.X, s.n * s.T * s.d);
     attsvm_status status = attsvm_select_optimal(s.data, &settings, alpha, NULL, err);
     attsvm_selection selection = { .alpha = alpha, .terms = s.n };
@@ -74,8 +74,8 @@ static attsvm_status find_ranks(void *context, int64_t k, int worker, attsvm_err
 }
 
 /*
- * Draws in batches until enough are feasible, or it shows that fewer than 1 in 1000 are; *rare says
- * which.  Two that come early prove nothing: at least 8 are looked for, however few the runs.
+ * Draws in batches until enough draws are feasible or fewer than 1 in 1000 are (*rare). Two early
+ * successes prove nothing, so at least 8 are required, however few the runs.
  */
 static attsvm_status choose(job *j, int64_t *chosen, double *feasible, bool *rare, double share,
                             attsvm_error *err)
@@ -214,7 +214,7 @@ static attsvm_status numbers(const experiments_result *r, experiments_numbers *o
 
 /* -------------------------------------------------------------------------- figure */
 
-/* One curve: mean over feasible draws with bars, and dotted as published. */
+/* One curve: mean over feasible draws with error bars; dotted: counted as published. */
 static void draw_curve(report_figure *f, const views *v, const experiments_view *rank, int curve,
                        const char *label, report_colour colour, report_mark mark)
 {
@@ -254,7 +254,7 @@ static void draw_panel(report_figure *f, const views *v, bool nuclear, const int
                      &(report_panel){ .title = title,
                                       .x = { .label = "dimension d" },
                                       .y = { .label = "mean rank", .low = 0, .high = highest } });
-    const double nowhere = NAN; /* one sample in the legend for the dotted lines of all colours */
+    const double nowhere = NAN; /* one legend entry for the dotted lines of all colours */
     report_add_series(f, &(report_series){ .kind = REPORT_LINE,
                                            .label = "infeasible as rank 1",
                                            .colour = REPORT_GREY,

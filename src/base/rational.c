@@ -17,7 +17,7 @@
 
 static const uint64_t PRIME = 0x1fffffffffffffff; /* 2^61 - 1 */
 enum { DIGIT = 61 };
-static const double MOST_WORK = 3e9; /* bit operations / 64: some seconds */
+static const double MOST_WORK = 3e9; /* limit of bit operations / 64; a few seconds */
 
 mpz_t *base_rational_integers(int64_t count, attsvm_error *err)
 {
@@ -38,7 +38,7 @@ void base_rational_free(mpz_t *a, int64_t count)
 
 attsvm_status base_rational_probe(double numbers, double bits, const char *what, attsvm_error *err)
 {
-    const double header = 64; /* of a number and its block */
+    const double header = 64; /* overhead of a number and its block */
     char *memory;
     double bytes = numbers * (header + bits / 4); /* GMP grows numbers by copying them */
     if (!(bytes < 0x1p62))
@@ -72,7 +72,7 @@ static uint64_t inverse(uint64_t a) /* a^(p-2) */
     return power;
 }
 
-/* C (n x 2n) = [M, I] to [I, M^-1]; false where M is singular modulo p. */
+/* Reduces C (n x 2n) from [M, I] to [I, M^-1]; false if M is singular modulo p. */
 static bool invert(uint64_t *C, int64_t n)
 {
     int64_t width = 2 * n;
@@ -108,9 +108,9 @@ typedef struct lifting {
     const mpz_t *M;
     int64_t n;
     uint64_t *C, *residue, *digit; /* n x 2n, n, n                                */
-    mpz_t *r, *X;                  /* n: what is left of the side; x modulo power */
+    mpz_t *r, *X;                  /* (n) remaining right-hand side; x modulo power */
     mpz_t power, spare;
-    double bits_top, bits_bottom; /* of numerators and denominators              */
+    double bits_top, bits_bottom; /* bounds on numerators and denominators */
     double longest;               /* bits of an entry of M                        */
 } lifting;
 
@@ -119,7 +119,7 @@ static double length(const mpz_t a)
     return mpz_sgn(a) == 0 ? 0 : (double)mpz_sizeinbase(a, 2);
 }
 
-/* Hadamard's bounds, in bits: rows of M, and rows of M with the right side. */
+/* Hadamard's bounds in bits, for M and for M with the right-hand side. */
 static void bound(lifting *s, const mpz_t *r, int64_t sides)
 {
     s->bits_top = s->bits_bottom = 2;
@@ -136,7 +136,7 @@ static void bound(lifting *s, const mpz_t *r, int64_t sides)
     }
 }
 
-/* One more digit of x. */
+/* Computes one more digit of x. */
 static void lift(lifting *s)
 {
     int64_t n = s->n;
@@ -158,7 +158,8 @@ static void lift(lifting *s)
     mpz_mul_ui(s->power, s->power, PRIME);
 }
 
-/* top / bottom = a modulo power, with a top of at most `bits` bits: Euclid, broken off there. */
+/* Finds top / bottom = a modulo power with a top of at most `bits` bits: Euclid's algorithm,
+   stopped there. */
 static void reconstruct(lifting *s, const mpz_t a, double bits, mpz_t top, mpz_t bottom)
 {
     mpz_t other, other_bottom;
@@ -208,7 +209,7 @@ static void read_off(lifting *s, mpz_t *y, int64_t stride, mpz_t denominator)
     for (int64_t j = 0; j < s->n; j++) {
         mpz_mul(value, s->X[j], denominator);
         mpz_fdiv_r(value, value, s->power);
-        if (mpz_cmp(value, half) > 0) /* the residue of least size */
+        if (mpz_cmp(value, half) > 0) /* the residue of smallest absolute value */
             mpz_sub(value, value, s->power);
         if (length(value) <= bits) {
             mpz_set(y[j * stride], value);
@@ -224,7 +225,8 @@ static void read_off(lifting *s, mpz_t *y, int64_t stride, mpz_t denominator)
     mpz_clear(half);
 }
 
-/* One right-hand side; tried after 8, 16, 32, ... digits: the bounds are often far too large. */
+/* Solves for one right-hand side. Tries after 8, 16, 32, ... digits, since the bounds are often
+   far too large. */
 static bool solve_side(lifting *s, const mpz_t *r, int64_t stride, mpz_t *y, mpz_t denominator)
 {
     const int64_t most = (int64_t)((s->bits_top + s->bits_bottom + 4) / DIGIT) + 2;
@@ -245,7 +247,7 @@ static bool solve_side(lifting *s, const mpz_t *r, int64_t stride, mpz_t *y, mpz
     return false;
 }
 
-/* All sides, brought to one denominator. */
+/* Solves for all right-hand sides and brings them to one denominator. */
 static bool solve_sides(lifting *s, const mpz_t *r, int64_t sides, mpz_t *y, mpz_t denominator)
 {
     bool good = true;

@@ -9,9 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST = 200 };                   /* rows that are factored; of more, |r| counts */
+enum { MOST = 200 };                   /* maximum number of factored rows; above it |r| is used */
 static const double DEPENDENT = 1e-26; /* squared distance to the span of other rows */
-static const double AGREES = 1e-10;    /* of the largest residual: a dependent row is met as well */
+static const double AGREES =
+    1e-10; /* relative to the largest residual: below it a dependent row is satisfied */
 
 typedef struct gram {
     svm_run *run;
@@ -22,15 +23,14 @@ typedef struct gram {
     double *r; /* count: residuals over |A|                        */
 } gram;
 
-/* What the right-hand side of a row may be off: of FINITE it is the logarithm of a rounded number.
- */
+/* Tolerance of a row's right-hand side: that of FINITE is the logarithm of a rounded number. */
 static double room_of(const svm_run *run, int32_t slot)
 {
     bool finite = run->rows->problem == ATTSVM_PROBLEM_FINITE;
     return finite ? 0x1p-51 * fmax(run->set.sigma[slot], fabs(run->set.b[slot])) : 0;
 }
 
-/* Residual of a row in units of the set, after what its right-hand side may move. */
+/* Residual of a row in units of the set, less the tolerance of its right-hand side. */
 static double residual_of(svm_run *run, int32_t slot, const double *theta)
 {
     svm_set *set = &run->set;
@@ -41,7 +41,7 @@ static double residual_of(svm_run *run, int32_t slot, const double *theta)
     return residual > 0 ? fmax(residual - room, 0) : fmin(residual + room, 0);
 }
 
-/* The row and column of the largest diagonal entry come first. */
+/* Moves the row and column of the largest diagonal entry to the front. */
 static void exchange(gram *s, int64_t k)
 {
     int64_t n = s->count, at = k;
@@ -66,8 +66,8 @@ static void exchange(gram *s, int64_t k)
 }
 
 /*
- * r'(E E')^-1 r = |L^-1 r|^2 over an independent part of the rows, which a pivoted factor finds;
- * INFINITY where the others are not satisfied with them.
+ * r'(E E')^-1 r = |L^-1 r|^2 over independent rows, found by a pivoted factorisation; INFINITY if a
+ * dependent row is then not satisfied.
  */
 static double squared_distance(gram *s)
 {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 300 };                                 /* rows of B: more take seconds              */
+enum { MOST = 300 }; /* maximum number of rows of B: more take seconds */
 enum { CLP_BASIC = 1, CLP_UPPER = 2, CLP_MASK = 7 }; /* Clp's codes of a status */
 
 typedef struct vertex {
@@ -36,7 +36,7 @@ static bool in_basis(const svm_columns *of, int64_t k)
     return (k == of->total || of->in[k]) && is_basic(of->column_status[k]);
 }
 
-/* Entry of sigma A_r that column k of the program has; k = total: that of m. */
+/* Entry of sigma A_r in column k of the program; k = total is the column of m. */
 static dd entry(const vertex *s, int64_t r, int64_t k)
 {
     const svm_columns *of = s->of;
@@ -52,7 +52,7 @@ static dd entry(const vertex *s, int64_t r, int64_t k)
     return base_dd_mul(u, base_dd(part->v[part->term[r] * part->q + e % part->q]));
 }
 
-/* M x = b in place, M (n x n), by elimination with row exchanges; false where M is singular. */
+/* Solves M x = b in place, M (n x n), by elimination with row exchanges; false if M is singular. */
 static bool eliminate(int64_t n, dd *M, dd *x)
 {
     for (int64_t k = 0; k < n; k++) {
@@ -89,7 +89,7 @@ static bool eliminate(int64_t n, dd *M, dd *x)
     return true;
 }
 
-/* Right-hand side of tight row r: of linf what the columns at a bound leave of 0. */
+/* Right-hand side of tight row r; for linf, 0 less the columns at a bound. */
 static dd right_side(const vertex *s, int64_t r)
 {
     const svm_columns *of = s->of;
@@ -167,7 +167,7 @@ attsvm_status svm_vertex_solve(svm_columns *of, const svm_set *set, double *W, d
         columns += in_basis(of, k);
     if (rows != columns || rows == 0 || rows > MOST)
         return ATTSVM_OK;
-    for (int64_t k = 0; k < of->size && !of->l1; k++) /* y: where the others are */
+    for (int64_t k = 0; k < of->size && !of->l1; k++) /* position of y among the others */
         if (of->in[k])
             of->y[k] = (of->column_status[k] & CLP_MASK) == CLP_UPPER ? 1 : -1;
     s.order = rows;

@@ -1,10 +1,9 @@
 /*
- * Starts of a joint path at heads of large margin.
- *
- * At a large radius the best minimum is that of the selection whose v-SVM has the largest margin.
- * From random heads: select the tokens that the head classifies best, take the v-SVM of these, and
- * so on.  No step lowers the margin, so it ends at a selection that is the best for its own head.
- * The v-SVM is soft here: a selection that no head separates costs no proof, and is left out.
+ * Starts of a joint path at heads of large margin. At a large radius the best minimum belongs to
+ * the selection whose v-SVM has the largest margin. From random heads we alternate: select the
+ * tokens that the head classifies best, then solve the v-SVM of these tokens. No step lowers the
+ * margin, so the search ends at a selection that is best for its own head. The v-SVM is soft, so a
+ * selection that no head separates needs no proof of infeasibility and is dropped.
  */
 #include "theory/path/path.h"
 
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIALS = 8, MOST_TURNS = 20 }; /* random heads for each of --starts; turns of each */
+enum { TRIALS = 8, MOST_TURNS = 20 }; /* random heads for each of --starts; iterations of each */
 
 typedef struct heads {
     attsvm_path *path;
@@ -62,7 +61,7 @@ static void keep(heads *h, double margin)
     h->path->heads += h->path->heads < PATH_HEADS;
 }
 
-/* From v to a selection that is the best for the v-SVM of its own tokens. */
+/* Improves v until its selection is best for the v-SVM of its own tokens. */
 static attsvm_status improve(heads *h, attsvm_error *err)
 {
     const attsvm_data *data = h->path->data;
