@@ -262,7 +262,8 @@ typedef struct cli_verified {
     attsvm_exchangeable exchangeable; /* of the start */
     attsvm_conditions conditions;
     attsvm_landscape landscape; /* samples 0: not requested */
-    bool joint;                 /* the next two are valid   */
+    bool alternates; /* undecided, and two more steps lead back to the same attention parameters */
+    bool joint;      /* the next two are valid   */
     attsvm_joint found;
     attsvm_solution *joint_solution;
     bool several; /* W with a nonlinear head: the next is valid */
@@ -288,9 +289,16 @@ void cli_verified_print(const cli_verified *v);
    and as a paragraph if there are any. */
 io_json *cli_exchangeable_json(const attsvm_exchangeable *found);
 void cli_exchangeable_print(const attsvm_exchangeable *found);
+/* Why settings other than the step rule leave a run without a prediction, and what to change; NULL:
+   they do not. */
+const char *cli_unpredicted(const attsvm_train_settings *settings);
+/* What keeps the attention parameters at 0 for ever: "K = Q = 0", "p = W = 0", or "p = 0" of a
+   fixed prompt; NULL: nothing. */
+const char *cli_zero_product(const attsvm_data *data, const attsvm_train *run,
+                             const attsvm_train_settings *settings);
 /* Explains a gradient that is 0 or whose products underflow; true if it printed something. */
-bool cli_gradient_print(const attsvm_data *data, const attsvm_train_settings *settings,
-                        const attsvm_train_info *info);
+bool cli_gradient_print(const attsvm_data *data, const attsvm_train *run,
+                        const attsvm_train_settings *settings);
 
 /* ---------------------------------------------------------------------------- classifiers */
 

@@ -227,8 +227,8 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
         printf("The SVM of the %s tokens has norm %.8g.\n", sets ? "kept" : "target",
                info.svm_norm);
     } else {
-        printf("The SVM to compare with is %s: no direction separates the target tokens.\n",
-               attsvm_outcome_name(info.svm));
+        printf("The SVM to compare with is %s%s.\n", attsvm_outcome_name(info.svm),
+               info.svm == ATTSVM_INFEASIBLE ? ": no direction separates the target tokens" : "");
     }
     if (info.zero_weight_tokens > 0)
         printf(

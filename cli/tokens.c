@@ -219,7 +219,7 @@ static void say_local(const findings *f)
 {
     const attsvm_optimality *o = &f->optimality;
     char text[512];
-    if (o->support == 0)
+    if (o->support == 0 && f->info.outcome == ATTSVM_OPTIMAL)
         snprintf(text, sizeof text,
                  "The selection has no rivals: every other token is a copy of the selected one. It "
                  "is locally optimal.");

@@ -169,25 +169,20 @@ static void print_next(const char *path, const char *output, const attsvm_train_
 /* The SVM whose direction the trained parameters approach (theory 3, 6.8). */
 static void print_expected(const attsvm_train_settings *s, const char *norm)
 {
-    switch (s->model) {
-    case ATTSVM_MODEL_VP:
-    case ATTSVM_MODEL_VPW:
-        printf(
-            "\nExpected directions: for v that of the v-SVM, for p that of the %s-norm SVM of the "
-            "selected\ntokens, relaxed if the head grows much faster than p (docs/joint.md).\n",
-            norm);
-        break;
-    case ATTSVM_MODEL_VW:
-    case ATTSVM_MODEL_VKQ:
-        printf(
-            "\nExpected directions: for v that of the v-SVM, for W that of the %s-norm SVM of the "
-            "selected\ntokens.\n",
-            norm);
-        break;
-    default:
-        printf("\nThe direction to expect is that of the %s-norm SVM of the selected tokens.\n",
-               norm);
-    }
+    const bool prompt = s->model == ATTSVM_MODEL_VP || s->model == ATTSVM_MODEL_VPW;
+    char text[256];
+    if (s->model < ATTSVM_MODEL_VP)
+        snprintf(text, sizeof text,
+                 "The direction to expect is that of the %s-norm SVM of the selected tokens.",
+                 norm);
+    else
+        snprintf(text, sizeof text,
+                 "Expected directions, where a head separates the labels: for v that of the v-SVM, "
+                 "for %s that of the %s-norm SVM of the selected tokens%s.",
+                 prompt ? "p" : "W", norm,
+                 prompt ? ", relaxed if the head grows much faster than p (docs/joint.md)" : "");
+    putchar('\n');
+    cli_wrap(stdout, text, 0, 0, 80);
 }
 
 static void print_text(const char *path, const cli_call *call, const attsvm_train_settings *s,
@@ -204,11 +199,15 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
         print_textbook(s, &info);
     print_selected(train);
-    if (cli_gradient_print(data, s, &info))
+    if (cli_gradient_print(data, train, s))
         norm = "";
+    if (cli_unpredicted(s)) {
+        putchar('\n');
+        cli_wrap(stdout, cli_unpredicted(s), 0, 0, 80);
+    }
     if (*norm && strcmp(s->loss, "ntp") == 0)
         printf("\nattsvm graph %s computes the direction to expect.\n", path);
-    else if (*norm)
+    else if (*norm && s->head == ATTSVM_HEAD_LINEAR)
         print_expected(s, norm);
     cli_exchangeable_print(exchangeable);
     cli_ranks_print(call);

@@ -1,6 +1,7 @@
 /* attsvm verify: trains, and compares the result with the max-margin solution. */
 #include "cli/cli.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,64 @@ static attsvm_status load(cli_verified *v, const cli_call *call, const attsvm_da
     return ATTSVM_OK;
 }
 
+/* Whether the next step of a run depends on its parameters alone. */
+static bool has_no_memory(const attsvm_train_settings *s)
+{
+    static const char *const others[] = { "momentum", "signum", "muon", "adam", "rescale" };
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (strncmp(s->step, others[k], strlen(others[k])) == 0)
+            return false;
+    return s->batch == 0 && s->decay == 0;
+}
+
+/* Two more steps, of a run that starts where this one ended: |theta_1 - theta_0|, and
+   |theta_2 - theta_0| of the logit map. */
+static attsvm_status look_ahead(const cli_verified *v, attsvm_train *next, double *first,
+                                double *second, attsvm_error *err)
+{
+    static const char *const names[] = { "p", "W", "K", "Q", "v" };
+    attsvm_named_array start[sizeof names / sizeof *names];
+    int64_t count = 0, size;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const attsvm_array *array = attsvm_train_find(v->run, names[k]);
+        if (array)
+            start[count++] = (attsvm_named_array){ names[k], *array };
+    }
+    TRY(attsvm_train_start(next, start, count, err));
+    for (int64_t step = 1; step <= 2; step++) {
+        double square = 0;
+        TRY(step == 1 ? attsvm_train_run(next, NULL, NULL, err)
+                      : attsvm_train_continue(next, 2, NULL, NULL, err));
+        const double *now = attsvm_train_theta(next, &size),
+                     *then = attsvm_train_theta(v->run, &size);
+        for (int64_t j = 0; j < size; j++)
+            square += (now[j] - then[j]) * (now[j] - then[j]);
+        *(step == 1 ? first : second) = sqrt(square);
+    }
+    return ATTSVM_OK;
+}
+
+/* Normalised steps of a fixed length may alternate around a point that they never reach. */
+static attsvm_status find_alternation(cli_verified *v, const attsvm_data *data, attsvm_error *err)
+{
+    const double same = 1e-3; /* of a step */
+    attsvm_train_settings settings = v->settings;
+    attsvm_train *next;
+    double first = 0, second = 0;
+    if (v->verdict.kind != ATTSVM_VERDICT_UNSATURATED || !has_no_memory(&settings))
+        return ATTSVM_OK;
+    settings.init = "zero"; /* replaced by the end of the run */
+    settings.record = settings.checkpoint = "";
+    settings.iters = 1;
+    settings.disturb = settings.stop_direction = settings.stop_norm = 0;
+    settings.resume = false;
+    TRY(attsvm_train_create(&next, data, &settings, NULL, NULL, err));
+    attsvm_status status = look_ahead(v, next, &first, &second, err);
+    attsvm_train_free(next);
+    v->alternates = first > 0 && second <= same * first;
+    return status;
+}
+
 static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_data *data,
                             attsvm_error *err)
 {
@@ -126,6 +185,7 @@ static attsvm_status verify(cli_verified *v, const cli_call *call, const attsvm_
     TRY(attsvm_verdict_compute(&v->verdict, v->run, NULL, NULL, NULL, &v->solution, err));
     TRY(attsvm_train_compare(v->run, v->solution, err));
     TRY(attsvm_conditions_compute(&v->conditions, v->run, NULL, NULL, err));
+    TRY(find_alternation(v, data, err));
     if (!cli_verified_prompt(v) && !cli_verified_linear(v))
         TRY(compare_kept(v, data, err));
     const verify_options *options = cli_settings(call, &cli_verify_table);

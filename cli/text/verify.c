@@ -36,17 +36,27 @@ const int64_t *cli_verified_selected(const cli_verified *v)
     return attsvm_train_find(v->run, "ids")->data;
 }
 
-/* Proved for plain descent with small steps on p, its map or W, with a fixed linear head. */
-static bool is_proved_rule(const cli_verified *v)
+static bool is_factored(const cli_verified *v)
 {
-    bool factored = v->settings.model == ATTSVM_MODEL_KQ || v->settings.model == ATTSVM_MODEL_VKQ;
-    return strcmp(v->settings.step, "gd") == 0 && !factored;
+    return v->settings.model == ATTSVM_MODEL_KQ || v->settings.model == ATTSVM_MODEL_VKQ;
+}
+
+/* K Q' can be any matrix. */
+static bool has_full_rank(const cli_verified *v)
+{
+    return !is_factored(v) || v->settings.rank == 0 ||
+           v->settings.rank == attsvm_data_describe(v->data).d;
+}
+
+static bool has_zero_gradient(const cli_verified *v)
+{
+    return attsvm_train_describe(v->run).grad_log_scale == -INFINITY;
 }
 
 /*
  * The loss decreases everywhere along the max-margin direction of the optimal tokens (theory 6.13).
- * With one sequence descent reaches them from any start; with several it may end on other tokens,
- * even from 0 (tests/theory, theory_6_1_does_not_hold_from_zero).
+ * With one sequence descent on p or W reaches them from any start; with several it may end on other
+ * tokens, even from 0 (tests/theory, theory_6_1_does_not_hold_from_zero).
  */
 static bool is_benign(const attsvm_conditions *c)
 {
@@ -58,9 +68,10 @@ const char *cli_verified_must(const cli_verified *v)
 {
     const attsvm_conditions *c = &v->conditions;
     if (cli_verified_trains_head(v) || !cli_verified_linear(v) || !v->verdict.claimed ||
-        c->choices == 0)
+        c->choices == 0 || has_zero_gradient(v))
         return "none";
-    return is_benign(c) && c->equal_scores && v->verdict.terms == 1 ? "global" : "local";
+    bool one = v->verdict.terms == 1 && !is_factored(v);
+    return is_benign(c) && c->equal_scores && one ? "global" : "local";
 }
 
 /* nu is (Gamma - Gamma(p)) / miss with miss > 1e-6 and margins accurate to 1e-12: values up to 1e-6
@@ -69,7 +80,7 @@ static const char *assumption_b(const attsvm_joint *j)
 {
     const double rounding = 1e-5 * j->margin;
     if (isnan(j->nu))
-        return "no point that was tried decides whether it holds";
+        return "none decides whether the assumption holds";
     if (fabs(j->nu) <= rounding)
         return "too close to 0 to decide whether the assumption holds";
     return j->nu > 0 ? "nothing found speaks against the assumption"
@@ -79,6 +90,11 @@ static const char *assumption_b(const attsvm_joint *j)
 static void state_joint(const cli_verified *v, char *out, size_t size)
 {
     const attsvm_joint *j = &v->found;
+    char nu[48] = "Of the points tried", ratio[64] = "p is 0";
+    if (!isnan(j->nu))
+        snprintf(nu, sizeof nu, "The smallest nu found is %.4g", j->nu);
+    if (isfinite(j->ratio))
+        snprintf(ratio, sizeof ratio, "|v| is %.3g times |p|", j->ratio);
     if (isnan(j->relaxed))
         snprintf(out, size,
                  "Head and prompt are trained together. A head separates the selected tokens by "
@@ -88,16 +104,29 @@ static void state_joint(const cli_verified *v, char *out, size_t size)
         snprintf(out, size,
                  "Head and prompt are trained together, and every sequence is at the margin of the "
                  "head: if Assumption B holds, the path leads v to the v-SVM and p to the p-SVM of "
-                 "the selected tokens. The smallest nu found is %.4g: %s.",
-                 j->nu, assumption_b(j));
+                 "the selected tokens. %s: %s.",
+                 nu, assumption_b(j));
+    else if (!isfinite(j->ratio_needed))
+        snprintf(
+            out, size,
+            "Head and prompt are trained together, and the %" PRId64 " of %" PRId64
+            " sequences at the margin of the head have no rivals: the relaxed p-SVM, which has "
+            "to beat rivals by 1 only there, is p = 0 and gives no direction. %s",
+            j->tight, v->verdict.terms,
+            isnan(j->unrelaxed) ? "No unrelaxed p-SVM was found, either."
+                                : "With bounded |v| the path leads p to the unrelaxed one, "
+                                  "with which p is compared.");
     else
         snprintf(out, size,
                  "Head and prompt are trained together, and %" PRId64 " of %" PRId64
                  " sequences are at the margin of the head: with |v| at least %.3g times |p| the "
                  "path leads p to the relaxed p-SVM (it has to beat rivals by 1 only in those "
-                 "sequences), with bounded |v| to the unrelaxed one. Here |v| is %.3g times |p|%s.",
-                 j->tight, v->verdict.terms, j->ratio_needed, j->ratio,
-                 j->ratio >= j->ratio_needed ? ""
+                 "sequences), %s. Here %s%s.",
+                 j->tight, v->verdict.terms, j->ratio_needed,
+                 isnan(j->unrelaxed) ? "and no unrelaxed one was found"
+                                     : "with bounded |v| to the unrelaxed one",
+                 ratio,
+                 j->ratio >= j->ratio_needed || !isfinite(j->ratio) || isnan(j->unrelaxed) ? ""
                  : v->verdict.svm.problem == ATTSVM_PROBLEM_JOINT
                      ? "; p is nearer to the relaxed one and is compared with it"
                      : "; p is nearer to the unrelaxed one and is compared with it");
@@ -118,54 +147,85 @@ static void state_local(const cli_verified *v, char *out, size_t size)
         out, size,
         "%s%s%s: descent may end in any locally optimal selection, depending on its start%s.%s",
         scores, ties, separate,
-        c->feasible && c->unique_optimal ? "; the path of growing norm leads to the best tokens"
-                                         : "",
-        !c->wide                 ? ""
-        : cli_verified_prompt(v) ? " Every selection can be separated."
-                                 : " Every selection can be separated if the tokens are in "
-                                   "general position.");
+        c->feasible && c->unique_optimal && has_full_rank(v)
+            ? "; the path of growing norm leads to the best tokens"
+            : "",
+        !c->wide || !has_full_rank(v) ? ""
+        : cli_verified_prompt(v)      ? " Every selection can be separated."
+                                      : " Every selection can be separated if the tokens are in "
+                                        "general position.");
 }
 
-void cli_verified_statement(const cli_verified *v, char *out, size_t size)
+/* The loss decreases everywhere along one direction: no matrix or prompt is stationary, but the
+   product K Q' has stationary factors. */
+static void state_benign(const cli_verified *v, char *out, size_t size)
 {
-    const attsvm_conditions *c = &v->conditions;
-    if (v->joint && v->found.outcome == ATTSVM_OPTIMAL)
-        state_joint(v, out, size);
-    else if (cli_verified_trains_head(v))
-        snprintf(out, size,
-                 "The head is trained, too, and no theorem predicts the outcome for these data; "
-                 "scores use the trained head.");
-    else if (!cli_verified_linear(v))
-        snprintf(out, size,
-                 "With this head attention may keep several tokens, and the theorems about single "
-                 "tokens do not apply.");
-    else if (c->choices == 0)
-        snprintf(out, size,
-                 "In every sequence all tokens have the same score: attention does not change the "
-                 "loss, and its gradient is 0 everywhere.");
-    else if (!v->verdict.claimed)
+    snprintf(out, size,
+             "In every sequence one token is best%s: at every point the loss decreases along their "
+             "max-margin direction, so that no %s. %s may still end in another locally optimal "
+             "selection%s.",
+             v->conditions.equal_scores
+                 ? " and all others share one score, and the best tokens can be separated"
+                 : ", and all rivals are support tokens of the max-margin problem of the best "
+                   "tokens",
+             is_factored(v) ? "matrix W = K Q' is stationary. As a function of K and Q, however, "
+                              "the loss has stationary points, K = Q = 0 among them"
+                            : "point is stationary",
+             v->verdict.terms > 1 ? "With several sequences descent" : "Descent",
+             is_factored(v) ? "" : ", even from 0");
+}
+
+/* Linear fixed heads, in runs that can grow. */
+static void state_outcome(const cli_verified *v, char *out, size_t size)
+{
+    if (!v->verdict.claimed)
         snprintf(out, size, "No theorem predicts the direction for the step rule %s.",
                  v->settings.step);
     else if (strcmp(cli_verified_must(v), "global") == 0)
         snprintf(out, size,
                  "One token is best, all others share one score, and it can be separated from "
                  "them: descent converges to it from any start (%s).",
-                 is_proved_rule(v) ? "proved for small steps"
-                                   : "proved for plain gradient descent with small steps, observed "
-                                     "for this rule");
-    else if (is_benign(c))
-        snprintf(
-            out, size,
-            "In every sequence one token is best%s: at every point the loss decreases along their "
-            "max-margin direction, so that no point is stationary. %s may still end in another "
-            "locally optimal selection, even from 0.",
-            c->equal_scores
-                ? " and all others share one score, and the best tokens can be separated"
-                : ", and all rivals are support tokens of the max-margin problem of the best "
-                  "tokens",
-            v->verdict.terms > 1 ? "With several sequences descent" : "Descent");
+                 strcmp(v->settings.step, "gd") == 0
+                     ? "proved for small steps"
+                     : "proved for plain gradient descent with small steps, observed for this "
+                       "rule");
+    else if (is_benign(&v->conditions))
+        state_benign(v, out, size);
     else
         state_local(v, out, size);
+}
+
+void cli_verified_statement(const cli_verified *v, char *out, size_t size)
+{
+    const attsvm_conditions *c = &v->conditions;
+    const bool fixed = cli_verified_linear(v) && !cli_verified_trains_head(v);
+    const char *product = cli_zero_product(v->data, v->run, &v->settings);
+    const char *bounded = cli_unpredicted(&v->settings);
+    if (c->rows == 0) {
+        snprintf(out, size,
+                 "Every sequence has only one token, or copies of one: attention has nothing to "
+                 "choose.");
+    } else if (fixed && c->choices == 0) {
+        snprintf(out, size,
+                 "In every sequence all tokens have the same score: attention does not change the "
+                 "loss, and its gradient is 0 everywhere.");
+    } else if (product) {
+        snprintf(out, size, "At %s no step moves attention, and nothing is predicted.", product);
+    } else if (bounded) {
+        snprintf(out, size, "%s No theorem predicts where such a run ends.", bounded);
+    } else if (v->joint && v->found.outcome == ATTSVM_OPTIMAL) {
+        state_joint(v, out, size);
+    } else if (cli_verified_trains_head(v)) {
+        snprintf(out, size,
+                 "The head is trained, too, and no theorem predicts the outcome for these data; "
+                 "scores use the trained head.");
+    } else if (!fixed) {
+        snprintf(out, size,
+                 "With this head attention may keep several tokens, and the theorems about single "
+                 "tokens do not apply.");
+    } else {
+        state_outcome(v, out, size);
+    }
 }
 
 static void say(const char *text)
@@ -176,22 +236,33 @@ static void say(const char *text)
 /* Why attention is undecided, and whether more steps can help. */
 static const char *why_unsaturated(const cli_verified *v)
 {
-    attsvm_train_info info = attsvm_train_describe(v->run);
-    if (v->conditions.choices == 0 && cli_verified_linear(v))
+    const char *product = cli_zero_product(v->data, v->run, &v->settings);
+    if (v->conditions.choices == 0 && cli_verified_linear(v) && !cli_verified_trains_head(v))
         return "Attention does not change the loss, so no number of steps moves it.";
     if (v->verdict.outcome == ATTSVM_INFEASIBLE)
         return "No direction separates these tokens from their rivals, so no number of steps puts "
                "all attention on them.";
-    if (info.margin == 0)
+    if (product && v->settings.model == ATTSVM_MODEL_PW)
+        return "The fixed prompt p is 0, and no number of steps changes a logit.";
+    if (product)
+        return "Both factors of the logits are 0 and stay 0: more steps do not help, but random "
+               "start values do (--init gauss:0.1).";
+    if (cli_unpredicted(&v->settings))
+        return cli_unpredicted(&v->settings);
+    if (attsvm_train_describe(v->run).margin == 0)
         return "A rival has exactly the same logit. If a symmetry of data and start values causes "
                "this, more steps do not help, but other start values do (--init gauss:0.01).";
-    if (info.grad_log_scale == -INFINITY)
+    if (has_zero_gradient(v) && !cli_verified_trains_head(v))
         return "The gradient is 0 here: more steps do not help, but other start values may.";
     if (cli_verified_trains_head(v) && v->verdict.unpulled > 0)
         return "The head has outgrown the prompt: in some of these sequences the label is decided, "
                "their loss weighs less than 1e-16 of the largest, and joint training hardly moves "
                "their attention any more. To settle it, let the head grow slowly: --eps 0,1e-3, or "
                "a larger second number.";
+    if (v->alternates)
+        return "The steps go back and forth: two more of them change the attention parameters by "
+               "less than a thousandth of one step. More steps of this size hardly help; smaller "
+               "ones (--lr) or decreasing ones (--decay 0.5) may.";
     if (v->joint && v->found.ratio > 0.1 && v->found.ratio < v->found.ratio_needed)
         return "Head and prompt grow together, and then nothing is proved about where p leads. To "
                "settle it, let the head grow slowly: --eps 0,1e-3, or a larger second number.";
@@ -227,7 +298,7 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
                  "locally optimal%s.",
                  o->against,
                  o->against > o->tied_support
-                     ? ", and more steps should move it"
+                     ? cli_unpredicted(&v->settings) ? "" : ", and more steps should move it"
                      : "; their scores are equal, and it is open whether descent stays");
         break;
     case ATTSVM_VERDICT_UNSATURATED:
@@ -296,7 +367,9 @@ static void print_landscape(const attsvm_landscape *l)
 {
     printf("\nLandscape:\n\n");
     if (l->svm != ATTSVM_OPTIMAL) {
-        say("  No direction separates the best tokens, so there is no landscape to sample.");
+        say(l->svm == ATTSVM_INFEASIBLE
+                ? "  No direction separates the best tokens, so there is no landscape to sample."
+                : "  The SVM of the best tokens ended without a proof: no landscape to sample.");
         return;
     }
     print_line("samples", "%.0f", (double)l->samples, "random points, norms 0.01 to 1000");
@@ -313,7 +386,9 @@ static void print_joint(const cli_verified *v)
     const attsvm_joint *j = &v->found;
     printf("\nHead and prompt together:\n\n");
     if (j->outcome != ATTSVM_OPTIMAL) {
-        say("  No head separates the selected tokens by label: there is no v-SVM.");
+        say(j->outcome == ATTSVM_INFEASIBLE
+                ? "  No head separates the selected tokens by label: there is no v-SVM."
+                : "  The v-SVM of the selected tokens ended without a proof.");
         return;
     }
     print_line("head margin", "%.8g", j->margin, "of the v-SVM of the selected tokens");
@@ -322,9 +397,11 @@ static void print_joint(const cli_verified *v)
                "of the tokens as the model pools them now");
     print_line("correlation", "%.6f", j->correlation_v, "of v and the v-SVM");
     print_line("relaxed", "%.6f", j->correlation_relaxed, "correlation of p and the relaxed p-SVM");
-    print_line("unrelaxed", "%.6f", j->correlation_unrelaxed, "and the unrelaxed one");
+    print_line("unrelaxed", "%.6f", j->correlation_unrelaxed,
+               "correlation of p and the unrelaxed p-SVM");
     print_line("nu", "%.6g", j->nu, "smallest found, of Assumption B");
-    print_line("tried", "%.0f", (double)j->tried, "points for that");
+    if (!isnan(j->nu))
+        print_line("tried", "%.0f", (double)j->tried, "points for that");
 }
 
 void cli_verified_print(const cli_verified *v)
@@ -342,7 +419,9 @@ void cli_verified_print(const cli_verified *v)
     print_line("margin", "%.8g", d->margin, "of the SVM");
     print_line("gap", "%.2g", d->gap, "of the SVM's proof");
     printf("  %-12s %-14s %s\n", "norm", cli_verified_norm(&d->svm, norm, sizeof norm),
-           d->claimed ? "predicted for the step rule" : "there is no prediction for the step rule");
+           d->claimed                      ? "predicted for the step rule"
+           : cli_unpredicted(&v->settings) ? "of the step rule, without a prediction for this run"
+                                           : "there is no prediction for the step rule");
     printf("  %-12s", "selected");
     for (int64_t g = 0; g < d->terms && g < MOST_SHOWN; g++)
         printf(" %" PRId64, selected[g]);
@@ -364,8 +443,11 @@ void cli_verified_print(const cli_verified *v)
     }
     putchar('\n');
     cli_verified_statement(v, text, sizeof text);
-    say(text);
-    attsvm_train_info info = attsvm_train_describe(v->run);
-    cli_gradient_print(v->data, &v->settings, &info);
+    const char *bounded = cli_unpredicted(&v->settings);
+    const bool said = bounded && d->kind == ATTSVM_VERDICT_UNSATURATED &&
+                      d->outcome != ATTSVM_INFEASIBLE &&
+                      strncmp(text, bounded, strlen(bounded)) == 0;
+    say(said ? text + strlen(bounded) + 1 : text);
+    cli_gradient_print(v->data, v->run, &v->settings);
     cli_exchangeable_print(&v->exchangeable);
 }

@@ -839,7 +839,7 @@ typedef struct attsvm_train_settings {
     double stop_norm;       /* stop when |theta| is larger; 0: never                     */
     double time_limit;      /* seconds; 0: no limit                                      */
     int64_t iters;          /* steps                                                     */
-    int64_t rank;           /* columns of K and Q; 0: d                                  */
+    int64_t rank;           /* columns of K and Q, at most d; 0: d                       */
     int64_t batch;          /* sequences per step; 0: all                                */
     int64_t every;          /* steps between two checkpoints                             */
     int64_t seed;           /* of start values and mini-batches                          */
@@ -919,7 +919,7 @@ typedef struct attsvm_evaluation {
     double loss_excess;      /* L - L*(alpha), without cancellation; NAN: several tokens stay  */
     double log_excess;       /* its natural logarithm, if the excess is positive               */
     double norm;             /* |p|, |W|_F, |KQ'|_F; |W'p| if both are trained                 */
-    double grad_log_scale;   /* ln |grad| of the attention parameters (K, Q: of W = KQ')       */
+    double grad_log_scale;   /* ln |grad| of the attention parameters, without a ridge         */
     double softmax_min;      /* attention of the selected token, smallest over terms           */
     double softmax_mean;     /* its mean                                                       */
     double entropy;          /* of attention, mean                                             */
@@ -1006,7 +1006,7 @@ typedef struct attsvm_train_info {
     double loss_excess;      /* L - L*(alpha), without cancellation; NAN: several tokens stay     */
     double log_excess;       /* its natural logarithm, if the excess is positive                  */
     double norm;             /* |p|, |W|_F, |KQ'|_F; |W'p| if both are trained                    */
-    double grad_log_scale;   /* ln |grad| of the attention parameters (K, Q: of W = KQ')          */
+    double grad_log_scale;   /* ln |grad| of the attention parameters, without a ridge            */
     double softmax_min;      /* attention of the selected token, smallest over terms              */
     double softmax_mean;     /* its mean                                                          */
     double entropy;          /* of attention, mean                                                */
@@ -1253,7 +1253,8 @@ ATTSVM_API attsvm_local_optimum attsvm_enumeration_get(const attsvm_enumeration 
 /*
  * The SVM that training converges to (theory 3): sets problem, norm, q, query and head of `out`,
  * and the other settings to their defaults.  *claimed (may be NULL) is false for step rules without
- * a theorem or conjecture; the norm is then l2, fro, or nuc for K Q'.
+ * a theorem or conjecture, where the norm is l2, fro, or nuc for K Q', and for settings that end at
+ * a finite point: lr = 0, decay > 1, a ridge, lstar, max_step = 0 of polyak, textbook arithmetic.
  */
 ATTSVM_API attsvm_status attsvm_train_limit(const attsvm_train_settings *train,
                                             attsvm_svm_settings *out, bool *claimed,
@@ -1392,7 +1393,7 @@ typedef struct attsvm_verdict {
     attsvm_verdict_kind kind;
     attsvm_outcome outcome;  /* of the SVM of the selected tokens                        */
     attsvm_svm_settings svm; /* that was solved                                          */
-    bool claimed;            /* theory predicts this norm for the step rule              */
+    bool claimed;            /* theory predicts this norm for the step rule and settings */
     char padding[7];
     attsvm_optimality optimality; /* of the selected tokens, by the scores of the trained head */
     int64_t terms;
@@ -1507,7 +1508,7 @@ typedef struct attsvm_path_settings {
     double cone;         /* local path: cos(angle to the SVM direction) >= 1 - cone; 0: none */
     double threshold;    /* nonlinear heads: attention above it keeps a token                */
     int64_t starts;      /* random directions in which the search starts                     */
-    int64_t rank;        /* columns of K and Q; 0: d                                         */
+    int64_t rank;        /* columns of K and Q, at most d; 0: d                              */
     int64_t seed;        /* of the random directions                                         */
     int64_t threads;     /* 0: all cores                                                     */
     double time_limit;   /* seconds, after which the path ends at its last point; 0: none    */

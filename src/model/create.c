@@ -90,10 +90,15 @@ static attsvm_status set_parameters(model *m, int64_t rank, attsvm_error *err)
     m->rank = rank > 0 ? rank : m->d;
     if (rank > 0 && !m->factored)
         return fail(err, ATTSVM_E_ARG, "rank = %" PRId64 ": only K and Q have a rank", rank);
-    int64_t most = m->rank > m->d ? m->rank : m->d, entries;
-    if (!base_shape_count((int64_t[]){ most, most, 4 }, 3, &entries))
-        return fail(err, ATTSVM_E_MEMORY, "a %" PRId64 " x %" PRId64 " matrix does not fit", most,
-                    most);
+    if (rank > m->d)
+        return fail(err, ATTSVM_E_ARG,
+                    "rank = %" PRId64 " is more than d = %" PRId64
+                    ": K Q' has d rows and columns, so that more columns of K and Q add nothing",
+                    rank, m->d);
+    int64_t entries;
+    if (!base_shape_count((int64_t[]){ m->d, m->d, 4 }, 3, &entries))
+        return fail(err, ATTSVM_E_MEMORY, "a %" PRId64 " x %" PRId64 " matrix does not fit", m->d,
+                    m->d);
     if (m->trains_p)
         add_parameter(m, "p", m->d, 1, false);
     if (m->trains_W)

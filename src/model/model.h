@@ -276,8 +276,7 @@ typedef struct model_gradient {
     double log[MODEL_MOST_PARAMETERS];
 } model_gradient;
 
-/* ln |grad| of the attention parameters (for K,Q: of W = KQ') at the last gradient, theta as there.
- */
+/* ln |grad| of the attention parameters at the last gradient, theta as there. */
 double model_gradient_log(const model *m, const double *theta);
 
 /* Sums over terms. */

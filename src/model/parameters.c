@@ -75,6 +75,20 @@ void model_chain_rule(model *m, const double *theta, model_gradient *gradient)
     }
 }
 
+/* |G F|, or |G'F|, of a factor F (d x rank), column by column. */
+static double factor_norm(const model *m, bool transposed, const double *F)
+{
+    const int64_t d = m->d;
+    double *column = m->worker->x, *product = m->worker->u, norm = 0;
+    for (int64_t k = 0; k < m->rank; k++) {
+        for (int64_t j = 0; j < d; j++)
+            column[j] = F[j * m->rank + k];
+        la_gemv(transposed, d, d, 1, m->attention_gradient, d, column, 0, product);
+        norm = base_hypot(norm, la_norm(product, d));
+    }
+    return norm;
+}
+
 double model_gradient_log(const model *m, const double *theta)
 {
     const int64_t d = m->d;
@@ -82,7 +96,9 @@ double model_gradient_log(const model *m, const double *theta)
     const double *W = values_of(m, theta, 'W');
     if (m->gradient_log == -INFINITY)
         return -INFINITY;
-    double norm = la_norm(G, m->map_size);
+    double norm = m->factored ? base_hypot(factor_norm(m, false, values_of(m, theta, 'Q')),
+                                           factor_norm(m, true, values_of(m, theta, 'K')))
+                              : la_norm(G, m->map_size);
     if (m->prompt && W) { /* |p g'| = |p| |g|, and |W g| if p is trained, too */
         double square = norm * la_norm(p ? p : m->p, d), by_p = 0;
         for (int64_t j = 0; p && j < d; j++)

@@ -54,6 +54,18 @@ static const char *norm_of(const train_rule *rule, const char *eps)
     return none || strcmp(rule->norm, "l2") == 0 ? rule->norm : "";
 }
 
+/*
+ * Whether the parameters can grow without bound.  A ridge and steps of a finite sum keep them
+ * bounded, Polyak steps end where the loss falls below lstar, and the textbook gradient becomes 0.
+ */
+static bool can_grow(const attsvm_train_settings *s, const train_rule *rule)
+{
+    bool polyak = rule->takes_lstar;
+    return s->lr > 0 && s->decay <= 1 && s->ridge == 0 &&
+           s->arithmetic == ATTSVM_ARITHMETIC_EXACT &&
+           !(polyak && (s->max_step == 0 || (s->lstar && *s->lstar)));
+}
+
 attsvm_status attsvm_train_limit(const attsvm_train_settings *train, attsvm_svm_settings *out,
                                  bool *claimed, attsvm_error *err)
 {
@@ -69,7 +81,7 @@ attsvm_status attsvm_train_limit(const attsvm_train_settings *train, attsvm_svm_
     out->problem = joint ? ATTSVM_PROBLEM_JOINT : prompt ? ATTSVM_PROBLEM_P : ATTSVM_PROBLEM_W;
     set_norm(out, train->model, norm_of(rule, train->eps), parameter, &found);
     if (claimed)
-        *claimed = found;
+        *claimed = found && can_grow(train, rule);
     out->query = train->query;
     out->query_token = train->query_token;
     out->head = train->head;

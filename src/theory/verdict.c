@@ -107,9 +107,10 @@ static attsvm_status choose_relaxed(attsvm_verdict *v, const attsvm_train *run,
         return ATTSVM_OK;
     svm.problem = ATTSVM_PROBLEM_P;
     TRY(theory_solve(scores->data, selection, &svm, stop, &other, err));
+    /* the relaxed one may be 0: then its correlation is NAN */
     if (other->info.outcome == ATTSVM_OPTIMAL &&
-        attsvm_correlation(theta, other->claim.theta, count) >
-            attsvm_correlation(theta, claim->theta, count)) {
+        !(attsvm_correlation(theta, other->claim.theta, count) <=
+          attsvm_correlation(theta, claim->theta, count))) {
         attsvm_solution *relaxed = *solution;
         *solution = other;
         other = relaxed;

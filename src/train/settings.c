@@ -46,7 +46,7 @@ static const field train_fields[] = {
       0, "" },
     { F(ridge), FIELD_DOUBLE, 0, 1e300, 0, "add ridge |theta|^2 of the attention parameters", 0,
       0 },
-    { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },
+    { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q, at most d; 0: d", 0, 0 },
     { F(head), FIELD_CHOICE, ATTSVM_HEAD_LINEAR, ATTSVM_HEAD_CONCAVE, ATTSVM_HEAD_LINEAR,
       "prediction head; concave:K sets its curvature", data_head_names, 0 },
     { F(kappa), FIELD_DOUBLE, 0, 1e100, 1, "curvature of the concave head", 0, 0 },

@@ -166,9 +166,8 @@ static attsvm_status factor(const attsvm_train *t, double *W, attsvm_error *err)
     attsvm_status status = la_svd(d, d, W, d, sigma, U, d, Vt, d, err);
     for (int64_t j = 0; j < d && status == ATTSVM_OK; j++)
         for (int64_t k = 0; k < rank; k++) {
-            double root = k < d ? sqrt(sigma[k]) : 0;
-            K[j * rank + k] = k < d ? root * U[j * d + k] : 0;
-            Q[j * rank + k] = k < d ? root * Vt[k * d + j] : 0;
+            K[j * rank + k] = sqrt(sigma[k]) * U[j * d + k];
+            Q[j * rank + k] = sqrt(sigma[k]) * Vt[k * d + j];
         }
     free(U);
     return status;

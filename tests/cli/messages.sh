@@ -63,7 +63,7 @@ bad 2 'no array nosuch; --labels names the array of labels' patches images.npz -
 good patches images.npz -o patches.npz
 says 'No labels: the file has no array y'
 good train bare.npz --model vp --iters 10
-says 'Expected directions: for v that of the v-SVM, for p that of the l2-norm SVM'
+says 'where a head separates the labels: for v that of the v-SVM, for p that of the l2-norm SVM'
 
 # ------------------------------------------------------------------------ closing words
 good train data.npz --model p --iters 10

@@ -137,10 +137,22 @@ json conditions.must '"none"'
 # one token a sequence: "at every point the gradient gains" was said of a gradient that is 0
 p_data X:float64:2,1,2=1,0,0,1 Y:int8:2=1,-1 v:float64:2=1,2
 judge
-says 'In every sequence all tokens have the same score'
+says 'Every sequence has only one token, or copies of one: attention has nothing to choose.'
+says 'so that no further step moves anything'
+never 'all tokens have the same score'
 never 'the loss falls'
 never 'degrees away'
 never 'nan'
+# ... "|v| is inf times |p|" and "no further step moves anything" were said of a head that moves
+run verify s.npz --model vp
+says 'attention has nothing to choose'
+says 'the next step moves at most the head'
+never 'no further step moves'
+never 'inf'
+never 'nan'
+judge --step momentum
+says 'the gradient is exactly 0.'
+never 'no further step moves'
 
 # two best tokens and a third: equal scores among the others, and no unique best token
 p_data X:float64:1,3,2=1,0,0,1,-1,-1 Y:int8:1=1 v:float64:2=1,1
@@ -215,6 +227,113 @@ good verify small.npz --model W --step adam --iters 40000
 says 'No theorem predicts the direction for the step rule adam'
 says 'there is no prediction for the step rule'
 
+# steps that end at a finite point: "converges from any start", "More steps may decide it" were said
+bounded() {
+    local sentence=$1
+    shift
+    run verify equal.npz --model p --init zero "$@" --json
+    json claimed false
+    json conditions.must '"none"'
+    run verify equal.npz --model p --init zero "$@"
+    says "$sentence"
+    says 'No theorem predicts where such a run ends.'
+    says 'without a prediction for this run'
+    never 'from any start'
+    never 'More steps may'
+    never 'should move it'
+    good train equal.npz --model p --init zero "$@"
+    says "$sentence"
+    never 'direction to expect'
+    good train equal.npz --model p --init zero "$@" --json
+    json predicted_norm '""'
+}
+bounded 'The step size is 0, so that nothing moves' --lr 0
+bounded 'The step size is 0, so that nothing moves' --step polyak --max-step 0
+bounded 'only multiplies the parameters' --step rescale --lr 0
+bounded 'have a finite sum' --decay 1.5 --iters 300
+bounded 'no theorem covers this step rule' --decay 1.5 --step polyak --iters 300
+bounded 'small steps end where loss and ridge balance' --ridge 1e-3
+bounded 'Polyak steps end where the loss falls to --lstar' --step polyak --lstar 0.3
+bounded 'The textbook gradient goes wrong' --arithmetic float32
+for rest in '--lr 1e-9' '--decay 1' '--ridge 0' '--step polyak' '--arithmetic exact'; do
+    run verify equal.npz --model p --init zero $rest
+    says 'descent converges to it from any start'
+    says 'predicted for the step rule'
+    never 'No theorem'
+    good train equal.npz --model p --init zero $rest
+    says 'direction to expect'
+done
+p_data X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=.5,1 $w2 init_p:float64:2=20,0
+run verify s.npz --model p --init file --iters 1 --lr 0
+says 'the selection is not locally optimal.'
+never 'should move it'
+
+# products that are 0: nothing moves, whatever the theorems say about W
+arrays product.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,.9 Y:int8:1=1 v:float64:3=0,0,1 \
+    Z:float64:1,3=1,1,1 p:float64:3=0,0,0
+for model in KQ vKQ vpW pW; do
+    zero='K = Q = 0'
+    [ $model = vpW ] && zero='p = W = 0'
+    [ $model = pW ] && zero='p = 0'
+    run verify product.npz --model $model --init zero --iters 100
+    [ $status -eq 1 ] || problem 'exit status is not 1'
+    says "At $zero no step moves attention, and nothing is predicted."
+    never 'from any start'
+    never 'no point is stationary'
+    never 'More steps may'
+    never 'inf'
+    [ $model = pW ] && says 'the fixed prompt p is 0'
+    [ $model = pW ] || says "Warning: $zero is a stationary point."
+    [ $model = pW ] || says 'Start from random numbers: --init gauss:0.1'
+    good train product.npz --model $model --init zero --iters 100
+    says "no step moves"
+    never 'direction to expect'
+    [ $model = vKQ ] && says 'only the head moves'
+    [ $model = KQ ] && never 'only the head moves'
+    good train product.npz --model $model --init zero --iters 100 --json
+    json zero_gradient true
+    json grad_log_scale null
+    run verify product.npz --model $model --init zero --iters 100 --json
+    json conditions.must '"none"'
+done
+good verify product.npz --model KQ
+says "no matrix W = K Q' is stationary"
+says 'K = Q = 0 among them'
+never 'no point is stationary'
+never 'from any start'
+never 'even from 0'
+never 'Warning'
+good verify product.npz --model KQ --json
+json conditions.must '"local"'
+good train product.npz --model KQ
+says 'direction to expect is that of the nuc-norm SVM'
+good verify product.npz --model W --init zero
+says 'descent converges to it from any start'
+arrays product.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,.9 Y:int8:1=1 v:float64:3=0,0,1 \
+    p:float64:3=1,0,0
+good verify product.npz --model pW --init zero
+says 'descent converges to it from any start'
+never 'Warning'
+
+# factors with too few columns for every matrix: nothing is said of the path, nor of selections
+run verify small.npz --model KQ --rank 1 --iters 300
+never 'the path of growing norm'
+never 'Every selection can'
+run verify small.npz --model KQ --rank 5 --iters 300
+says 'the path of growing norm leads to the best tokens'
+bad 2 'rank = 6 is more than d = 5' train small.npz --model KQ --rank 6
+bad 2 'rank = 100000000 is more than d = 5' path small.npz --model KQ --rank 100000000 --radii 1:10:2
+
+# normalised steps that alternate: "More steps may decide it" was said
+arrays s.npz X:float64:3,2,1=2,1,1,-1,2,-2 Y:int8:3=-1,-1,1 init_p:float64:1=.3 init_v:float64:1=.2
+run verify s.npz --model vp --init file
+says 'The steps go back and forth'
+never 'More steps may'
+run verify s.npz --model vp --init file --decay .5
+never 'back and forth'
+run verify s.npz --model vp --init file --iters 3
+never 'back and forth'
+
 # queries: every selection, where queries are few enough and d large enough for the rivals of each
 good verify small.npz --model W --iters 3000
 says 'Every selection can be separated if the tokens are in general position.'
@@ -241,6 +360,22 @@ says 'every sequence is at the margin of the head'
 says 'nothing found speaks against the assumption'
 good verify joint.npz --model vp --init file --iters 1000 --samples 0 --descent 0
 never 'the assumption does not hold'
+# ... sequences at the margin without rivals: "|v| at least inf times |p|" was said
+arrays s.npz X:float64:4,2=1,0,3,0,0,3,-1,0 offsets:int64:4=0,1,3,4 Y:int8:3=1,1,-1
+run verify s.npz --model vp --iters 500
+says 'have no rivals: the relaxed p-SVM'
+says 'the path leads p to the unrelaxed one, with which p is compared'
+never 'inf'
+never 'nan'
+run verify s.npz --model vp --iters 500 --json
+json joint.compared '"unrelaxed"'
+near correlation 1 1e-6
+# ... a slack sequence with equal keys: there is no unrelaxed one
+arrays s.npz X:float64:3,2,3=1,1,0,0,0,0,1,-1,0,0,0,0,1,3,5,1,3,-5 Y:int8:3=1,-1,1 \
+    W:float64:3,3=1,0,0,0,0,0,0,0,0 init_p:float64:3=1,0,0 init_v:float64:3=0,1,0
+run verify s.npz --model vp --init file --iters 500
+says 'and no unrelaxed one was found'
+never 'with bounded |v|'
 p_data X:float64:1,2,2=1,0,1,1 Y:int8:1=1 $w2
 run verify s.npz --model vp --iters 500 --init gauss:1
 says 'no p was found that separates them from their rivals'

@@ -34,7 +34,7 @@ static const field path_fields[] = {
     { F(threshold), FIELD_DOUBLE, 0, 1, 1e-3, "tokens with more attention than this are kept", 0,
       0 },
     { F(starts), FIELD_INT, 1, 1e6, 8, "random directions in which the search starts", 0, 0 },
-    { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q; 0: d", 0, 0 },
+    { F(rank), FIELD_INT, 0, 1e9, 0, "columns of K and Q, at most d; 0: d", 0, 0 },
     { F(seed), FIELD_INT, 0, 9e15, 0, "of the random directions", 0, 0 },
     { F(time_limit), FIELD_DOUBLE, 0, 1e9, 0,
       "seconds, after which the path ends at its last point; 0: no limit", 0, 0 },

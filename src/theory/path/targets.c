@@ -73,12 +73,12 @@ attsvm_status path_factor(attsvm_path *path, const double *W, double *theta, att
     attsvm_status status = la_svd(d, d, A, d, sigma, U, d, Vt, d, err);
     base_random r = base_random_stream((uint64_t)path->settings.seed, path->drawn++);
     for (int64_t k = 0; k < rank && status == ATTSVM_OK; k++) {
-        double root = k < d ? sqrt(sigma[k]) : 0;
+        double root = sqrt(sigma[k]);
         for (int64_t j = 0; j < d; j++) {
             /* a little noise: columns that are 0 in both factors have zero gradient */
             double noise = 1e-3 * sqrt(sigma[0]);
-            K[j * rank + k] = (k < d ? root * U[j * d + k] : 0) + noise * base_random_gauss(&r);
-            Q[j * rank + k] = (k < d ? root * Vt[k * d + j] : 0) + noise * base_random_gauss(&r);
+            K[j * rank + k] = root * U[j * d + k] + noise * base_random_gauss(&r);
+            Q[j * rank + k] = root * Vt[k * d + j] + noise * base_random_gauss(&r);
         }
     }
     free(A);

@@ -135,6 +135,42 @@ static void predicted_norms(void **state)
     }
 }
 
+/* A run that ends at a finite point was said to approach the max-margin direction. */
+static void no_direction_is_predicted_for_runs_that_cannot_grow(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *step, *name, *value;
+        bool claimed;
+    } cases[] = {
+        { "ngd", "lr", "0", false },
+        { "ngd", "lr", "1e-9", true },
+        { "ngd", "decay", "1.01", false },
+        { "ngd", "decay", "1", true },
+        { "gd", "ridge", "2.2e-16", false },
+        { "gd", "ridge", "0", true },
+        { "polyak", "lstar", "0.1", false },
+        { "polyak", "lstar", "", true },
+        { "polyak", "max_step", "0", false },
+        { "ngd", "max_step", "0", true },
+        { "gd", "arithmetic", "float64", false },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        attsvm_train_settings train;
+        attsvm_svm_settings svm;
+        attsvm_error err;
+        bool claimed;
+        attsvm_train_settings_init(&train);
+        assert_ok(attsvm_settings_set(&attsvm_train_table, &train, "step", cases[k].step, &err),
+                  err);
+        assert_ok(
+            attsvm_settings_set(&attsvm_train_table, &train, cases[k].name, cases[k].value, &err),
+            err);
+        assert_ok(attsvm_train_limit(&train, &svm, &claimed, &err), err);
+        assert_int_equal(claimed, cases[k].claimed);
+    }
+}
+
 /*
  * Four words in two sequences, "a b c c" and "a b d c": a and b occur equally often in both.  Words
  * are unit vectors, as a table or as tokens of their own.
@@ -269,6 +305,7 @@ int main(void)
         cmocka_unit_test(theory_5_scores_and_ties),
         cmocka_unit_test(theory_5_a_worse_token_is_locally_optimal),
         cmocka_unit_test(predicted_norms),
+        cmocka_unit_test(no_direction_is_predicted_for_runs_that_cannot_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
