@@ -111,6 +111,9 @@ typedef struct data_view {
 } data_view;
 void data_view_open(data_view *view, const attsvm_data *data, int64_t n, bool key_map);
 
+/* Copies the tokens of a subset of vectors into memory, so that later reads need no file. */
+attsvm_status data_subset_load(attsvm_data *part, attsvm_error *err);
+
 /* The named array as a new double array of `count` values in *out (caller frees).  An error names
    array, shape and expectation if it is missing, of another shape or not finite. */
 attsvm_status data_doubles(const attsvm_data *data, const char *name, const int64_t *shape,

@@ -62,6 +62,12 @@ int64_t data_memory_limit(void)
 
 /* ---------------------------------------------------------------------------- pages */
 
+/* The row of X of a token. */
+static int64_t row_of(const attsvm_data *data, int64_t token)
+{
+    return data->index ? data->index[token] : token;
+}
+
 /* Whole pages within `count` rows of X (`within`), or all that they touch. */
 static void advise(const attsvm_data *data, int64_t row, int64_t count, bool within, int advice)
 {
@@ -99,9 +105,9 @@ void data_reader_order(const attsvm_data *data, data_order order)
     if (!data->streams)
         return;
     const bool ahead = order == DATA_IN_ORDER || (order == DATA_IN_RUNS && !has_huge_reads());
-    advise(data, 0, data->tokens, false, ahead ? MADV_SEQUENTIAL : MADV_RANDOM);
+    advise(data, 0, data->rows, false, ahead ? MADV_SEQUENTIAL : MADV_RANDOM);
 #ifdef MADV_HUGEPAGE
-    advise(data, 0, data->tokens, false, order == DATA_BY_ROWS ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+    advise(data, 0, data->rows, false, order == DATA_BY_ROWS ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 #endif
 }
 
@@ -119,9 +125,11 @@ void data_set_memory(attsvm_data *data, bool mapped, int64_t memory)
 static void advise_sequences(const attsvm_data *data, int64_t lo, int64_t hi, bool within,
                              int advice)
 {
-    const int64_t first = data_first(data, lo);
-    if (data->streams && lo < hi)
-        advise(data, first, data_first(data, hi) - first, within, advice);
+    const int64_t first = data_first(data, lo), end = data_first(data, hi);
+    if (!data->streams || first >= end)
+        return;
+    const int64_t row = row_of(data, first); /* rows ascend, see attsvm_data_subset */
+    advise(data, row, row_of(data, end - 1) + 1 - row, within, advice);
 }
 
 /* Requests sequences lo..hi-1; a long run is left to page faults, which read huge pages. */
@@ -146,7 +154,7 @@ void data_reader_ahead(const attsvm_data *data, const int64_t *sequences, int64_
 void data_reader_token_ahead(const attsvm_data *data, int64_t i, int64_t t)
 {
     if (data->streams)
-        advise(data, data_first(data, i) + t, 1, false, MADV_WILLNEED);
+        advise(data, row_of(data, data_first(data, i) + t), 1, false, MADV_WILLNEED);
 }
 
 void data_reader_release(const attsvm_data *data, int64_t lo, int64_t hi)
@@ -156,12 +164,13 @@ void data_reader_release(const attsvm_data *data, int64_t lo, int64_t hi)
 
 void data_reader_release_around(const attsvm_data *data, int64_t i)
 {
-    if (!data->streams)
+    if (!data->streams || data_length(data, i) == 0)
         return;
     const int64_t around = 1 + HUGE_PAGE / data_row_bytes(data);
-    int64_t from = data_first(data, i) - around, to = data_first(data, i + 1) + around;
+    int64_t from = row_of(data, data_first(data, i)) - around;
+    int64_t to = row_of(data, data_first(data, i + 1) - 1) + 1 + around;
     from = from > 0 ? from : 0;
-    to = to < data->tokens ? to : data->tokens;
+    to = to < data->rows ? to : data->rows;
     advise(data, from, to - from, true, MADV_DONTNEED);
 }
 

@@ -3,7 +3,7 @@
  * of the stored rows.  Arrays with entries per sequence (labels, queries, selections) are copied;
  * the others (heads, key maps, start values) are shared.
  */
-#include "data/data.h"
+#include "data/reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +205,15 @@ static void fill(const subset *s, attsvm_data *out)
         };
 }
 
+/* Whether the stored rows are read from first to last, so that they can stream. */
+static bool ascends(const subset *s)
+{
+    for (int64_t k = 1; k < s->count; k++)
+        if (s->indices[k] <= s->indices[k - 1])
+            return false;
+    return true;
+}
+
 static attsvm_status build(subset *s, attsvm_data *out, attsvm_error *err)
 {
     arena a = { 0 };
@@ -234,13 +243,31 @@ attsvm_status attsvm_data_subset(attsvm_data **out, const attsvm_data *data, con
     own->memory = own->owner = NULL;
     own->release = NULL;
     own->share = NULL;
-    own->streams = false;
     subset s = { .whole = data, .indices = indices, .count = count };
     attsvm_status status = build(&s, own, err);
+    own->streams = status == ATTSVM_OK && data->streams && ascends(&s);
     if (status != ATTSVM_OK) {
         attsvm_data_free(own);
         return status;
     }
     *out = own;
+    return ATTSVM_OK;
+}
+
+attsvm_status data_subset_load(attsvm_data *part, attsvm_error *err)
+{
+    const size_t bytes = (size_t)data_row_bytes(part);
+    char *own;
+    TRY(base_allocate(&own, (size_t)part->tokens, bytes, "tokens of a batch", err));
+    data_reader reader = data_reader_open(part, 0, part->n);
+    for (int64_t i; data_reader_each(&reader, &i);)
+        for (int64_t t = data_first(part, i); t < data_first(part, i + 1); t++)
+            memcpy(own + (size_t)t * bytes, (const char *)part->X + (size_t)part->index[t] * bytes,
+                   bytes);
+    part->X = part->owner = own;
+    part->release = free;
+    part->rows = part->tokens;
+    part->index = NULL;
+    part->streams = false;
     return ATTSVM_OK;
 }

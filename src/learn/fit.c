@@ -243,6 +243,8 @@ static attsvm_status sample(const learn_problem *whole, int64_t values, int64_t 
     for (int64_t k = 0; k < count; k++)
         weight[k] /= sum;
     TRY(attsvm_data_subset(data, whole->data, order, count, err));
+    if (whole->data->streams)
+        TRY(data_subset_load(*data, err));
     learn_problem_init(out, *data, whole->features, &whole->shape, label, weight);
     return ATTSVM_OK;
 }

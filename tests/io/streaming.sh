@@ -94,6 +94,17 @@ solve 1024
 cmp trained.npz all.npz
 "$attsvm" train large.npz --model p --iters 3 --batch 100 --threads 1 --memory 1e15 -q -o all.npz
 cmp batch.npz all.npz
+# fit FLAGS...: a classifier, first on a batch in memory, then on all bags; the same bytes with all
+# the memory
+fit() {
+    run "$attsvm" fit large.npz --starts 1 --batch 2000000 --threads 2 $flags "$@" -q -o fitted.npz
+    "$attsvm" fit large.npz --starts 1 --batch 2000000 --threads 1 --memory 1e15 "$@" -q -o all.npz
+    cmp fitted.npz all.npz
+}
+fit --pool prompt --iterations 3
+if [ -n "$long" ]; then # the folds of the validation stream as well
+    fit --iterations 3
+fi
 if [ -n "$long" ]; then
     make 262144 64
     read_file
