@@ -54,7 +54,7 @@ static attsvm_status save(const fitted *f, attsvm_error *err)
 static attsvm_status print_json(const fitted *f, attsvm_error *err)
 {
     const attsvm_classifier_info info = attsvm_classifier_describe(f->model);
-    io_json *json = io_json_object(), *attention = io_json_object();
+    io_json *json = io_json_object(), *attention = io_json_object(), *validation = io_json_object();
     const char *outcome = attsvm_outcome_name(f->attention.outcome);
     io_json_set(json, "file", io_json_text(f->path));
     io_json_set(json, "classes", cli_classes_json(f->model));
@@ -62,6 +62,9 @@ static attsvm_status print_json(const fitted *f, attsvm_error *err)
     io_json_set(json, "heads", io_json_integer(info.heads));
     io_json_set(json, "starts", io_json_integer(info.starts));
     io_json_set(json, "ridge", io_json_number(info.ridge));
+    io_json_set(validation, "prompt", io_json_number(info.validation[0]));
+    io_json_set(validation, "score", io_json_number(info.validation[1]));
+    io_json_set(json, "validation", validation);
     io_json_set(json, "words", io_json_integer(info.words));
     io_json_set(json, "loss", io_json_number(info.loss));
     io_json_set(json, "gradient", io_json_number(info.gradient));
@@ -123,7 +126,8 @@ static void print_text(const fitted *f)
         printf(", %" PRId64 " words%s", s.words, s.embedded > 0 ? " with vectors" : "");
     printf("\n\n  pool        %s", cli_pool_name(info.pool));
     if (!isnan(info.validation[0]) && !isnan(info.validation[1]))
-        printf(" (validation: prompt %.4f, score %.4f)", info.validation[0], info.validation[1]);
+        printf(" (loss in validation: prompt %.4f, score %.4f)", info.validation[0],
+               info.validation[1]);
     printf("\n  ridge       %g\n", info.ridge);
     printf("  members     %" PRId64 ", %" PRId64 " converged, %" PRId64 " iterations\n",
            info.starts, info.converged, info.iterations);
