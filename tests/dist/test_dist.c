@@ -36,7 +36,7 @@ static void test_sum(dist_comm *comm)
     check(x[0] == 1, "a sum of nothing changes nothing", rank);
 }
 
-/* Rounded sums, of which every order would give other bits, must agree between ranks. */
+/* Rounded sums depend on the order of addition, and must still agree between ranks. */
 static void test_sum_bits(dist_comm *comm)
 {
     enum { COUNT = 1000 };
@@ -75,7 +75,8 @@ static void test_broadcast(dist_comm *comm)
     }
 }
 
-/* Rank r has r + 1 numbers; rank 0 gets them all, and every rank hears from the one before. */
+/* Rank r has r + 1 numbers; rank 0 gathers all of them, and every rank receives from the one
+   before. */
 static void test_shares(dist_comm *comm)
 {
     enum { MOST = 16 };
@@ -101,7 +102,7 @@ static void test_shares(dist_comm *comm)
     check(heard == rank - 1, "a message from the rank before", rank);
 }
 
-/* More than fits into one call of MPI, with a rest. */
+/* More elements than one MPI call can take, and not a multiple of that. */
 static void test_pieces(dist_comm *comm)
 {
     enum { COUNT = (1 << 24) + 5 };
@@ -133,7 +134,7 @@ static bool ask_twice(void *context)
     return ++*asked < 3;
 }
 
-/* The last rank alone has an observer, or a limit: all stop, at the same question. */
+/* Only the last rank has an observer or a limit: all ranks stop at the same point. */
 static void test_stop(dist_comm *comm)
 {
     int rank = dist_rank(comm), size = dist_size(comm), asked = 0, rounds = 0;
@@ -164,11 +165,11 @@ int main(int argc, char **argv)
     int rank = dist_rank(comm), size = dist_size(comm);
     if (argc == 2 && strcmp(argv[1], "abort") == 0) {
         if (rank == size - 1) {
-            dist_abort(comm, 3); /* a single process goes on */
+            dist_abort(comm, 3); /* a single process continues */
             dist_end(comm);
             return 3;
         }
-        dist_agree(comm, ATTSVM_OK, &err); /* waits for the one that ends all */
+        dist_agree(comm, ATTSVM_OK, &err); /* waits for the rank that aborts */
         return 3;
     }
     check(argc == 2 && size == atoi(argv[1]), "as many ranks as asked for", rank);

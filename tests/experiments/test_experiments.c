@@ -1,5 +1,5 @@
-/* experiments: arrays to files and back, key numbers against what is expected, runs side by side.
- */
+/* experiments: arrays written and read back, key numbers and their expected values, parallel
+   runs. */
 #include "files.h"
 
 #include "experiments/tools/tools.h"
@@ -16,7 +16,8 @@ static void every_experiment_is_described(void **state)
         assert_ptr_equal(found, *e); /* no id twice */
         assert_true(strlen((*e)->title) > 0 && strlen((*e)->paper) > 0);
         assert_true(strlen((*e)->setting) > 0 && strlen((*e)->caption) > 0);
-        bool ours = strcmp((*e)->paper, "ours") == 0; /* no paper, so no row that speaks for one */
+        bool ours =
+            strcmp((*e)->paper, "ours") == 0; /* without a paper there is no row "The paper says" */
         assert_true(ours ? !(*e)->says && !(*e)->code : strlen((*e)->says) > 0);
         assert_true((*e)->seconds > 0);
         assert_true((*e)->runs == 0 || (*e)->unit != NULL);
@@ -66,7 +67,7 @@ static void arrays_come_back_as_written(void **state)
         assert_true(view.x[k] == k / 3.0);
     assert_fails(experiments_get(result, "z", &view, &err), err, ATTSVM_E_DATA, "no array z");
     experiments_result_free(result);
-    /* the same file is no result of another experiment */
+    /* the file is refused as the result of another experiment */
     const experiment other = { .id = "rates" };
     assert_fails(experiments_result_read(&result, &other, path, &err), err, ATTSVM_E_DATA,
                  "is not what");
@@ -103,7 +104,7 @@ static void numbers_are_compared_with_what_is_expected(void **state)
     experiments_numbers_free(&numbers);
 }
 
-/* Fewer runs are given more room: 4 deviations of the mean.  Too few are not judged at all. */
+/* Fewer runs get a wider tolerance: 4 deviations of the mean. Too few are not judged. */
 static void tolerance_grows_as_runs_shrink(void **state)
 {
     (void)state;
@@ -177,14 +178,14 @@ static void the_first_failure_is_reported(void **state)
 
 /* ------------------------------------------------------------------------- stopping */
 
-/* Goes on for as many questions as *context says. */
+/* Returns true as many times as *context says. */
 static bool count_down(void *context)
 {
     int *left = context;
     return (*left)-- > 0;
 }
 
-/* Every experiment ends soon after its observer says so, and leaves no file behind. */
+/* Every experiment ends soon after its observer stops it, and leaves no file behind. */
 static void every_experiment_can_be_stopped(void **state)
 {
     files *f = *state;
@@ -194,7 +195,7 @@ static void every_experiment_can_be_stopped(void **state)
         experiments_stop stop;
         experiments_outcome outcome;
         experiments_stop_open(&stop, 0, count_down, &left);
-        stop.stop.every = 0; /* at every question */
+        stop.stop.every = 0; /* whenever the observer is called */
         const experiments_setup once = { .runs = (*e)->runs > 0 ? 2 : 0, .stop = &stop };
         const experiments_settings standard = { .runs = 0 };
         double start = base_seconds();

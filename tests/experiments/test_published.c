@@ -4,7 +4,7 @@
 
 #include "experiments/tools/tools.h"
 
-/* The arrays of an experiment, run and read back. */
+/* Runs an experiment and reads its arrays back. */
 static experiments_result *run(files *f, const char *id)
 {
     attsvm_error err;
@@ -24,8 +24,8 @@ static experiments_result *run(files *f, const char *id)
 }
 
 /*
- * Ours (..., steps+1, d) against theirs (..., nk, d) at the stored iterations k <= last, relative
- * to the size of the iterate.
+ * Compares our iterates (..., steps+1, d) with the stored ones (..., nk, d) at iterations k <=
+ * last, relative to the norm of the iterate.
  */
 static void same_path(const experiments_result *result, const char *ours,
                       const attsvm_archive *reference, const char *theirs, int64_t d, int64_t last,

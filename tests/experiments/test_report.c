@@ -106,7 +106,7 @@ static void failures_are_told(void **state)
     needs_gnuplot();
     assert_fails(report_figure_write(figure, files_path(f, "no/figure.svg"), &err), err,
                  ATTSVM_E_OPEN, "figure.svg");
-    /* what gnuplot does not understand is no figure */
+    /* a script that gnuplot rejects gives no figure */
     FILE *script = tmpfile();
     char *bytes;
     size_t size;
@@ -153,7 +153,7 @@ static void text_on_the_page_stands_for_itself(void **state)
     free(page);
 }
 
-/* On a narrow screen each panel is a window on the drawing, which has a name of its own. */
+/* On a narrow screen each panel is a window on the drawing; every drawing has a name of its own. */
 static void panels_can_stack(void **state)
 {
     files *f = *state;

@@ -1,6 +1,6 @@
 /*
- * What the fuzz targets share.  A target takes any bytes; it fails by crashing, by leaking, or by
- * one of the checks here, which abort.
+ * Shared by the fuzz targets. A target takes any bytes; it fails by a crash, by a leak, or by one
+ * of the checks here, which abort.
  */
 #ifndef ATTSVM_FUZZ_H
 #define ATTSVM_FUZZ_H
@@ -31,7 +31,7 @@ static inline void fuzz_check_error(attsvm_status status, const attsvm_error *er
     FUZZ_CHECK(memchr(err->message, '\0', sizeof err->message) != NULL);
 }
 
-/* Looks at every byte of every array, so that a view beyond the input is seen. */
+/* Reads every byte of every array, so that the sanitizer sees views beyond the input. */
 static inline uint64_t fuzz_touch(const attsvm_archive *archive)
 {
     uint64_t sum = 0;
@@ -49,7 +49,7 @@ static inline uint64_t fuzz_touch(const attsvm_archive *archive)
     return sum;
 }
 
-/* The arrays as a data set, which they may or may not be. */
+/* Tries to make a data set of the arrays. */
 static inline void fuzz_data(const attsvm_archive *archive, const attsvm_read_settings *settings)
 {
     attsvm_error err = { 0 };
@@ -73,7 +73,7 @@ static inline void fuzz_data(const attsvm_archive *archive, const attsvm_read_se
     free(arrays);
 }
 
-/* Reads bytes as the content of a file of that name, and uses what comes out. */
+/* Reads bytes as the content of a file of that name, and uses the result. */
 static inline void fuzz_read(const char *name, const uint8_t *bytes, size_t size)
 {
     attsvm_error err = { 0 };

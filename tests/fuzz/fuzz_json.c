@@ -1,4 +1,4 @@
-/* What is read as JSON is printed as JSON that is read as the same. */
+/* JSON that was read and printed again reads as the same value. */
 #include "fuzz.h"
 
 static char *print(const io_json *json, size_t *size)

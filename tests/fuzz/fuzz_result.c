@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 enum { MOST_ROWS = 10, MOST_SIZE = 9, MOST_TOKENS = 16, MOST_D = 3 };
-static const double AGREE = 1e-6;                     /* relative: the second opinion is rounded */
-static const double LEAST = 1e-3, LARGEST = 1e3;      /* entries that leave it enough digits     */
+static const double AGREE = 1e-6; /* relative tolerance, since the second solver rounds */
+static const double LEAST = 1e-3,
+                    LARGEST = 1e3; /* largest entries for which it has enough digits */
 static const long double PIVOT = 1e-9L, FITS = 1e-7L; /* independent rows; a row holds           */
 
 typedef struct rows {
@@ -18,7 +19,7 @@ typedef struct rows {
     int count, size;
 } rows;
 
-/* Adds the row of a token; false where it does not fit, or its numbers are too far apart. */
+/* Adds the row of a token; false if there is no room or its entries differ too much in size. */
 static bool add_row(rows *s, const attsvm_data *data, const attsvm_claim *c, int64_t i, int64_t t)
 {
     double base[MOST_D], x[MOST_D], z[MOST_D] = { 0 };
@@ -47,7 +48,7 @@ static bool add_row(rows *s, const attsvm_data *data, const attsvm_claim *c, int
     return true;
 }
 
-/* All rows; false where the second opinion does not cover the problem. */
+/* Collects all rows; false if the second solver does not cover the problem. */
 static bool read_rows(rows *s, const attsvm_data *data, const attsvm_claim *c)
 {
     const attsvm_svm_settings *set = &c->settings;
@@ -71,7 +72,7 @@ static bool read_rows(rows *s, const attsvm_data *data, const attsvm_claim *c)
     return true;
 }
 
-/* The point on the chosen rows nearest to 0; false where they depend on each other. */
+/* The point on the chosen rows nearest to 0; false if the rows are dependent. */
 static bool nearest(const rows *s, int chosen, long double *x)
 {
     long double M[MOST_ROWS][MOST_ROWS + 1];
@@ -124,7 +125,7 @@ static double enumerate(const rows *s)
     return best;
 }
 
-/* A solve that sees the problem alone: neither outcome may contradict the accepted one. */
+/* Solves the problem without the result: its outcome must not contradict the accepted one. */
 static void compare_with_solve(const attsvm_data *data, const attsvm_claim *claim,
                                const attsvm_report *report)
 {
@@ -171,7 +172,7 @@ static void judge(const attsvm_data *data, const attsvm_solution *solution)
     double best = enumerate(&s);
     if (report.outcome == ATTSVM_INFEASIBLE)
         FUZZ_CHECK(!(best < 1 / AGREE));
-    else if (best < 1 / AGREE) /* longer ones hang on digits that the rounded rows do not have */
+    else if (best < 1 / AGREE) /* longer ones depend on digits that the rounded rows do not have */
         FUZZ_CHECK(fabs(report.norm - best) <= AGREE * best);
 }
 

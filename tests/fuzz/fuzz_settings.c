@@ -1,6 +1,6 @@
 /*
- * The first byte chooses a setting, the rest is its value, as a flag would give it.  A value that
- * is taken is within its range, and what it prints as is taken too and means the same.
+ * The first byte chooses a setting; the rest is its value, as a flag would give it. An accepted
+ * value is within its range, and its printed form is accepted and means the same.
  */
 #include "fuzz.h"
 #include "svm/svm.h"
@@ -29,7 +29,7 @@ static const field *choose(unsigned choice, const settings_table **table)
     return &tables[k]->fields[index];
 }
 
-/* What was set prints as something that sets the same. */
+/* The printed value sets the same value again. */
 static void check_taken(const settings_table *table, const field *f, const any_settings *settings)
 {
     any_settings again;

@@ -20,7 +20,7 @@ typedef struct member {
 static const char *const names[] = { "X.npy", "Y.npy", "offsets.npy", "E.npy", "tokens.npy",
                                      "Z.npy", "y.npy", "v.npy",       "a.txt" };
 
-/* Unpacks what can be unpacked; returns the number of members. */
+/* Unpacks all members that can be unpacked; returns their number. */
 static int unpack(const uint8_t *bytes, size_t size, member *members)
 {
     int count = 0;

@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target over files and over all files of directories, without libFuzzer: the seeds
- * and whatever once went wrong, in every build and with every compiler.
+ * Runs a fuzz target without libFuzzer on files, or on all files of directories: the seeds and
+ * earlier findings, in every build and with every compiler.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@ static void run_file(const char *path)
     long size = ftell(stream);
     FUZZ_CHECK(size >= 0);
     rewind(stream);
-    /* a block of exactly that size, so that reading beyond it is seen */
+    /* a block of exactly that size, so that the sanitizer sees reads beyond it */
     uint8_t *bytes = malloc(size ? (size_t)size : 1);
     FUZZ_CHECK(bytes != NULL && fread(bytes, 1, (size_t)size, stream) == (size_t)size);
     fclose(stream);

@@ -1,5 +1,4 @@
-/* Completed by arguments.py: objects that are right, and a process for each call with one that is
- * wrong. */
+/* Completed by arguments.py: valid objects, and one process for each call with a bad argument. */
 #include <attsvm/attsvm.h>
 
 #include <math.h>
@@ -73,7 +72,7 @@ static void must(attsvm_status status, const char *what)
 }
 #define MUST(call) must(call, #call)
 
-/* What a call returned whose argument is wrong. */
+/* The result of a call with a bad argument. */
 static void returned(attsvm_status status, bool allowed, bool no_message)
 {
     if (!attsvm_status_name(status))
@@ -84,7 +83,7 @@ static void returned(attsvm_status status, bool allowed, bool no_message)
         _exit(5);
 }
 
-/* True in the process that makes the call; the other one waits for it and reports. */
+/* True in the child, which makes the call; the parent waits and reports. */
 static bool attack(const char *name, const char *what)
 {
     static const char *const faults[] = { "",

@@ -94,7 +94,7 @@ static double c[D] = { 1, -1, 0.5, 2, -0.5, 1 };
 static const attsvm_loss_callback loss = { own_loss, NULL };
 static const attsvm_head_callback head = { own_head, c };
 
-/* What theory says about a run, and the proof of the solution that it is compared with. */
+/* The verdict on a run, and the proof of the solution it is compared with. */
 static void proved(const attsvm_train *run, const attsvm_data *data)
 {
     attsvm_verdict verdict;
@@ -158,7 +158,8 @@ static void life(const attsvm_data *data, const char *folder)
     attsvm_train_free(run);
 }
 
-/* A step rule with a state of its own: the file does not have it, and says what to do. */
+/* A step rule with its own state: the file does not hold the state, and the message says what to
+   do. */
 static void cannot_go_on(const attsvm_data *data, const char *folder)
 {
     char path[4096];
@@ -204,7 +205,7 @@ static void judged(const attsvm_data *data, const char *folder)
     attsvm_solution_free(solution);
 }
 
-/* What each thread does with the shared data set; the margin that it finds. */
+/* The work of one thread on the shared data set; returns its margin. */
 static void *work(void *shared)
 {
     const attsvm_data *data = shared;

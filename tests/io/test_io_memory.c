@@ -8,9 +8,9 @@
 
 #include <errno.h>
 
-static int64_t left = -1; /* allocations until one fails; -1: none does */
+static int64_t left = -1; /* allocations until one fails; -1 = none fails */
 static bool failed;
-static bool stays; /* after the first one that fails, all do */
+static bool stays; /* after the first failure all allocations fail */
 
 static bool refuse(void)
 {

@@ -1,4 +1,4 @@
-/* Claims that can be changed in every part, and the changes: for the forger and the fuzzer. */
+/* Claims whose every part can be changed, and the changes, for the forger and the fuzzer. */
 #ifndef ATTSVM_FORGERIES_H
 #define ATTSVM_FORGERIES_H
 
@@ -6,7 +6,7 @@
 
 enum { MOST = 64, KINDS = 12, D = 3, T = 3 };
 
-/* A data set, and a claim about it with memory of its own. */
+/* A data set, and a claim about it in its own memory. */
 typedef struct forged {
     double X[4 * T * D], Z[4 * T * D], W[D * D], v[D];
     int8_t Y[4];
@@ -45,7 +45,7 @@ static inline void copy(void *to, const void *from, int64_t count, size_t size)
         memset(to, 0, (size_t)(count > 0 ? count : 0) * size);
 }
 
-/* The claim's pointers lead to its own memory. */
+/* Points the claim at its own memory. */
 static inline void bind(forged *f)
 {
     attsvm_claim *c = &f->claim, *h = &f->head;
@@ -226,7 +226,7 @@ static inline void forge_strange(forged *f, base_random *r)
     *where[base_random_below(r, 7)] = strange(r);
 }
 
-/* One token far away, or nearer by a little: the claim is now about other data. */
+/* Moves one token far away or slightly nearer, so that the claim is about other data. */
 static inline void forge_token(forged *f, base_random *r)
 {
     double *x = pick(f->X, f->n * T * D, r);
@@ -258,7 +258,7 @@ static inline void forge_low(forged *f, base_random *r)
     double junk = base_random_gauss(r) * any_scale(r);
     switch (base_random_below(r, 3)) {
     case 0:
-        *low += *theta - junk; /* the sum is right, the first part is not */
+        *low += *theta - junk; /* the sum is right, the high part is not */
         *theta = junk;
         break;
     case 1: *low = junk; break;
@@ -293,7 +293,7 @@ static inline void forge_rows(forged *f, base_random *r)
     }
 }
 
-/* Everything a little, from 1e-3 to 1e-14. */
+/* Changes everything slightly, by 1e-3 to 1e-14. */
 static inline void forge_nudge(forged *f, base_random *r)
 {
     double size = ldexp(1, -10 - (int)base_random_below(r, 37));

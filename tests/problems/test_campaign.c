@@ -55,7 +55,7 @@ typedef struct instance {
     int64_t *offsets, *alpha;
     int8_t *Y;
     uint8_t *O;
-    attsvm_outcome expected; /* ATTSVM_NOT_RUN: either */
+    attsvm_outcome expected; /* ATTSVM_NOT_RUN: either outcome is right */
 } instance;
 
 static int64_t between(base_random *r, int64_t lo, int64_t hi)
@@ -183,7 +183,8 @@ static void choose_problem(instance *in, base_random *r)
     bool sets = in->problem == ATTSVM_PROBLEM_FINITE || in->problem == ATTSVM_PROBLEM_MULTI;
     bool matrix = sets || in->problem == ATTSVM_PROBLEM_W;
     in->query = ATTSVM_QUERY_GIVEN;
-    /* own tokens as queries square the spread of the norms: beyond what a stored theta resolves */
+    /* tokens as their own queries square the spread of norms, beyond what a stored theta
+       resolves */
     bool several = !barely && !in->large && in->kind != WILD;
     if (matrix && several && base_random_below(r, 3) == 0)
         in->query = base_random_below(r, 2) ? ATTSVM_QUERY_ALL : ATTSVM_QUERY_CAUSAL;
@@ -194,7 +195,7 @@ static void choose_problem(instance *in, base_random *r)
                                                    : ATTSVM_NOT_RUN;
 }
 
-/* Random, or the best token along a random direction: then p can be solved. */
+/* A random selection, or the best token along a random direction, which is feasible for p. */
 static void choose_selection(instance *in, base_random *r)
 {
     double w[64];
@@ -275,7 +276,7 @@ static void make(instance *in, uint64_t seed, uint64_t number)
     fill_tokens(in, &r);
     for (int64_t i = 0; i < in->n; i++) {
         double *z = in->Z + i * in->d;
-        if (barely && i > 0) /* one query for all: the rows are those of a vector problem */
+        if (barely && i > 0) /* with one query for all, the rows are those of a vector problem */
             memcpy(z, in->Z, (size_t)in->d * sizeof *z);
         else if (in->kind == ONE_HOT || in->kind == TIES)
             z[base_random_below(&r, in->d)] = 1;
@@ -301,7 +302,7 @@ static void release(instance *in)
 
 /* --------------------------------------------------------------------- the campaign */
 
-/* Whether an instance may stall: see above. */
+/* Whether an instance may stall (see the top). */
 static bool may_stall(const instance *in, const attsvm_svm_info *info)
 {
     bool dependent = in->kind == RANK_DEFICIENT || in->kind == BARELY_INFEASIBLE;
@@ -311,14 +312,14 @@ static bool may_stall(const instance *in, const attsvm_svm_info *info)
     return (dependent && info->bound >= 1e12) || soft_sets || (in->kind == WILD && fixed);
 }
 
-/* How many of a kind may. */
+/* How many instances of a kind may stall. */
 static int most_stalled(kind of, int count)
 {
     bool dependent = of == RANK_DEFICIENT || of == BARELY_INFEASIBLE;
     return dependent ? count / 3 : of == WILD ? count / 50 : 0;
 }
 
-/* Into the documents go the tables and what is wrong; what stalled and why goes to the log. */
+/* The tables and wrong answers go to the documents; stalled instances and reasons go to the log. */
 static void complain(const instance *in, uint64_t number, const char *what,
                      const attsvm_svm_info *info)
 {
@@ -422,7 +423,7 @@ int main(int argc, char **argv)
         if (t->stalled > most_stalled((kind)k, t->count))
             bad++;
     }
-    /* these depend on the kernels and the machine, so they are no part of the documents */
+    /* these depend on the kernels and the machine, so the documents leave them out */
     for (int k = 0; k < KINDS; k++)
         fprintf(stderr, "%-20s worst gap %.1e, largest norm %.1e, slowest %.1e s\n", names[k],
                 sums[k].gap, sums[k].norm, sums[k].seconds);

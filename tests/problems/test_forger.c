@@ -10,10 +10,10 @@
 
 typedef struct truth {
     attsvm_outcome outcome;
-    double norm, dual; /* soft: the objective, and its lower bound */
+    double norm, dual; /* soft: the objective and its lower bound */
 } truth;
 
-/* The problem of the claim solved afresh: nothing of the claim but its problem is used. */
+/* Solves the problem of the claim again, without using anything else of the claim. */
 static bool solve(forged *f, truth *out, forged *keep)
 {
     attsvm_error err;
@@ -46,8 +46,8 @@ static bool solve(forged *f, truth *out, forged *keep)
 }
 
 /*
- * min |x| over A x >= 1 by trying every set of tight rows, in long double: the second opinion for
- * p and v in l2.  +infinity: no set works.
+ * min |x| subject to A x >= 1 by trying every set of tight rows in long double: the second solver
+ * for p and v in l2. +infinity if no set works.
  */
 static double enumerate(double A[][D], int rows)
 {
@@ -95,7 +95,7 @@ static double enumerate(double A[][D], int rows)
     return best;
 }
 
-/* The norm of the solution by enumeration; NAN where it does not apply. */
+/* The norm of the solution by enumeration; NAN if that does not apply. */
 static double second_opinion(const forged *f)
 {
     double A[4 * T][D];
@@ -181,7 +181,7 @@ static double number(base_random *r, bool whole)
     return whole ? (double)(base_random_below(r, 7) - 3) : base_random_gauss(r);
 }
 
-/* Data and a selection for a variant; the claim has the settings alone. */
+/* Data and a selection for a variant; of the claim only the settings are set. */
 static void draw(forged *f, const variant *v, base_random *r)
 {
     attsvm_error err;

@@ -26,7 +26,7 @@ typedef struct instance {
     int64_t alpha[15];
 } instance;
 
-/* The best token along a random W is selected, and pushed further that way. */
+/* Selects the best token along a random W and pushes it further in that direction. */
 static void plant(instance *s, base_random *r)
 {
     double W[144], g[12];
@@ -172,7 +172,7 @@ static void campaign(attsvm_problem_kind problem, shape kind, const char *name)
                       (int)sum.stalled, sum.gap);
         assert_int_equal(sum.wrong, 0);
         assert_int_equal(sum.stalled, 0);
-        /* the nuclear norm is solved to rounding, but for data that depend on each other */
+        /* the nuclear norm is solved to rounding, except for dependent data */
         if (k == 0 && kind != ONE_HOT && problem >= ATTSVM_PROBLEM_W)
             assert_true(sum.above <= count / 300);
     }

@@ -29,7 +29,7 @@ static double assert_agrees(const attsvm_solution *solution, const attsvm_array 
 /* ---------------------------------------------------------------- in rational numbers */
 
 static const char *folder;            /* NULL: nothing is written */
-static int64_t answers, exact, saved; /* seen, proved in rational numbers, written */
+static int64_t answers, exact, saved; /* counts: seen, proved in rational numbers, written */
 
 static void assert_exact(const attsvm_data *data, const attsvm_solution *solution)
 {
@@ -63,7 +63,7 @@ static void save(const attsvm_data *data, const attsvm_solution *solution)
     assert_ok(attsvm_solution_save(solution, data, path, NULL, 0, &err), err);
 }
 
-/* As `solved`; what it finds is proved in rational numbers. */
+/* As `solved`, and proves the result in rational numbers. */
 static attsvm_solution *proved(const attsvm_data *data, const attsvm_svm_settings *settings,
                                const attsvm_selection *selection, attsvm_outcome expected)
 {
@@ -200,7 +200,7 @@ static void cross_attention(void **state)
     attsvm_archive_free(archive);
 }
 
-/* opt from the scores, which must be the reference's own. */
+/* opt computed from the scores, which must agree with the reference. */
 static void check_selection(const attsvm_archive *archive, const char *prefix, int64_t k)
 {
     static const char *const scored[] = { "X", "Z", "Y", "v", NULL };

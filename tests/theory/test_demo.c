@@ -1,7 +1,7 @@
 /*
- * The demo's outcome must not hang on rounding: reviews.txt, model vp, normalised descent from
- * small random numbers.  72 groups of its words (165 of 402) occur in the same reviews, so that
- * from 0 exact descent keeps their logits equal and only rounding decides among them.
+ * The demo's outcome must not depend on rounding: reviews.txt, model vp, normalised descent from
+ * small random numbers. 72 groups of words (165 of 402) occur in the same reviews. From 0, exact
+ * descent would keep their logits equal, and only rounding would decide among them.
  */
 #include "unit.h"
 
@@ -54,7 +54,7 @@ static void read_reviews(reviews *r)
         r->E[k * r->words + k] = 1;
 }
 
-/* The data set; with start values where `disturbed`. */
+/* The data set, with start values if `disturbed`. */
 static attsvm_data *open_reviews(const reviews *r, bool disturbed)
 {
     attsvm_named_array arrays[] = {
@@ -87,7 +87,7 @@ static attsvm_train *run_demo(const attsvm_data *data, const char *init, int64_t
     return run;
 }
 
-/* Global, and far from the limits that would make it another verdict. */
+/* The verdict is global, by a wide margin. */
 static void ends_global(attsvm_train *run)
 {
     attsvm_verdict v;
@@ -109,7 +109,7 @@ static void the_demo_was_decided_by_rounding(void **state)
     attsvm_data *data = open_reviews(&all, false);
     for (int s = 0; s < long_or_short(SETS, 1); s++) {
         if (attsvm_kernels_select(sets[s], NULL) != ATTSVM_OK)
-            continue; /* not on this processor */
+            continue; /* not available on this processor */
         for (int64_t seed = 0; seed < long_or_short(2, 1); seed++) {
             attsvm_train *run = run_demo(data, "gauss:0.01", seed);
             ends_global(run);

@@ -1,10 +1,10 @@
-/* Locally optimal selections: all of them, none else; and where descent ends. */
+/* Enumeration finds exactly the locally optimal selections, and descent ends in one of them. */
 #include "generated.h"
 #include "lengths.h"
 
 #include "theory/enumerate/enumerate.h"
 
-/* One query a sequence; some lack the last token. */
+/* One query per sequence; some sequences lack the last token. */
 static attsvm_data *ragged(attsvm_generate_kind kind, int64_t n, int64_t T, int64_t d, int64_t seed)
 {
     return generated(kind, n, T, d, .T_min = T - 1, .queries = 1, .seed = seed);
@@ -56,7 +56,7 @@ static double logit(const plain *s, int64_t t, const double *theta, int64_t d, b
     return sum;
 }
 
-/* Straight from the definition: feasible, and all rivals at margin 1 score less. */
+/* By definition: feasible, and every rival at margin 1 has a lower score. */
 static bool is_local(const attsvm_data *data, const plain *s, const int64_t *alpha,
                      const attsvm_svm_settings *settings)
 {
@@ -171,7 +171,7 @@ static void other_norms_are_enumerated_too(void **state)
     }
 }
 
-/* Too many to list: a search that says so, finds the optimum, and is the same for any threads. */
+/* Too many to list: the search says so, finds the optimum, and does not depend on the threads. */
 static void a_search_says_that_it_is_one(void **state)
 {
     (void)state;
@@ -290,7 +290,8 @@ static void a_search_trains_the_query_that_it_was_asked_for(void **state)
         svm.query_token = k == 0 ? 0 : 2;
         attsvm_enumerate_settings_init(&all);
         few = all;
-        few.max_selections = 60; /* too few for all selections, enough for the neighbours of one */
+        few.max_selections =
+            60; /* too few for all selections, but enough for the neighbours of one */
         assert_ok(attsvm_scores_create(&scores, data, &svm, &err), err);
         assert_ok(attsvm_enumerate(&whole, scores, &svm, &all, NULL, NULL, &err), err);
         assert_ok(attsvm_enumerate(&searched, scores, &svm, &few, NULL, NULL, &err), err);

@@ -9,7 +9,7 @@
 
 enum { MOST = 4096 };
 
-/* The same arrays with a start value W (d,d) beside them. */
+/* The same arrays and a start value W (d,d). */
 static attsvm_data *with_start(const attsvm_data *data, const double *W)
 {
     attsvm_named_array arrays[16];

@@ -1,4 +1,4 @@
-/* Small files for tests: a directory of their own that goes away at the end. */
+/* Small files for tests, in a directory that is removed at the end. */
 #ifndef ATTSVM_TEST_FILES_H
 #define ATTSVM_TEST_FILES_H
 
@@ -15,7 +15,7 @@ typedef struct files {
     char path[512];
 } files;
 
-/* The full name of a file in the directory; the latest call's, so use it at once. */
+/* The full name of a file in the directory, valid until the next call. */
 static inline const char *files_path(files *f, const char *name)
 {
     snprintf(f->path, sizeof f->path, "%s/%s", f->directory, name);
@@ -59,7 +59,7 @@ static inline void files_put(files *f, const char *name, const void *bytes, size
     assert_int_equal(fclose(stream), 0);
 }
 
-/* The bytes of a file with a NUL behind them; the caller frees. */
+/* The bytes of a file, NUL-terminated; the caller frees them. */
 static inline unsigned char *files_get(const char *path, size_t *size)
 {
     FILE *stream = fopen(path, "rb");
@@ -128,12 +128,12 @@ static inline attsvm_status read_bytes_as(const char *name, const void *bytes, s
     return status;
 }
 
-/* Bytes that are refused with a message that contains `text`. */
+/* Checks that the bytes are refused with a message that contains `text`. */
 static inline void refused(const char *name, const void *bytes, size_t size, const char *text)
 {
     attsvm_archive *archive;
     attsvm_error err = { 0 };
-    /* from a block of exactly that size, so that reading beyond it is seen */
+    /* from a block of exactly that size, so that the sanitizer sees reads beyond it */
     void *copy = malloc(size ? size : 1);
     memcpy(copy, bytes, size);
     assert_fails(read_bytes_as(name, copy, size, &archive, &err), err, ATTSVM_E_FORMAT, text);

@@ -1,4 +1,4 @@
-/* Data sets that the library draws for a test. */
+/* Generated data sets for tests. */
 #ifndef ATTSVM_GENERATED_H
 #define ATTSVM_GENERATED_H
 
@@ -29,8 +29,8 @@ static inline attsvm_data *generated_data(generated_shape shape)
     return data;
 }
 
-/* generated(ATTSVM_SPHERE, n, T, d, .queries = 1, .seed = 3); what is not named is 0.  The caller
-   frees the set. */
+/* generated(ATTSVM_SPHERE, n, T, d, .queries = 1, .seed = 3); settings that are not named are 0.
+   The caller frees the data set. */
 #define generated(kind_, n_, T_, d_, ...)                                                          \
     generated_data(                                                                                \
         (generated_shape){ .kind = (kind_), .n = (n_), .T = (T_), .d = (d_), __VA_ARGS__ })

@@ -11,7 +11,7 @@
 
 extern const la_kernels plain_narrow, plain_wide;
 
-/* Zeros, and not a byte more than asked for: an address sanitizer sees reads beyond the end. */
+/* Zeros in a block of exactly that size, so that AddressSanitizer sees reads beyond the end. */
 static inline void *room(int64_t count, size_t size)
 {
     void *memory = calloc(count > 0 ? (size_t)count : 1, size);

@@ -1,4 +1,4 @@
-/* Selections in tests are arrays of the right length; this fills the lengths in. */
+/* Selections in tests are arrays of the right length; fills in the lengths. */
 #ifndef ATTSVM_LENGTHS_H
 #define ATTSVM_LENGTHS_H
 

@@ -1,4 +1,4 @@
-/* What every cmocka program includes, in the order that cmocka wants. */
+/* Included by every cmocka program, in the order that cmocka requires. */
 #ifndef ATTSVM_UNIT_H
 #define ATTSVM_UNIT_H
 
@@ -16,7 +16,8 @@
 
 #define BASE_LONG_NAMES /* `fail` is cmocka's here; ours is base_fail */
 
-/* Tests of many runs do all of them in `make test-all`, which sets ATTSVM_LONG; else a few. */
+/* Statistical tests make all their runs in `make test-all`, which sets ATTSVM_LONG, and a few
+   otherwise. */
 static inline int64_t long_or_short(int64_t many, int64_t few)
 {
     return getenv("ATTSVM_LONG") ? many : few;

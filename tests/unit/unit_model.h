@@ -1,4 +1,4 @@
-/* Samples and models that the programs of the model folder share. */
+/* Samples and models shared by the tests of model. */
 #ifndef ATTSVM_UNIT_MODEL_H
 #define ATTSVM_UNIT_MODEL_H
 
@@ -26,7 +26,7 @@ static inline void put(sample *s, const char *name, const void *values, attsvm_d
     s->arrays[s->count++] = (attsvm_named_array){ name, array };
 }
 
-/* Options as the flags of training say them. */
+/* Options as flags of training. */
 static inline model_options model_flags(attsvm_model_kind kind, const char *loss, const char *head,
                                         const char *query, int64_t rank)
 {
@@ -45,7 +45,7 @@ static inline model_options model_flags(attsvm_model_kind kind, const char *loss
                             .threads = 1 };
 }
 
-/* What makes a sample special. */
+/* Special properties of a sample. */
 enum {
     RAGGED = 1,      /* sequences of different length                          */
     COPIES = 2,      /* each sequence repeats its tokens 0 and 1               */

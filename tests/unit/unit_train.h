@@ -1,4 +1,4 @@
-/* Problems and runs that the programs of the train folder share. */
+/* Problems and runs shared by the tests of train. */
 #ifndef ATTSVM_UNIT_TRAIN_H
 #define ATTSVM_UNIT_TRAIN_H
 

@@ -51,7 +51,7 @@ static void sizes_that_overflow_are_refused(void **state)
     assert_int_equal(count, 1);
 }
 
-/* Elements 1000..1003 of an array of which the others are not there. */
+/* Elements 1000..1003 of an array whose other elements are not allocated. */
 static void part_of_an_array(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void streams_do_not_depend_on_the_past(void **state)
     assert_true(base_random_bits(&other) != drawn[0]);
 }
 
-/* These numbers must be the same on every platform and for ever: data sets are named by seed. */
+/* These numbers must never change, on any platform: data sets are named by their seed. */
 static void stream_is_frozen(void **state)
 {
     (void)state;
@@ -320,7 +320,7 @@ static void quantile_inverts_the_normal_law(void **state)
     assert_true(base_gauss_quantile(0x1p-53) < -8.2);
 }
 
-/* Whole batches of numbers are the numbers drawn one by one. */
+/* A batch of numbers equals the numbers drawn one by one. */
 static void filling_is_drawing(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Helper threads: small loops, busy cores, fork, threads that cannot be had, unloading. */
+/* Helper threads: small loops, busy cores, fork, threads that cannot be created, unloading. */
 #include "unit.h"
 
 #include "base/base.h"
@@ -12,7 +12,7 @@
 
 enum { MOST_BLOCKS_HERE = 200 };
 
-/* A loop whose blocks take a while, and write what they got. */
+/* A loop whose blocks take some time and write their results. */
 typedef struct loop {
     int64_t turns; /* of each block */
     double sum[MOST_BLOCKS_HERE];
@@ -113,7 +113,7 @@ static void helpers_sleep_when_there_is_nothing_to_do(void **state)
 
 /* ------------------------------------------------------------------------- fork */
 
-/* 0 where the child's loops went well; a child that hangs is ended by the alarm. */
+/* 0 if the child's loops were right; the alarm ends a child that hangs. */
 static int in_child(int (*test)(void))
 {
     int status;
@@ -222,7 +222,7 @@ static void busy_cores_do_not_make_two_threads_lose(void **state)
 
 /* -------------------------------------------------------------------- unloading */
 
-/* Helpers sleep in the library's code: it must stay when a program lets it go. */
+/* Helpers sleep in the library's code, so it must stay loaded when a program unloads it. */
 static void the_shared_library_may_be_closed(void **state)
 {
     (void)state;
@@ -246,13 +246,13 @@ static void the_shared_library_may_be_closed(void **state)
     release(data);
     assert_int_equal(dlclose(library), 0);
     nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-    assert_non_null(dlopen(ATTSVM_SHARED, RTLD_NOW | RTLD_NOLOAD)); /* it is still there */
+    assert_non_null(dlopen(ATTSVM_SHARED, RTLD_NOW | RTLD_NOLOAD)); /* it is still loaded */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_that_cannot_be_created_mean_fewer), /* before there are any */
+        cmocka_unit_test(threads_that_cannot_be_created_mean_fewer), /* before any exist */
         cmocka_unit_test(loops_give_the_same_bytes_on_any_threads),
         cmocka_unit_test(a_loop_within_a_loop_ends),
         cmocka_unit_test(several_threads_may_call_at_once),

@@ -1,6 +1,6 @@
 /*
- * Claims that an earlier checker called valid although they are false, one test each, and true ones
- * that it rejected (theory 4.1).
+ * False claims that an earlier checker accepted, one test each, and true ones that it rejected
+ * (theory 4.1).
  */
 #include "claims.h"
 

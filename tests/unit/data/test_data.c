@@ -77,7 +77,7 @@ static void ragged_lengths_and_mapped_labels(void **state)
         assert_null(data_);                                                                        \
     } while (0)
 
-/* Rows of X in sequences by lengths, or by the bag of each row. */
+/* Sequences of X given by lengths or by the bag of each row. */
 static void lengths_and_bags_stand_for_offsets(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void integer_tokens_are_widened_exactly(void **state)
     attsvm_data_free(data);
 }
 
-/* Arrays in files begin at any byte. */
+/* Arrays in files may begin at any byte. */
 static void unaligned_tokens(void **state)
 {
     (void)state;
@@ -237,7 +237,7 @@ static void wrong_values(void **state)
     memcpy(x, tokens_equal, sizeof x);
     x[9] = NAN;
     REFUSED("X[1,1,1] is NaN; tokens must be finite", VIEW("X", x, ATTSVM_F64, 2, 3, 2));
-    x[3] = -INFINITY; /* the first offender is named */
+    x[3] = -INFINITY; /* the first bad value is named */
     REFUSED("X[0,1,1] is -infinity", VIEW("X", x, ATTSVM_F64, 2, 3, 2));
     REFUSED("Z[1,1] is -infinity; queries", VIEW("X", tokens_equal, ATTSVM_F64, 2, 3, 2),
             VIEW("Z", x, ATTSVM_F64, 2, 2));
@@ -275,7 +275,7 @@ static void wrong_values(void **state)
             VIEW("Z", tokens_equal, ATTSVM_F64, 2, 2, 2), VIEW("ids", per_query, ATTSVM_I64, 2, 2));
 }
 
-/* The first of several offenders, wherever the blocks of the scan begin, for any threads. */
+/* The first of several bad values is named, for any number of threads and any block boundaries. */
 static void first_offender_for_any_threads(void **state)
 {
     (void)state;
@@ -322,7 +322,7 @@ static void named_doubles(void **state)
     attsvm_data_free(data);
 }
 
-/* Runs of sequences hold about equally many tokens, whatever their lengths. */
+/* Ranges of sequences hold about the same number of tokens, whatever the lengths. */
 static void blocks_are_cut_by_tokens(void **state)
 {
     (void)state;

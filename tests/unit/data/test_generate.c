@@ -52,7 +52,7 @@ static void compare_with_whole(attsvm_generate_settings s)
     for (int64_t k = 0; k < info.count; k++) {
         const attsvm_array *whole = attsvm_data_array(data, arrays[k].name);
         if (!whole)
-            continue; /* planted_p, planted_W: no part of a data set's known arrays */
+            continue; /* planted_p and planted_W are not among a data set's known arrays */
         assert_int_equal(attsvm_array_count(whole), attsvm_array_count(&arrays[k].array));
         compare_in_pieces(g, k, whole, 1);
         compare_in_pieces(g, k, whole, 71);
@@ -77,7 +77,7 @@ static void pieces_make_the_whole(void **state)
             }
 }
 
-/* The first values, so that a change of the stream does not go unnoticed. */
+/* The first values, which reveal a change of the random stream. */
 static void values_are_pinned(void **state)
 {
     (void)state;
@@ -258,7 +258,8 @@ static void onehot_words_are_unit_vectors(void **state)
 
 static void expect_failure(attsvm_generate_settings s, attsvm_status status, const char *text);
 
-/* Labels lie in their contexts; contexts end with four words, two of which choose freely. */
+/* Labels occur in their contexts; contexts end with one of four words, two of which allow any
+   label. */
 static void next_tokens_come_from_the_context(void **state)
 {
     (void)state;
@@ -306,7 +307,7 @@ static void tied_tokens_repeat(void **state)
     attsvm_data_free(data);
 }
 
-/* With little noise, tokens fall into `vocabulary` heaps. */
+/* With little noise, tokens form `vocabulary` clusters. */
 static void clusters_have_centres(void **state)
 {
     (void)state;
@@ -403,7 +404,7 @@ static void halves_are_rounded_once(void **state)
     assert_true(data_generate_narrow(ATTSVM_F16, 1e-300, &half) && half == 0);
 }
 
-/* A time limit ends it in either place where it may take long, within a tenth of a second. */
+/* A time limit ends both long parts within a tenth of a second. */
 static void a_time_limit_ends_generating(void **state)
 {
     (void)state;

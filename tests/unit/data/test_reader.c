@@ -7,7 +7,7 @@
 
 typedef struct seen {
     int64_t calls;
-    int64_t every; /* needs one item of so many */
+    int64_t every; /* needs one of so many items */
 } seen;
 
 static int64_t some(const void *context, int64_t item)
@@ -56,7 +56,8 @@ static void every_item_has_its_turn_once(void **state)
     attsvm_data_free(data);
 }
 
-/* More than a chunk in a file: the same tokens, whatever is needed of them and in which order. */
+/* A file of more than one chunk gives the same tokens, whatever subset is needed and in any
+   order. */
 static void tokens_from_a_file_are_those_in_memory(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* A subset answers as a data set that holds copies of its sequences does. */
+/* A subset behaves like a data set with copies of its sequences. */
 #include "unit.h"
 
 #include "attsvm/attsvm.h"

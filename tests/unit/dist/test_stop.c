@@ -7,7 +7,7 @@
 #include <time.h>
 
 typedef struct watcher {
-    int asked, most; /* says no after so many questions */
+    int asked, most; /* returns false after so many calls */
 } watcher;
 
 static bool ask(void *context)
@@ -43,7 +43,7 @@ static void the_observer_is_asked_between_rounds(void **state)
     assert_true(dist_stop_now(&stop));
     assert_int_equal(dist_stop_why(&stop), DIST_STOP_OBSERVER);
     assert_true(dist_stop_now(&stop) && dist_stop_poll(&stop, 0) && dist_stop_inside(&stop, 3));
-    assert_int_equal(w.asked, 4); /* and not again */
+    assert_int_equal(w.asked, 4); /* not called again */
 }
 
 static void a_time_limit_ends_it_inside_loops(void **state)
@@ -53,7 +53,7 @@ static void a_time_limit_ends_it_inside_loops(void **state)
     dist_stop_open(&stop, NULL, 0.02, NULL, NULL);
     assert_false(dist_stop_poll(&stop, 1e9) || dist_stop_inside(&stop, 0));
     sleep_for(0.03);
-    assert_false(dist_stop_poll(&stop, 1));   /* too little work to look at the clock */
+    assert_false(dist_stop_poll(&stop, 1));   /* too little work to read the clock */
     assert_false(dist_stop_inside(&stop, 1)); /* another thread                       */
     assert_true(dist_stop_poll(&stop, 1e9));
     assert_true(dist_stop_inside(&stop, 1));
@@ -78,7 +78,7 @@ static void the_observer_is_asked_every_so_often_inside_loops(void **state)
     assert_int_equal(w.asked, 2);
 }
 
-/* NULL is one process, in every call. */
+/* In every call NULL means one process. */
 static void no_communicator_is_one_process(void **state)
 {
     (void)state;

@@ -86,7 +86,7 @@ static void an_abandoned_file_leaves_nothing(void **state)
     assert_int_equal(files_count(f), 1);
 }
 
-/* Where the system knows files without a name. */
+/* Only on systems with unnamed files. */
 static bool has_nameless_files(const files *f)
 {
     int descriptor = open(f->directory, O_TMPFILE | O_RDWR, 0600);
@@ -316,7 +316,7 @@ static void json_keeps_order_and_digits(void **state)
     io_json *json = io_json_object(), *list = io_json_list();
     io_json_set(json, "z", io_json_integer(INT64_MIN));
     io_json_set(json, "list", list);
-    io_json_append(list, io_json_number(0.1)); /* also after it was put into its owner */
+    io_json_append(list, io_json_number(0.1)); /* also after its owner took it */
     io_json_append(list, io_json_number(NAN));
     io_json_append(list, io_json_number(-INFINITY));
     io_json_append(list, io_json_number(1));
@@ -381,13 +381,13 @@ static void json_that_lost_something_is_not_printed(void **state)
     attsvm_error err = { 0 };
     io_json *json = io_json_object(), *list = io_json_list();
     io_json_set(json, "list", list);
-    io_json_append(list, NULL); /* what a maker gives when memory is out */
+    io_json_append(list, NULL); /* returned by a constructor when memory runs out */
     assert_fails(io_json_print(json, stdout, false, &err), err, ATTSVM_E_MEMORY, "no memory");
     io_json *outer = io_json_list();
-    io_json_append(outer, json); /* the mark moves up */
+    io_json_append(outer, json); /* the failure mark moves to the parent */
     assert_fails(io_json_write(outer, "/none", &err), err, ATTSVM_E_MEMORY, "no memory");
     io_json_free(outer);
-    io_json_set(NULL, "k", io_json_integer(1)); /* frees what it takes */
+    io_json_set(NULL, "k", io_json_integer(1)); /* frees the value it takes */
     io_json_append(NULL, io_json_list());
     assert_fails(io_json_print(NULL, stdout, false, &err), err, ATTSVM_E_MEMORY, "no memory");
     io_json_free(NULL);

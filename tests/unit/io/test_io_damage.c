@@ -12,7 +12,7 @@ typedef struct tally {
     int64_t refused, harmless;
 } tally;
 
-/* Flips every `step`-th bit of bytes first..last-1; fails where other arrays come out. */
+/* Flips every `step`-th bit of bytes first..last-1; fails if other arrays result. */
 static tally flip_bits(const char *name, unsigned char *bytes, size_t size, size_t first,
                        size_t last, size_t step)
 {
@@ -66,7 +66,7 @@ static void flip_small(files *f, const char *name, bool deflate)
     tally t = flip_bits(name, bytes, size, 0, size, 1);
     print_message("%s, %s: %zu bytes, %" PRId64 " flips refused, %" PRId64 " harmless\n", name,
                   deflate ? "deflated" : "stored", size, t.refused, t.harmless);
-    /* cut anywhere, or with anything behind it, it is no archive */
+    /* truncated or with trailing bytes, it is refused */
     for (size_t cut = 0; cut < size; cut++)
         refused(name, bytes, cut, "");
     unsigned char *longer = malloc(size + 7);
@@ -87,7 +87,7 @@ static void every_flip_in_a_deflated_archive_is_seen(void **state)
     flip_small(*state, "a.npz", true);
 }
 
-/* Where bytes first occur from `from` on. */
+/* Position of the first occurrence of bytes at or after `from`. */
 static size_t find(const unsigned char *bytes, size_t size, size_t from, const char *what)
 {
     size_t length = strlen(what);
@@ -97,7 +97,7 @@ static size_t find(const unsigned char *bytes, size_t size, size_t from, const c
     return from;
 }
 
-/* Flips everything around the elements of the first array, `elements` bytes. */
+/* Flips everything except the elements of the first array (`elements` bytes). */
 static tally flip_around(const char *name, unsigned char *bytes, size_t size, size_t elements)
 {
     size_t start = find(bytes, size, find(bytes, size, 0, "}"), "\n") + 1;
@@ -163,7 +163,7 @@ static void two_archives_in_a_row_are_refused(void **state)
     memcpy(twice, bytes, size);
     memcpy(twice + size, bytes, size);
     refused("a.npz", twice, 2 * size, "its directory is not at its end");
-    /* the second one as a comment of the first */
+    /* the second archive as a comment of the first */
     twice[size - 2] = (unsigned char)size;
     twice[size - 1] = (unsigned char)(size >> 8);
     refused("a.npz", twice, 2 * size, "its directory is not at its end");
@@ -171,7 +171,7 @@ static void two_archives_in_a_row_are_refused(void **state)
     free(bytes);
 }
 
-/* Formats without checksums: flips may change elements, but never make the reader fall. */
+/* Formats without checksums: flips may change elements but never crash the reader. */
 static void flips_elsewhere_do_no_harm(void **state)
 {
     files *f = *state;

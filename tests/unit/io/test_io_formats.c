@@ -1,4 +1,4 @@
-/* safetensors, CSV and TSV, directories, and what may be opened at all. */
+/* safetensors, CSV, TSV, directories, and which files can be opened. */
 #include "files.h"
 
 /* ------------------------------------------------------------------ safetensors */
@@ -203,7 +203,7 @@ static void bad_tables_are_refused(void **state)
     refused("a.csv", "\"a\0b\",1,2\n", 10, "zero byte");
 }
 
-/* Types that attsvm has not: an error in an array of a data set, left out elsewhere. */
+/* Element types that attsvm lacks: an error in an array of a data set, ignored elsewhere. */
 static void foreign_tensors_are_left_out(void **state)
 {
     (void)state;
@@ -322,7 +322,7 @@ static void what_cannot_be_opened_is_named(void **state)
     files_put(f, "odd.txt", "hello", 5);
     assert_fails(attsvm_archive_open(&archive, f->path, NULL, &err), err, ATTSVM_E_FORMAT,
                  "neither the content nor the name");
-    char longer[2000]; /* of a long path its end is shown, and the reason in full */
+    char longer[2000]; /* a long path is shown by its end, and the reason in full */
     memset(longer, 'd', sizeof longer);
     memcpy(longer + sizeof longer - 7, "/a.npz", 7);
     assert_fails(attsvm_archive_open(&archive, longer, NULL, &err), err, ATTSVM_E_OPEN,

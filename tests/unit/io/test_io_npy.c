@@ -1,4 +1,4 @@
-/* npy and npz: what numpy writes is read, everything else is refused. */
+/* npy and npz: files written by numpy are read, everything else is refused. */
 #include "files.h"
 
 #include <zip.h>
@@ -350,7 +350,7 @@ static void odd_zip_files_are_refused(void **state)
     free(zip);
     refused("a.npz", "PK\3\4 and no more", 16, "zip");
     refused("a.npz", "not a zip at all", 16, "zip");
-    /* other members are no arrays, and no mistake */
+    /* other members are not arrays and are allowed */
     attsvm_archive *archive;
     attsvm_error err = { 0 };
     zip = make_zip(f, "readme.txt", npy, npy_size, "b.npy", ZIP_CM_DEFLATE, &size);
@@ -366,7 +366,7 @@ static void put_le(unsigned char *at, uint64_t value, int bytes)
         at[k] = (unsigned char)(value >> (8 * k));
 }
 
-/* Sizes that lie alike in local header and directory, in front of a deflated member. */
+/* Local header and directory give the same wrong size of a deflated member. */
 static void zip_bombs_are_refused_before_memory_is_taken(void **state)
 {
     files *f = *state;

@@ -12,7 +12,7 @@ static size_t size_of(attsvm_dtype dtype)
     return dtype == ATTSVM_F16 ? 2 : dtype == ATTSVM_F32 ? 4 : 8;
 }
 
-/* Writes `value` as element i of an array that may start anywhere, and returns what it became. */
+/* Stores `value` as element i of an array at any address; returns the stored value. */
 static double put(attsvm_dtype dtype, void *array, int64_t i, double value)
 {
     char *at = (char *)array + (size_t)i * size_of(dtype);
@@ -84,7 +84,7 @@ static void check_sums(const la_rows *rows, const double *value, const double *w
     }
 }
 
-/* Directions side by side: the bytes of rows_dot, and sums that agree with long double. */
+/* Several directions at once: the same bytes as rows_dot, and sums that agree with long double. */
 static void several_directions(const la_kernels *kernels, const la_rows *rows, const table *t,
                                base_random *random)
 {
@@ -135,7 +135,7 @@ static void one_row_table(const la_kernels *kernels, attsvm_dtype dtype, int64_t
     kernels->rows_sum(&rows, w, t.base, sum);
     check_sums(&rows, t.value, w, start, sum);
     for (int64_t k = 0; k < count; k++) {
-        /* a row alone gives the same bytes as in company */
+        /* a single row gives the same bytes as a row among others */
         double alone;
         int64_t at = gather ? index[k] : k;
         la_rows one = { (char *)t.base + (size_t)(at * d) * size_of(dtype), NULL, 1, d, dtype };
@@ -178,7 +178,7 @@ static void rows_against_long_double(void **state)
 
 static void weightless_of(const la_kernels *kernels)
 {
-    /* rows 1 and 3 have weight 0: one holds NaN, the other is not even there */
+    /* rows 1 and 3 have weight 0: one holds NaN, the other is not allocated */
     const double x[3][5] = { { 1, 2, 3, 4, 5 }, { NAN, NAN, NAN, NAN, NAN }, { 1, 1, 1, 1, 1 } };
     const int32_t index[] = { 0, 1, 2, 1 << 30, 0, 2 };
     const double w[] = { 2, 0, 10, -0.0, 1, 100 };
@@ -249,7 +249,8 @@ static void dot_and_axpy(void **state)
 
 static void put_nonfinite(attsvm_dtype dtype, void *array, int64_t i, int64_t kind)
 {
-    /* quiet and signalling NaN, both infinities, as bits: moving a float could quieten it */
+    /* quiet and signalling NaN and both infinities as bits, since copying a float could quieten
+       a NaN */
     static const uint64_t f64[] = { 0x7ff8000000000000, 0x7ff0000000000001, 0x7ff0000000000000,
                                     0xfff0000000000000 };
     static const uint32_t f32[] = { 0x7fc00000, 0xff800001, 0x7f800000, 0xff800000 };
@@ -278,7 +279,7 @@ static void nonfinite_of(const la_kernels *kernels)
             assert_int_equal(kernels->first_nonfinite(dtypes[k], block + 1, count), -1);
             int64_t first = count;
             for (int64_t tries = 0; tries < 20 && first > 0; tries++) {
-                /* further and further to the front, the earlier ones stay */
+                /* each further to the front; the earlier ones remain */
                 first = tries ? base_random_below(&random, first) : first - 1;
                 put_nonfinite(dtypes[k], block + 1, first, base_random_below(&random, 4));
                 assert_int_equal(kernels->first_nonfinite(dtypes[k], block + 1, count), first);

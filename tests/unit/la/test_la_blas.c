@@ -37,7 +37,7 @@ static double triangular(char uplo, char trans, char diag, int i, int j)
     return (r < c) == (uplo == 'u') ? A[r + c * LD] : 0;
 }
 
-/* x is what `want` is, on the first m x n entries, and untouched elsewhere. */
+/* x equals `want` on the first m x n entries and is unchanged elsewhere. */
 static void assert_same(const double *x)
 {
     for (int k = 0; k < AREA; k++)
@@ -152,8 +152,8 @@ static void symmetric_updates(void **state)
         }
 }
 
-/* The product, then the solution of the product: what it was before.  Diagonals are +-1, and the
-   triangles thin, so that solutions stay exact. */
+/* A product followed by a solve gives the original back. Diagonals are +-1 and triangles sparse,
+   so that solutions stay exact. */
 static void triangular_matrices(void **state)
 {
     (void)state;

@@ -5,7 +5,7 @@
 
 /* ----------------------------------------------------------------------- matrices */
 
-/* rows x columns inside a wider array whose other entries must stay as they are */
+/* rows x columns inside a wider array whose other entries must not change */
 typedef struct matrix {
     int64_t rows, columns, stride;
     double *entry;
@@ -16,7 +16,7 @@ static const double untouched = 12345.678;
 static matrix make_matrix(int64_t rows, int64_t columns, base_random *random)
 {
     matrix a = { rows, columns, columns + base_random_below(random, 4), NULL };
-    a.stride += a.stride == 0; /* BLAS wants at least 1 */
+    a.stride += a.stride == 0; /* BLAS requires at least 1 */
     a.entry = room_for(rows * a.stride);
     for (int64_t i = 0; i < rows * a.stride; i++)
         a.entry[i] = i % a.stride < columns ? base_random_gauss(random) : untouched;
@@ -71,7 +71,7 @@ static void check_product(bool lower, const matrix *A, bool transpose_a, const m
 
 static const double factors[] = { 0, 1, -0.625 };
 
-/* 0..20 mostly, now and then large enough for BLAS. */
+/* Mostly 0..20, sometimes large enough for BLAS. */
 static int64_t some_size(base_random *random)
 {
     int64_t kind = base_random_below(random, 8);
@@ -115,7 +115,7 @@ static void one_gemv(const la_kernels *kernels, int64_t m, int64_t n, base_rando
     matrix A = make_matrix(m, n, random);
     matrix x = make_matrix(transpose ? m : n, 1, random),
            y = make_matrix(transpose ? n : m, 1, random);
-    x.stride = y.stride = 1; /* the entries left over are room that is not used */
+    x.stride = y.stride = 1; /* the remaining entries are unused */
     for (int64_t i = 0; i < x.rows; i++)
         x.entry[i] = base_random_gauss(random);
     for (int64_t i = 0; i < y.rows; i++)
@@ -187,7 +187,7 @@ static void products_of(const la_kernels *kernels)
 
 static void seam_of(const la_kernels *kernels)
 {
-    (void)kernels; /* selected: the seam uses it below the crossover */
+    (void)kernels; /* selected, since the seam uses it below the crossover */
     base_random random = base_random_stream(44, 0);
     products_of(NULL);
     for (int64_t i = 0; i < long_or_short(6, 2); i++) {
@@ -210,7 +210,7 @@ static void seam_against_long_double(void **state)
 
 /* ----------------------------------------------------------------------- Cholesky */
 
-/* G G' + I in the lower triangle, NaN above it, which nobody may read. */
+/* G G' + I in the lower triangle; NaN above it, which must not be read. */
 static matrix make_definite(int64_t n, base_random *random)
 {
     matrix G = make_matrix(n, n, random), A = make_matrix(n, n, random);
@@ -342,7 +342,7 @@ static void bad_matrices_are_refused(void **state)
                  "beyond LAPACK's int");
 }
 
-/* Values that are not finite make values that are not finite, and an end. */
+/* Non-finite input gives non-finite output, and the call ends. */
 static void products_with_nan_end(void **state)
 {
     (void)state;

@@ -85,7 +85,7 @@ static void choose_points(void)
     neighbours(-0x1.6232bdd7abcd2p+9, NEIGHBOURS);
     neighbours(-0x1.74910d52d3051p+9, NEIGHBOURS);
     neighbours(0.0, NEIGHBOURS);
-    /* where the reduced argument changes sides, and where it vanishes */
+    /* where the reduced argument changes sign and where it vanishes */
     for (int n = -2150; n <= 2047; n++)
         neighbours((double)(n * 0.34657359027997265470861606072908828L), 8);
 }
@@ -154,7 +154,7 @@ static void special_arguments_are_exact(void **state)
     for_every_set(specials_of);
 }
 
-/* Any count gives what single calls give, also in place, and nothing else is written. */
+/* Any count gives the same results as single calls, also in place, and writes nothing else. */
 static void counts_of(const la_kernels *kernels)
 {
     base_random random = base_random_stream(21, 0);

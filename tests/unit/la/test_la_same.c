@@ -21,7 +21,7 @@ static void put(const void *bytes, size_t size)
 static void put_doubles(const double *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        double value = isnan(x[i]) ? NAN : x[i]; /* the bits of a NaN are the processor's choice */
+        double value = isnan(x[i]) ? NAN : x[i]; /* the bits of a NaN depend on the processor */
         put(&value, sizeof value);
     }
 }
@@ -50,7 +50,7 @@ static void same_in_every_set(void (*body)(const la_kernels *kernels))
     assert_true(first_size > 0);
 }
 
-/* Numbers of many sizes, with zeros of both signs, subnormal ones and huge ones among them. */
+/* Numbers of many magnitudes, including zeros of both signs, subnormal and huge numbers. */
 static void draw(base_random *r, double *x, int64_t count, bool wild)
 {
     static const double odd[] = { 0, -0.0, 1, -1, 0x1p-1060, -0x1p-1074, 0x1p-500, 0x1p500, 1e-9 };

@@ -1,4 +1,4 @@
-/* Classifiers: gradients of every pool and loss, fits, predictions, what they rest on. */
+/* Classifiers: gradients of every pool and loss, fits, predictions and explanations. */
 #include "unit.h"
 
 #include "learn/learn.h"
@@ -109,7 +109,7 @@ static void compare(storage how, int32_t pool, int64_t heads, int64_t classes, d
                              { .theta = theta, .gradient = g } };
     learn_point alone = { .theta = theta, .gradient = alone_g };
     learn_evaluate(work, points, 2);
-    learn_evaluate(work, &alone, 1); /* a member finds the same bytes alone and in company */
+    learn_evaluate(work, &alone, 1); /* a member gets the same bytes alone and among others */
     const double value = points[1].value;
     assert_memory_equal(&alone.value, &value, sizeof value);
     assert_memory_equal(alone_g, g, (size_t)s.size * sizeof *g);
@@ -271,7 +271,7 @@ static void contributions_and_bias_are_the_score(void **state)
     attsvm_data_free(p.data);
 }
 
-/* The planted token decides; `flips` is what prediction without it says. */
+/* The planted token decides; `flips` agrees with a prediction without it. */
 static void the_planted_token_decides(void **state)
 {
     (void)state;
@@ -308,7 +308,7 @@ static void the_planted_token_decides(void **state)
         attsvm_prediction_free(again);
         attsvm_data_free(one);
     }
-    assert_true(flipped >= BAGS / 2); /* every positive bag is one because of its token */
+    assert_true(flipped >= BAGS / 2); /* every positive bag is positive because of its token */
     attsvm_prediction_free(found);
     attsvm_classifier_free(c);
     attsvm_data_free(p.data);
@@ -328,7 +328,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     attsvm_data_free(p.data);
 }
 
-/* A bag of weight 0 is as if it were not there. */
+/* A bag of weight 0 has no influence. */
 static void bags_of_weight_zero_do_not_count(void **state)
 {
     (void)state;

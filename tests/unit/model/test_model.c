@@ -1,6 +1,6 @@
 /*
- * model: every gradient against central differences, cases by hand, the quick paths against term by
- * term, threads.
+ * model: every gradient against central differences, cases by hand, fast paths against evaluation
+ * term by term, threads.
  */
 #include "generated.h"
 #include "model/small.h"
@@ -133,7 +133,7 @@ static void callbacks_replace_loss_and_head(void **state)
     free(s);
 }
 
-/* Small problems side by side give what term by term gives. */
+/* Batches of small problems give the same as evaluation term by term. */
 static void small_matches_terms(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void small_matches_terms(void **state)
                         m->small = NULL;
                         model_evaluate(m, theta, NULL, 0, &g[1], NULL);
                         m->small = small;
-                        if (g[1].log[0] == -INFINITY) { /* no unit of the head is at work */
+                        if (g[1].log[0] == -INFINITY) { /* every unit of the head is inactive */
                             assert_true(k >= 4 && g[0].log[0] == -INFINITY);
                             continue;
                         }
@@ -214,7 +214,8 @@ static void short_sequences_of_many_blocks(void **state)
     attsvm_data_free(data);
 }
 
-/* Gradients by the kernel are those by the general weights, which serve where values are asked. */
+/* The kernel's gradients equal those of the general weights, which are used when values are
+   requested. */
 static void check_quick_terms(const sample *s, attsvm_model_kind kind)
 {
     static const double radius[] = { 0.5, 20, 2000, 1e5 };
@@ -268,7 +269,7 @@ static void quick_terms_match_general_terms(void **state)
             }
 }
 
-/* A query z = 0 has equal logits for ever; beside it the other term keeps its gradient. */
+/* A query z = 0 always has equal logits; the other term keeps its gradient beside it. */
 static void zero_queries_add_nothing(void **state)
 {
     (void)state;
@@ -334,7 +335,7 @@ static void threads_do_not_matter(void **state)
             assert_memory_equal(x[0], x[threads - 1], (size_t)m->size * sizeof(double));
             assert_memory_equal(g[0].log, g[threads - 1].log,
                                 (size_t)m->parameters * sizeof(double));
-            if (threads > 1) /* fewer sums side by side: the tree stays the same */
+            if (threads > 1) /* fewer sums at a time: the summation tree is the same */
                 assert_fewer_slots(m, threads - 1, theta, &g[threads - 1]);
             model_free(m);
         }

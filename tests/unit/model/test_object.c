@@ -1,4 +1,4 @@
-/* The model as an object: values and gradients at given parameters, and what callers get wrong. */
+/* The model as an object: values and gradients at given parameters, and mistakes of callers. */
 #include "generated.h"
 #include "unit.h"
 
@@ -109,7 +109,7 @@ static void attention_and_training(void **state)
     attsvm_data_free(data);
 }
 
-/* At |theta| where softmax entries round to 1 the gradient still has its direction (theory 2.1). */
+/* Where softmax entries round to 1, the gradient still has the right direction (theory 2.1). */
 static void direction_at_saturation(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void direction_at_saturation(void **state)
     attsvm_data_free(data);
 }
 
-/* Compared with the solution of its own selection a run gets what its verdict says. */
+/* Comparing a run with the solution of its own selection agrees with its verdict. */
 static void comparison_is_the_verdict(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void faults_of_callers(void **state)
     loss.value = NULL;
     assert_int_equal(attsvm_model_create(&m, data, &s, &loss, NULL, &err), ATTSVM_E_ARG);
     assert_non_null(strstr(err.message, "NULL"));
-    /* found only on the way */
+    /* found only during the call */
     from = 40;
     loss.value = nan_from;
     assert_ok(attsvm_model_create(&m, data, &s, &loss, NULL, &err), err);
@@ -230,7 +230,7 @@ static void faults_of_callers(void **state)
     assert_int_equal(attsvm_model_evaluate(m, theta, &at, NULL, &err), ATTSVM_E_ARG);
     assert_non_null(strstr(err.message, "your loss returned NaN at u = "));
     from = 1e300;
-    assert_ok(attsvm_model_evaluate(m, theta, &at, NULL, &err), err); /* the next call is clean */
+    assert_ok(attsvm_model_evaluate(m, theta, &at, NULL, &err), err); /* the next call succeeds */
     big[1] = NAN;
     assert_int_equal(attsvm_model_evaluate(m, big, &at, NULL, &err), ATTSVM_E_ARG);
     attsvm_model_free(m);

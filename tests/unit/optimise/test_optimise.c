@@ -5,7 +5,7 @@
 #include "optimise/optimise.h"
 
 typedef struct counter {
-    int64_t evaluations, allowed; /* allowed: 0 for any number */
+    int64_t evaluations, allowed; /* limit; 0 = none */
 } counter;
 
 static bool is_used_up(void *context)
@@ -66,7 +66,7 @@ static void tolerance_is_relative_to_the_start(void **state)
         run(&f, (optimise_lbfgs_settings){ .relative = 1e-3, .iterations = 500 }, x);
     assert_int_equal(info.outcome, OPTIMISE_CONVERGED);
     assert_true(info.gradient <= 1e-3 * info.gradient_start);
-    assert_true(info.gradient > 1e-9 * info.gradient_start); /* not further than asked */
+    assert_true(info.gradient > 1e-9 * info.gradient_start); /* no more iterations than allowed */
 }
 
 static void lbfgs_keeps_to_its_limits(void **state)

@@ -101,7 +101,7 @@ static void a_rank_limit(void **state)
     attsvm_data_free(data);
 }
 
-/* 1200 rows that a W of rank 2 planted: more than are gathered at first.  Rank 1 is too little. */
+/* 1200 rows of a planted W of rank 2, more than the first working set. Rank 1 is too small. */
 static void a_rank_limit_over_many_rows(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void a_rank_limit_over_many_rows(void **state)
     attsvm_data_free(data);
 }
 
-/* delta = 1, 2 along one line, opposite wishes: no norm can help. */
+/* delta = 1, 2 along one line with opposite rows: infeasible in every norm. */
 static void infeasible_in_every_norm(void **state)
 {
     (void)state;
@@ -178,10 +178,10 @@ static void nothing_to_separate(void **state)
     attsvm_data_free(data);
 }
 
-/* More rows than are gathered at first: constraint generation, the same value as all at once. */
+/* More rows than the first working set: constraint generation gives the same value as all rows. */
 enum { PLANTED_N = 90, PLANTED_T = 9, PLANTED_D = 5 };
 
-/* Tokens on the sphere; the one that a W wants most is moved towards it. */
+/* Tokens on the sphere; the one with the largest logit under W is moved further that way. */
 static attsvm_data *planted(int64_t *alpha)
 {
     enum { n = PLANTED_N, T = PLANTED_T, d = PLANTED_D };
@@ -249,7 +249,7 @@ static void the_first_candidates(void **state)
     }
 }
 
-/* Far more rows than join at once, some of them equalities: the same bytes with any threads. */
+/* Far more rows than enter at once, some of them equalities: the same bytes for any threads. */
 static void threads_find_the_same_rows(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void threads_find_the_same_rows(void **state)
     attsvm_data_free(data);
 }
 
-/* Coordinates on a grid, so that many rows are tight at once: the dual simplex goes round. */
+/* Coordinates on a grid, so that many rows are tight at once and the dual simplex cycles. */
 static void many_rows_tight_at_once(void **state)
 {
     (void)state;
@@ -317,8 +317,8 @@ static void many_rows_tight_at_once(void **state)
 }
 
 /*
- * A solve that is broken off after `share` of its time, in the Frobenius solver, a pass or a core:
- * what it says is in the norm of the problem, and the checker finds the same.
+ * A solve stopped after `share` of its time, in the Frobenius solver, a pass or a core: its numbers
+ * are in the norm of the problem, and the checker agrees with them.
  */
 static int64_t stopped(const attsvm_data *data, attsvm_svm_settings settings,
                        const attsvm_selection *selection, const attsvm_svm_info *whole,

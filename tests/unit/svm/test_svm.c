@@ -161,7 +161,7 @@ static void queries_of_every_kind(void **state)
 static void sets_with_equalities(void **state)
 {
     (void)state;
-    /* tokens (1,0) and (0,1) stay, (0,0) goes, z = (1,0): W z = (1,1) */
+    /* tokens (1,0) and (0,1) are kept, (0,0) is not, z = (1,0): W z = (1,1) */
     double X[] = { 1, 0, 0, 1, 0, 0 }, Z[] = { 1, 0 }, s[] = { 0.75, 0.25, 0 };
     uint8_t O[] = { 1, 1, 0 };
     attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
@@ -291,7 +291,7 @@ static bool go_on(void *context, const attsvm_svm_progress *progress)
     return true;
 }
 
-/* Wishes that contradict each other, at any price: no proof, but numbers that belong to theta. */
+/* Contradicting rows with a large C: no proof, but the numbers are those of theta. */
 static void soft_margins_at_any_price(void **state)
 {
     (void)state;

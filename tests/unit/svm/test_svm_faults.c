@@ -1,4 +1,4 @@
-/* What went wrong once in the solver of max-margin problems, each as small as it can be. */
+/* Former faults of the max-margin solvers, each as a minimal case. */
 #include "solved.h"
 
 #include "svm/svm.h"
@@ -12,7 +12,7 @@ static const struct {
               { ATTSVM_NORM_LQ, 6 },  { ATTSVM_NORM_L1, 2 },      { ATTSVM_NORM_LINF, 2 },
               { ATTSVM_NORM_NUC, 2 }, { ATTSVM_NORM_SPECTRAL, 2 } };
 
-/* A data set of the arrays that are given; labels may be as many as the caller says. */
+/* A data set of the given arrays, with any number of labels. */
 static attsvm_data *open_arrays(const attsvm_named_array *arrays, int64_t count)
 {
     attsvm_error err;
@@ -147,7 +147,7 @@ static void no_term_is_skipped_after_a_long_way(void **state)
         attsvm_claim claim = attsvm_solution_claim(solution);
         attsvm_report report;
         assert_ok(attsvm_check(&report, data, &claim, NULL, NULL, NULL, &err), err);
-        /* some norms lose it to the range of doubles, and say so */
+        /* some norms leave the range of doubles here, and say so */
         assert_true(report.valid || claim.outcome == ATTSVM_STALLED);
         attsvm_solution_free(solution);
         attsvm_problem_free(problem);
@@ -155,7 +155,7 @@ static void no_term_is_skipped_after_a_long_way(void **state)
     attsvm_data_free(data);
 }
 
-/* Rows that cancel but for 1e-20 and for numbers below the range of doubles: beyond reach. */
+/* Rows that cancel up to 1e-20 and up to numbers below the range of doubles. */
 static void tiny_numbers_do_not_hide_a_proof(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void one_label_for_each_query_is_no_label_of_a_sequence(void **state)
 
 /* ---------------------------------------------------------------------------- reads */
 
-/* One token of eight counts: a pass reads an eighth of the data, or less where it skips terms. */
+/* One token of eight matters: a pass reads an eighth of the data, or less if it skips terms. */
 static void a_v_problem_reads_one_token_a_sequence(void **state)
 {
     (void)state;
@@ -290,7 +290,8 @@ static void a_v_problem_reads_one_token_a_sequence(void **state)
 
 /* ----------------------------------------------------------------------------- joint */
 
-/* One token, two labels: no head, so no joint problem; its proof is the head's. */
+/* One token with two labels: no head exists, so the joint problem is infeasible by the head's
+   proof. */
 static void a_joint_problem_without_a_head_shows_the_heads_proof(void **state)
 {
     (void)state;
@@ -313,7 +314,7 @@ typedef struct slow {
     double start, seconds;
 } slow;
 
-/* Wastes the first seconds of the head's solve. */
+/* Delays the solve of the head. */
 static bool dawdle(void *context, const attsvm_svm_progress *progress)
 {
     slow *s = context;
@@ -323,7 +324,7 @@ static bool dawdle(void *context, const attsvm_svm_progress *progress)
     return true;
 }
 
-/* The head takes nearly all of the time that both have; the second solve must not start anew. */
+/* The head uses nearly all of the common time limit; the second solve must not get a new one. */
 static void the_time_limit_holds_for_both_solves_of_a_joint_problem(void **state)
 {
     (void)state;
@@ -350,7 +351,7 @@ static void the_time_limit_holds_for_both_solves_of_a_joint_problem(void **state
 
 /* ----------------------------------------------------------------------- the caller's */
 
-/* A problem that is listed twice is solved twice, and is afterwards what it was. */
+/* A problem listed twice is solved twice and is unchanged afterwards. */
 static void a_batch_leaves_the_problems_as_they_are(void **state)
 {
     (void)state;
@@ -383,7 +384,7 @@ static void a_batch_leaves_the_problems_as_they_are(void **state)
     attsvm_data_free(data);
 }
 
-/* Names and values that are not there are refused, not followed. */
+/* Missing names and values are refused, not dereferenced. */
 static void settings_without_a_name_or_a_value(void **state)
 {
     (void)state;
@@ -411,7 +412,7 @@ static void settings_without_a_name_or_a_value(void **state)
     assert_int_equal(attsvm_settings_set(&attsvm_svm_table, &svm, "tol", NULL, NULL), ATTSVM_E_ARG);
 }
 
-/* A matrix that is not finite is no bad argument of the user. */
+/* A non-finite matrix is not reported as a bad argument. */
 static void a_failure_of_the_arithmetic_is_no_bad_argument(void **state)
 {
     (void)state;

@@ -81,7 +81,7 @@ static void random_rows(void **state)
             }
             s.b[k] = planted ? along - 0.2 * base_random_uniform(&r) : 1 - 2 * (k % 9 == 0);
         }
-        /* the same rows twice: once from nothing, once from what was active */
+        /* the same rows twice: cold, then from the active rows */
         for (int turn = 0; turn < 2; turn++) {
             bool met = dense_qp_solve(&s.work, &s.part, s.x, &iterations);
             assert_true(met || !planted);
@@ -116,7 +116,7 @@ static void contradictions_are_found(void **state)
     s.b[2] = -1; /* 0 >= -1 */
     assert_true(dense_qp_solve(&s.work, &s.part, s.x, &iterations));
     assert_double_equal(s.x[0], 1, 1e-14);
-    s.part.most = iterations; /* no step is left */
+    s.part.most = iterations; /* no iterations are left */
     s.work.count = 0;
     assert_false(dense_qp_solve(&s.work, &s.part, s.x, &iterations));
     assert_true(s.spent);

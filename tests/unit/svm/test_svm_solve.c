@@ -23,8 +23,9 @@ typedef struct setting {
 static const setting cases[] = {
     { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 3000, 6, 12 },
     { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 300, 5, 90 },
-    { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 2100, 50, 64 }, /* so long that a glance is less */
-    { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 1500, 6, 400 }, /* threads share products */
+    { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 2100, 50,
+      64 }, /* long enough that reading one row is cheaper */
+    { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 1500, 6, 400 }, /* threads share the products */
     { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 60, 9, 14 },
     { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 1200, 5, 40 },
 };
@@ -72,7 +73,7 @@ static void warm_starts_reach_the_same_point(void **state)
     assert_near(attsvm_solution_describe(warm).norm, attsvm_solution_describe(cold).norm, 1e-12);
     assert_true(attsvm_solution_describe(warm).iterations <
                 attsvm_solution_describe(cold).iterations);
-    /* rows of another data set are no harm */
+    /* rows of another data set do no harm */
     attsvm_row wild[] = { { 9999, 0, 0 }, { 0, 7, 0 }, { 1, 0, 99 }, { -1, 0, 0 } };
     attsvm_claim other = before;
     other.active = wild;
@@ -91,7 +92,7 @@ static bool stop_at(void *context, const attsvm_svm_progress *progress)
     return progress->rounds < *(const int64_t *)context;
 }
 
-/* Whatever the round, what comes back is feasible (once a full pass was made) and bounded below. */
+/* After any round the result is feasible (once a full pass was made) and has a lower bound. */
 static void stopping_returns_the_best_so_far(void **state)
 {
     (void)state;
@@ -122,8 +123,7 @@ static void stopping_returns_the_best_so_far(void **state)
     attsvm_data_free(data);
 }
 
-/* A solve that is broken off inside a set holds a lower bound, and says whether theta is feasible.
- */
+/* A solve stopped inside a working set has a lower bound and says whether theta is feasible. */
 static int64_t stopped(const attsvm_data *data, const attsvm_svm_settings *settings,
                        const int64_t *alpha, double least)
 {
@@ -148,7 +148,7 @@ static int64_t stopped(const attsvm_data *data, const attsvm_svm_settings *setti
     return !isnan(info.gap);
 }
 
-/* Wherever it is stopped: by the number of changes, and by the clock, also inside a pass. */
+/* Stopped anywhere: by the number of changes or by the clock, also inside a pass. */
 static void stopped_anywhere(attsvm_data *data, attsvm_svm_settings settings, const int64_t *alpha)
 {
     attsvm_selection selection = { .alpha = alpha };
@@ -220,7 +220,7 @@ static void conjugate_gradients(void **state)
         open_whole(&sets[k], &problem->rows);
         assert_ok(l2_create(&engines[k], &sets[k], &err), err);
         engines[k].max_iterations = 100000;
-        assert_ok(l2_run(&engines[k], true, &end, &err), err); /* makes room, too */
+        assert_ok(l2_run(&engines[k], true, &end, &err), err); /* reserves room, too */
         assert_int_equal(end, SVM_SOLVED);
         assert_int_equal(l2_refine(&engines[k], &again), SVM_SOLVED);
     }
@@ -284,7 +284,7 @@ static void samples_grow(void **state)
     attsvm_svm_info info = attsvm_solution_describe(solution);
     assert_true(info.passes > 1 && info.passes < 2);
     attsvm_solution_free(solution);
-    settings.soft = 1e-4; /* most rows pay */
+    settings.soft = 1e-4; /* most rows have a positive xi */
     attsvm_solution_free(solved(data, &settings, &selection, ATTSVM_OPTIMAL));
     attsvm_data_free(data);
 }
@@ -327,12 +327,13 @@ static void soft_margins_of_noise(void **state)
     attsvm_data *data = planted(ATTSVM_PLANTED_P, 600, 9, 16, 0, alpha);
     attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_P);
     for (int64_t i = 0; i < 600; i++)
-        alpha[i] = 0; /* whatever was planted */
+        alpha[i] = 0; /* whatever the planted selection */
     for (double C = 1e-4; C < 2e3; C *= 100) {
         settings.soft = C;
         attsvm_solution *soft =
             solved(data, &settings, &(attsvm_selection){ .alpha = alpha }, ATTSVM_OPTIMAL);
-        assert_true(attsvm_solution_describe(soft).iterations < 100); /* the start is a good one */
+        assert_true(attsvm_solution_describe(soft).iterations <
+                    100); /* the start is close to the solution */
         attsvm_solution_free(soft);
     }
     attsvm_data_free(data);

@@ -143,7 +143,7 @@ static void direction_and_finite_part_by_hand(void **state)
 
 /* --------------------------------------------------------------------------- at random */
 
-/* Words are in one component exactly where each reaches the other; edges go up the numbering. */
+/* Two words share a component exactly if each reaches the other; edges follow the numbering. */
 static void compare_with_reachability(const attsvm_graph_part *part)
 {
     enum { MOST = 32 };
@@ -235,7 +235,7 @@ static void theory_6_14_trained_matrix_is_finite_plus_direction(void **state)
     }
 }
 
-/* Too few dimensions: orders that no W gives, with a proof. */
+/* Too few dimensions: no W gives these orders, with a proof. */
 static void few_dimensions_are_infeasible(void **state)
 {
     (void)state;
@@ -260,8 +260,8 @@ static void data_without_labels_are_refused(void **state)
     attsvm_data_free(data);
 }
 
-/* Describing a part took its words squared: two seconds for a chain of 40 000, and again to
- * compare. */
+/* Describing a component was quadratic in its words: two seconds for a chain of 40 000, and
+   again for a comparison. */
 static void a_long_chain_is_described_at_once(void **state)
 {
     (void)state;

@@ -3,7 +3,7 @@
 
 #include "theory/path/path.h"
 
-/* A path with those settings (NULL-terminated); the caller frees it. */
+/* A path with these settings (NULL-terminated); the caller frees it. */
 static attsvm_path *follow(const attsvm_data *data, const int64_t *alpha, const setting *list)
 {
     attsvm_path_settings settings;
@@ -230,7 +230,7 @@ static void theory_6_2_local_path_in_a_cone_leads_to_the_local_svm(void **state)
     assert_true(at(local, "correlation", 4) > 1 - 1e-9);
     assert_true(at(local, "correlation", 0) > 1 - 0.004 - 1e-9); /* never outside */
     assert_double_equal(at(local, "selected", 4), 1, 0);
-    /* a wider cone holds directions along which the better token 0 comes back: its edge wins */
+    /* a wider cone holds directions along which the better token 0 returns: its edge is better */
     assert_double_equal(at(leaves, "correlation", 4), 0.9, 1e-9);
     assert_true(at(leaves, "loss_excess", 1) < 0);
     assert_double_equal(at(global, "selected", 6), 0, 0);

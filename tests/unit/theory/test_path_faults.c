@@ -1,4 +1,4 @@
-/* Regularisation paths: answers that were wrong once. */
+/* Regularisation paths: former wrong answers. */
 #include "unit_train.h"
 
 #include "theory/path/path.h"

@@ -1,4 +1,4 @@
-/* Callers who pass NULL where the header allows it, and sizes that no memory holds. */
+/* NULL where the header allows it, and sizes beyond any memory. */
 #include "unit_train.h"
 
 #include "theory/theory.h"
@@ -94,7 +94,7 @@ static void a_step_that_is_null_crashed_the_prediction(void **state)
     assert_int_equal(svm.norm, ATTSVM_NORM_L2);
 }
 
-/* The room for the selections of a search was multiplied unchecked. */
+/* The size of the search's selections was multiplied without an overflow check. */
 static void a_search_has_room_for_a_million_runs_or_says_no(void **state)
 {
     (void)state;

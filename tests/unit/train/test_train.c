@@ -176,7 +176,7 @@ static double halves(void *context, int64_t step)
     return step < *(const int64_t *)context ? ldexp(1, -1 - (int)step) : (double)NAN;
 }
 
-/* Step sizes of the caller's are taken, also by a batch, and checked. */
+/* The caller's step sizes are used, also in a batch, and checked. */
 static void a_schedule_sets_the_steps(void **state)
 {
     (void)state;
@@ -298,7 +298,7 @@ static void observer_can_stop(void **state)
     attsvm_data_free(data);
 }
 
-/* A run in two parts, by a checkpoint, ends with the bytes of the whole. */
+/* A run in two parts, joined by a checkpoint, ends with the same bytes as one run. */
 static void resumed_runs_are_identical(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static void resumed_runs_are_identical(void **state)
         attsvm_train_free(second);
         attsvm_train_free(whole);
     }
-    /* another run does not go on from it */
+    /* another run does not resume from it */
     attsvm_train_settings settings;
     attsvm_train *t;
     attsvm_error err;

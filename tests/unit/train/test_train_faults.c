@@ -1,4 +1,4 @@
-/* Faults of training and of its settings that were found, each a test named after it. */
+/* Former faults of training and its settings, one test each. */
 #include "unit_train.h"
 
 #include "theory/theory.h"
@@ -79,7 +79,7 @@ static bool say_no(void *context, const attsvm_train *train, const attsvm_train_
     return info->iters < 37;
 }
 
-/* A run that its observer ends goes on from where it was, not from the last multiple of `every`. */
+/* A run stopped by its observer resumes where it stopped, not at the last multiple of `every`. */
 static void a_stopped_run_leaves_a_checkpoint(void **state)
 {
     (void)state;

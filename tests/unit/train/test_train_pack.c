@@ -1,4 +1,4 @@
-/* Runs side by side in the lanes of vectors: the same whoever is beside, and as single runs. */
+/* Runs in the lanes of vectors: the same result beside any other runs, and as single runs. */
 #include "train/train.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static sample *make(uint64_t seed, int64_t n, int64_t T, int64_t d, int64_t h, b
         s->v[j] = h > 0 ? 1 : base_random_gauss(&r);
     for (int64_t k = 0; k < h * d; k++)
         s->V[k] = plain && k % d > 0 ? 0 : base_random_gauss(&r);
-    for (int64_t k = 0; plain && k < n * T; k++) /* two tokens of each sequence score alike */
+    for (int64_t k = 0; plain && k < n * T; k++) /* two tokens of each sequence have equal scores */
         s->X[k * d] = k % T < 2 ? 0.5 : s->X[k * d];
     attsvm_named_array arrays[] = { { "X", { s->X, { n, T, d }, 3, ATTSVM_F64 } },
                                     { "Z", { s->Z, { n, d }, 2, ATTSVM_F64 } },
@@ -68,7 +68,7 @@ static void free_sample(sample *s)
 
 enum { RUNS = 11 };
 
-/* Batches of all, of all in the other order, of one; and the ordinary way. */
+/* Batches of all runs, in reverse order, of one run, and the ordinary way. */
 static void compare(bool relu, int64_t n, int64_t T, int64_t d, bool plain)
 {
     const int64_t iters = 1530; /* the direction is compared at 1400 and 1500 */
@@ -94,7 +94,7 @@ static void compare(bool relu, int64_t n, int64_t T, int64_t d, bool plain)
         assert_int_equal(a.iters, iters);
         assert_int_equal(a.outcome, b.outcome);
         assert_true(fabs(a.norm - b.norm) <= 1e-11 * b.norm);
-        if (a.grad_log_scale != b.grad_log_scale) /* -INFINITY where no unit is at work */
+        if (a.grad_log_scale != b.grad_log_scale) /* -INFINITY if every unit is inactive */
             assert_true(fabs(a.grad_log_scale - b.grad_log_scale) <= 1e-9 * fabs(b.norm));
         assert_true(fabs(a.direction_change - b.direction_change) <= 1e-9);
         for (int64_t j = 0; j < d * d; j++)
@@ -130,7 +130,7 @@ static void equal_scores_leave_the_pack(void **state)
     compare(true, 3, 4, 5, true);
 }
 
-/* Runs that differ in what they do are not put together. */
+/* Runs with different work do not share a vector. */
 static void only_like_with_like(void **state)
 {
     (void)state;

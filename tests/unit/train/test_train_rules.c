@@ -65,7 +65,7 @@ static void step_rules_by_hand(void **state)
     one_step o;
     set_step(&o, -5000);
     expect_step(&o, "ngd", 0.7, 1.4, 1, 1);
-    o.s.eps = exp(-710); /* beside such a gradient this freezes */
+    o.s.eps = exp(-710); /* with such a gradient this freezes */
     expect_step(&o, "ngd", 1, 1, 1, 1);
     o.s.eps = 0;
     expect_step(&o, "gd", 1, 1, 1, 1); /* the true gradient underflows */
@@ -134,7 +134,7 @@ static void average_extended(averages *a, const double *g, double log_scale)
     }
 }
 
-/* One step of a rule whose state lives on; theta is what the step adds. */
+/* One step of a rule that keeps its state; theta is the change. */
 static void go_on(one_step *o, const char *name, int64_t iter, const double *g, double log_scale)
 {
     const train_rule *rule;

@@ -1,5 +1,5 @@
-/* The numbers of a trace, recomputed from what is in it; start values, results as such, disturbed;
-   what leaves the range of doubles. */
+/* The numbers of a trace, recomputed from its arrays; start values, also from results and
+   disturbed; runs that leave the range of doubles. */
 #include "unit_train.h"
 
 #include <math.h>
@@ -105,7 +105,7 @@ static void numbers_of_records(void **state)
     attsvm_data_free(data);
 }
 
-/* A run that starts from the result of another stands where that ended, with one dimension too. */
+/* A run started from the result of another begins where that ended, also in one dimension. */
 static void results_are_start_values(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static attsvm_status run_large(double size, double head, const char *kind, const
     return status;
 }
 
-/* Logits and gradients of finite tokens that a double does not hold are told at once. */
+/* Finite tokens whose logits or gradients overflow are reported at once. */
 static void products_beyond_doubles_are_told(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void disturbed_starts_are_near(void **state)
     }
 }
 
-/* Runs side by side begin where a run alone does. */
+/* Runs in a batch start where single runs do. */
 static void runs_side_by_side_are_disturbed_alike(void **state)
 {
     (void)state;
