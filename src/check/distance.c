@@ -3,10 +3,11 @@
  *
  * With E the independent rows of the list and r = e - E theta, theta' = theta + E'(E E')^-1 r does,
  * and |theta' - theta|^2 = r'S^-1 r, S = E E'.  With any R close enough to S^-1 that
- * eps = |I - R S| < 1 in the maximum norm, y = R r is close to S^-1 r:
+ * eps = |I - R S| < 1 in the maximum norm, and any y, |S^-1 t|_inf <= |R t|_inf / (1 - eps) gives
  *
- *   r'S^-1 r <= |r'y| + eps/(1 - eps) |r|_1 |y|_inf
+ *   r'S^-1 r <= |r'y| + |r|_1 |R (r - S y)|_inf / (1 - eps)
  *
+ * y = R r is refined in double-double, so that the last term is small even where eps is not.
  * If no such R is found in double, the system is solved exactly.  Dependent rows must be exactly
  * dependent, including their right-hand sides.
  */
@@ -244,19 +245,72 @@ static double defect(const dd *S, const double *R, int64_t n, double error)
     return worst;
 }
 
+/*
+ * A bound of |S^-1 (r - S y)|_inf, after y += R (r - S y); t (n) scratch.  The entries of S are at
+ * most 4, and known to within `error`.
+ */
+static double refine(const distance *s, const dd *S, const double *R, double error, double eps,
+                     dd *y, double *t)
+{
+    int64_t n = s->count;
+    double largest = 0, worst = 0;
+    for (int pass = 0; pass < 2; pass++) { /* the correction, then what is left */
+        for (int64_t i = 0; i < n; i++) {
+            check_sum rest = { s->r[i], 0 };
+            for (int64_t k = 0; k < n; k++)
+                check_sum_add(&rest, S[i * n + k], (dd){ -y[k].hi, -y[k].lo });
+            t[i] = base_dd_value(check_sum_value(rest));
+            largest = check_max(largest, fabs(s->r[i]));
+        }
+        for (int64_t i = 0; i < n && pass == 0; i++)
+            for (int64_t k = 0; k < n; k++)
+                y[i] = base_dd_add(y[i], base_dd_product(R[i * n + k], t[k]));
+    }
+    for (int64_t i = 0; i < n; i++)
+        largest = check_max(largest, fabs(y[i].hi));
+    double lost = (double)n * largest * (error + 16 * check_sum_error(n));
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < n; k++)
+            sum += fabs(R[i * n + k]) * (fabs(t[k]) + lost);
+        worst = check_max(worst, sum);
+    }
+    return worst / (1 - eps) * (1 + 1e-9);
+}
+
+/* The bound above, with all roundings: r itself is rounded, |r - exact|_1 <= moved. */
+static double form(const distance *s, const dd *y, double off, double largest_of_inverse)
+{
+    int64_t n = s->count;
+    check_sum sum = { 0, 0 };
+    double sizes = 0, size = 0, total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        check_sum_add(&sum, base_dd(s->r[i]), y[i]);
+        sizes += fabs(s->r[i] * y[i].hi);
+        size = check_max(size, fabs(y[i].hi));
+        total += fabs(s->r[i]);
+    }
+    double moved = 0x1p-52 * total;
+    double square = fabs(base_dd_value(check_sum_value(sum))) + check_sum_error(n) * sizes +
+                    total * off + 2 * moved * (size + off) + moved * moved * largest_of_inverse;
+    return square * (1 + 1e-9) + CHECK_SMALL;
+}
+
 /* r'S^-1 r <= *square by the bound above; false where R is not close enough. */
 static bool rounded(const distance *s, double *square, attsvm_status *status, attsvm_error *err)
 {
+    enum { REFINEMENTS = 6 };
     int64_t n = s->count;
     arena a = { 0 };
-    dd *S, *keys;
-    double *R, *y, error = 0, sum = 0, size = 0, total = 0;
+    dd *S, *keys, *y;
+    double *R, *t, error = 0, off = INFINITY, entry = 0;
     if (n > MOST_ROUNDED || s->tiny)
         return false;
     for (int pass = 0; pass < 2; pass++) {
         S = base_take(&a, (size_t)(n * n), sizeof *S);
         R = take(&a, (size_t)(n * n));
-        y = take(&a, (size_t)n);
+        y = base_take(&a, (size_t)n, sizeof *y);
+        t = take(&a, (size_t)n);
         keys = base_take(&a, s->p->key_map ? (size_t)(n * s->p->d) : 0, sizeof *keys);
         if (pass == 0)
             *status = base_arena_allocate(&a, "equalities", err);
@@ -272,22 +326,15 @@ static bool rounded(const distance *s, double *square, attsvm_status *status, at
         }
     good = good && invert(S, n, R);
     double eps = good ? defect(S, R, n, error) : 1;
-    for (int64_t i = 0; i < n && good; i++) {
-        for (int64_t k = 0; k < n; k++) {
-            y[i] += R[i * n + k] * s->r[k];
-            total += fabs(R[i * n + k] * s->r[k] * s->r[i]);
-        }
-        size = check_max(size, fabs(y[i]));
-        sum += fabs(s->r[i]);
-    }
-    double form = 0;
-    for (int64_t i = 0; i < n && good; i++)
-        form += s->r[i] * y[i];
-    /* |r'y| with all roundings, r's own included */
-    *square = (fabs(form) + total * (double)(n + 8) * 0x1p-50 + 2 * eps / (1 - eps) * sum * size) *
-              (1 + 1e-9);
+    good = good && eps < 0.5;
+    for (int64_t k = 0; k < n * n && good; k++)
+        entry = check_max(entry, fabs(R[k]));
+    for (int k = 0; k < REFINEMENTS && good; k++)
+        off = refine(s, S, R, error, eps, y, t);
+    if (good)
+        *square = form(s, y, off, (double)n * entry / (1 - eps));
     free(a.base);
-    return good && eps < 0.5;
+    return good && *square < INFINITY;
 }
 
 /* ---------------------------------------------------------------------------- exactly */

@@ -300,9 +300,44 @@ static void scale_theta(svm_run *run, double *theta)
 }
 
 /*
+ * What it costs, relative to the objective, that equalities and rows with b = 0 are satisfied
+ * exactly only by a theta' within `off` of theta: c off for the norm, |.| <= c |.|_F, and off |A|
+ * for every row close to its b = 1.  INFINITY where theta' is too far for theory 4.1.
+ */
+static double equality_cost(const svm_run *run, const double *theta, double off)
+{
+    const svm_set *set = &run->set;
+    double norm = la_norm(theta, set->size), longest = longest_row(run), bound = 0;
+    if (off == 0)
+        return 0;
+    for (int64_t g = run->find.lo; g < run->find.hi; g++)
+        bound = fmax(bound, run->find.bound[g]);
+    dist_max(run->rows->data->comm, &bound, 1);
+    if (!(norm > 0) || !(off * bound <= EQUALITY_SHIFT) || !(run->pass.zero_distance > off))
+        return INFINITY;
+    if (set->soft > 0) {
+        double objective = norm * norm / 2 + set->soft * run->pass.slacks;
+        return 2 * off * (norm + set->soft * longest * (double)run->pass.tight) / objective;
+    }
+    double c = run->norm->size_exact ? 1 : sqrt((double)set->size);
+    return 2 * off * (c / norm + longest);
+}
+
+/* Projects theta to the rows above if their cost exceeds its share of the tolerance. */
+static attsvm_status meet_equalities(svm_run *run, double *theta, attsvm_error *err)
+{
+    double off, violation;
+    TRY(svm_equalities_distance(run, theta, &violation, &off, err));
+    run->projected = !run->interrupted && isfinite(off) &&
+                     !(equality_cost(run, theta, off) <= EQUALITY_SHARE * run->tol);
+    return run->projected ? svm_equalities_project(run, theta, err) : ATTSVM_OK;
+}
+
+/*
  * Evaluates the rows again at the stored theta if rounding theta changes margins noticeably: the
  * allowance of scale_theta is then no proof, and the tight rows may change.  Likewise if scaling
- * changed them noticeably, and for soft problems, whose slacks sum all roundings.
+ * changed them noticeably, after a projection, and for soft problems, whose slacks sum all
+ * roundings.
  */
 static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_error *err)
 {
@@ -310,7 +345,8 @@ static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_er
     const double norm = la_norm(theta, run->set.size), least = run->pass.min_margin;
     bool rounded = 0x1p-52 * run->pass.largest * norm > visible;
     bool scaled = run->set.soft == 0 && isfinite(least) && fabs(least - 1) > visible;
-    run->pass_is_at_stored_theta = !run->interrupted && (run->set.soft > 0 || rounded || scaled);
+    run->pass_is_at_stored_theta =
+        !run->interrupted && (run->set.soft > 0 || rounded || scaled || run->projected);
     if (!run->pass_is_at_stored_theta)
         return ATTSVM_OK;
     svm_pass_settings settings = run->pass_settings;
@@ -325,35 +361,6 @@ static attsvm_status look_at_stored(svm_run *run, const double *theta, attsvm_er
 }
 
 /* ------------------------------------------------------------------------- numbers */
-
-/*
- * What it costs, relative to |theta|, that equalities and rows with b = 0 are satisfied exactly
- * only by a theta' within `off` of theta: c off for the norm, |.| <= c |.|_F, and off |A| for rows
- * with b = 1.  INFINITY where theta' is too far for theory 4.1.
- */
-static attsvm_status equality_cost(svm_run *run, attsvm_svm_info *info, const double *theta,
-                                   double *cost, attsvm_error *err)
-{
-    svm_set *set = &run->set;
-    double off, norm = la_norm(theta, set->size), lost = 0;
-    *cost = 0;
-    TRY(svm_equalities_distance(run, theta, &info->violation, &off, err));
-    for (int32_t s = 0; s < set->count && off > 0; s++) {
-        double residual;
-        if (set->equality[s] || set->b[s] == 0)
-            continue;
-        svm_set_residual_exact(set, &s, 1, theta, run->low, &residual);
-        lost = fmax(lost, (fmin(residual, 0) + off * set->length[s]) / set->sigma[s]);
-    }
-    if (off > 0 && norm > 0) {
-        double c = run->norm->size_exact ? 1 : sqrt((double)set->size);
-        bool near = off * longest_row(run) <= EQUALITY_SHIFT;
-        *cost = near ? 2 * (c * off / norm + lost) : INFINITY;
-    } else if (off > 0) {
-        *cost = INFINITY;
-    }
-    return ATTSVM_OK;
-}
 
 /*
  * Objectives of the soft problem: P = 1/2 |theta|^2 + C sum xi, or 1/2 |theta/kappa|^2 where the
@@ -454,9 +461,10 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
     bool soft = run->set.soft > 0, holds;
     double *theta = solution->theta;
     dd size, norm, value;
-    double cost;
+    double off;
     TRY(svm_certify_reserve(run, err));
     scale_theta(run, theta);
+    TRY(meet_equalities(run, theta, err));
     TRY(look_at_stored(run, theta, err));
     TRY(measure(run, false, theta, run->low, &size, err));
     info->norm = base_dd_value(size);
@@ -467,7 +475,8 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
         take_multipliers(run, base_dd_div(base_dd(1), norm));
     round_multipliers(run, soft || norm.hi == 0 ? base_dd_value(norm) : 1);
     TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
-    TRY(equality_cost(run, info, theta, &cost, err));
+    TRY(svm_equalities_distance(run, theta, &info->violation, &off, err));
+    double cost = equality_cost(run, theta, off);
     if (soft)
         soft_numbers(run, info, cost, size, value, norm);
     holds = soft ? isfinite(cost) : hard_numbers(run, info, theta, cost, size, value, norm);

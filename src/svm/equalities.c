@@ -3,6 +3,9 @@
  * 4.1).  How far from theta is a point that satisfies them exactly?  With E these rows at unit
  * length and r = e - E theta, it is |E'(E E')^-1 r|: r'y with E E' y = r.  Rows that are nearly
  * dependent make that much larger than |r|, so the system is solved in double-double.
+ *
+ * E has all equalities, and the rows with b = 0 that theta violates or that such a point might
+ * violate.
  */
 #include "svm/svm.h"
 
@@ -18,9 +21,10 @@ typedef struct gram {
     svm_run *run;
     int64_t count;
     int32_t *slots;
-    dd *L;     /* count x count: the Gram matrix, then its factor */
-    dd *y;     /* count                                            */
+    dd *L;     /* count x count: the Gram matrix, then its factor  */
+    dd *y;     /* count: L^-1 r, then (E E')^-1 r                  */
     double *r; /* count: residuals over |A|                        */
+    void *memory;
 } gram;
 
 /* Tolerance of a row's right-hand side: that of FINITE is the logarithm of a rounded number. */
@@ -37,7 +41,7 @@ static double residual_of(svm_run *run, int32_t slot, const double *theta)
     double residual, room = room_of(run, slot);
     svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
     if (!set->equality[slot])
-        return fmax(residual, 0);
+        return residual;
     return residual > 0 ? fmax(residual - room, 0) : fmin(residual + room, 0);
 }
 
@@ -61,8 +65,11 @@ static void exchange(gram *s, int64_t k)
         s->L[i * n + at] = spare;
     }
     dd spare = s->y[k];
+    int32_t slot = s->slots[k];
     s->y[k] = s->y[at];
     s->y[at] = spare;
+    s->slots[k] = s->slots[at];
+    s->slots[at] = slot;
 }
 
 /*
@@ -103,42 +110,107 @@ static double squared_distance(gram *s)
     return base_dd_value(sum);
 }
 
-attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double *violation,
-                                      double *distance, attsvm_error *err)
+static bool is_fixed(const svm_set *set, int64_t slot)
 {
-    svm_set *set = &run->set;
-    gram s = { .run = run };
-    int64_t most = 0;
-    double square = 0;
-    *violation = *distance = 0;
+    return set->equality[slot] || (set->b[slot] == 0 && set->soft == 0);
+}
+
+/* Memory for all rows that may be in E; count = 0: there are none. */
+static attsvm_status open_gram(gram *s, svm_run *run, attsvm_error *err)
+{
+    const svm_set *set = &run->set;
+    size_t most = 0;
+    *s = (gram){ .run = run };
     for (int64_t k = 0; k < set->count; k++)
-        most += set->equality[k] || (set->b[k] == 0 && set->soft == 0);
-    if (most == 0)
-        return ATTSVM_OK;
-    size_t order = most > MOST ? 0 : (size_t)most;
+        most += is_fixed(set, k) && set->length[k] > 0;
+    size_t order = most > MOST ? 0 : most;
     arena a = { 0 };
-    for (int pass = 0; pass < 2; pass++) {
-        s.slots = base_take(&a, (size_t)most, sizeof *s.slots);
-        s.r = take(&a, (size_t)most);
-        s.y = base_take(&a, order, sizeof *s.y);
-        s.L = base_take(&a, order * order, sizeof *s.L);
+    for (int pass = 0; pass < 2 && most > 0; pass++) {
+        s->slots = base_take(&a, most, sizeof *s->slots);
+        s->r = take(&a, most);
+        s->y = base_take(&a, order, sizeof *s->y);
+        s->L = base_take(&a, order * order, sizeof *s->L);
         if (pass == 0)
             TRY(base_arena_allocate(&a, "equalities", err));
     }
+    s->memory = a.base;
+    return ATTSVM_OK;
+}
+
+/* E and r at theta: rows with b = 0 that hold by less than off |A| are in doubt. */
+static double choose_rows(gram *s, const double *theta, double off, double *violation)
+{
+    const svm_set *set = &s->run->set;
+    double square = 0;
+    s->count = 0;
+    *violation = 0;
     for (int32_t k = 0; k < set->count; k++) {
-        if (!set->equality[k] && (set->b[k] != 0 || set->soft > 0))
+        if (!is_fixed(set, k) || !(set->length[k] > 0))
             continue;
-        double residual = residual_of(run, k, theta);
-        *violation = fmax(*violation, fabs(residual) / set->sigma[k]);
-        if (!(set->length[k] > 0) || (!set->equality[k] && residual == 0))
+        double residual = residual_of(s->run, k, theta), r = residual / set->length[k];
+        *violation = fmax(*violation, (set->equality[k] ? fabs(residual) : residual) / set->sigma[k]);
+        if (!set->equality[k] && (off > 0 ? r <= -off : r <= 0))
             continue;
-        s.slots[s.count] = k;
-        s.r[s.count++] = residual / set->length[k];
-        square += residual / set->length[k] * (residual / set->length[k]);
+        s->slots[s->count] = k;
+        s->r[s->count++] = r;
+        square += r * r;
     }
-    if (square > 0 && order > 0)
-        square = squared_distance(&s);
-    *distance = sqrt(square);
-    free(a.base);
+    return square;
+}
+
+attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double *violation,
+                                      double *distance, attsvm_error *err)
+{
+    enum { ROUNDS = 20 };
+    gram s;
+    *violation = *distance = 0;
+    TRY(open_gram(&s, run, err));
+    int64_t before = -1;
+    for (int round = 0; s.memory && s.count != before && isfinite(*distance); round++) {
+        before = s.count;
+        double square = choose_rows(&s, theta, *distance, violation);
+        if (square > 0 && s.L)
+            square = squared_distance(&s);
+        *distance = round < ROUNDS ? fmax(*distance, sqrt(square)) : INFINITY;
+    }
+    free(s.memory);
+    return ATTSVM_OK;
+}
+
+/* y <- (E E')^-1 r over the independent rows, from L^-1 r. */
+static void substitute(gram *s)
+{
+    int64_t n = s->count;
+    for (int64_t k = n - 1; k >= 0; k--) {
+        dd pivot = s->L[k * n + k];
+        for (int64_t j = k + 1; j < n; j++)
+            s->y[k] = base_dd_sub(s->y[k], base_dd_mul(s->L[k * n + j], s->y[j]));
+        s->y[k] = pivot.hi > DEPENDENT ? base_dd_div(s->y[k], pivot) : base_dd(0);
+    }
+}
+
+attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *err)
+{
+    enum { STEPS = 3 };
+    svm_set *set = &run->set;
+    gram s;
+    double violation;
+    TRY(open_gram(&s, run, err));
+    for (int step = 0; step < STEPS && s.L; step++) {
+        double square = choose_rows(&s, theta, 0, &violation);
+        if (!(square > 0) || !isfinite(squared_distance(&s)))
+            break;
+        substitute(&s);
+        for (int64_t k = 0; k < s.count; k++) {
+            dd y = base_dd_div(s.y[k], base_dd(set->length[s.slots[k]]));
+            svm_set_combine_exact(set, &s.slots[k], &y.hi, &y.lo, 1, theta, run->low);
+        }
+        for (int64_t k = 0; k < set->size; k++) {
+            dd sum = base_dd_sum(theta[k], run->low[k]);
+            theta[k] = sum.hi;
+            run->low[k] = sum.lo;
+        }
+    }
+    free(s.memory);
     return ATTSVM_OK;
 }

@@ -74,6 +74,7 @@ typedef struct svm_run {
     bool patient;      /* passes are exact only near the end, because exact ones are expensive */
     bool certify_next; /* the next full pass may be the last, so it is exact                   */
     bool stopped, pass_is_at_stored_theta; /* `pass` is at the theta of the solution   */
+    bool projected;                        /* theta was moved to the equalities        */
     bool interrupted;                      /* stopped inside a pass: do not start another one */
 } svm_run;
 
@@ -151,6 +152,8 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err);
  */
 attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double *violation,
                                       double *distance, attsvm_error *err);
+/* Moves theta + run->low to that point, in double-double. */
+attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *err);
 
 /* Shared by both kinds.  Reserves scratch by slot for the current set; */
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err);

@@ -215,6 +215,8 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
         /* what is left of double-double over twelve decades may be nothing: report the worst */
         double error = b == 1 ? (double)(2 * rows->d + 8) * EXACT_UNIT * v->bound * j->norm : 0;
         report_near(pass, margin - error, b, size, 0x1p-52 * (2 + size * j->norm));
+        if (b == 0 && settings->set && svm_set_find(settings->set, v->term.term, t) < 0)
+            pass->zero_distance = fmin(pass->zero_distance, margin / size);
     } else if (margin < b) {
         report_near(pass, margin, b, 0, 0x1p-51 + 2 * v->noise / fabs(margin));
     }
@@ -331,6 +333,7 @@ static void visit_block(void *context, int64_t b, int worker)
     int64_t lo, hi;
     *block = (svm_block){ .pass = { .min_margin = INFINITY,
                                     .min_zero_margin = INFINITY,
+                                    .zero_distance = INFINITY,
                                     .conflict_term = -1,
                                     .conflict_token = -1 } };
     base_block(find->hi - find->lo, find->blocks, b, &lo, &hi);
@@ -349,6 +352,7 @@ static void add_block(svm_pass *sum, const svm_pass *part)
 {
     sum->min_margin = fmin(sum->min_margin, part->min_margin);
     sum->min_zero_margin = fmin(sum->min_zero_margin, part->min_zero_margin);
+    sum->zero_distance = fmin(sum->zero_distance, part->zero_distance);
     sum->largest = fmax(sum->largest, part->largest);
     sum->scale = fmax(sum->scale, part->scale);
     sum->noise = fmax(sum->noise, part->noise);
@@ -371,12 +375,12 @@ static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
         -pass->min_margin, -pass->min_zero_margin,
         pass->largest,     pass->noise,
         pass->interrupted, pass->conflict_term < 0 ? -INFINITY : -(double)pass->conflict_term,
-        pass->scale
+        pass->scale,       -pass->zero_distance
     };
     double sums[] = { pass->slacks,         (double)pass->violated,           (double)pass->tight,
                       (double)pass->merged, (double)pass->violated_zero_rows, *tokens };
     double token = -1;
-    dist_max(comm, largest, 7);
+    dist_max(comm, largest, 8);
     if (largest[5] > -INFINITY) { /* the first conflict in the order of terms */
         if (pass->conflict_term == -(int64_t)largest[5])
             token = (double)pass->conflict_token;
@@ -390,6 +394,7 @@ static void add_ranks(dist_comm *comm, svm_pass *pass, double *tokens)
     pass->largest = largest[2];
     pass->noise = largest[3];
     pass->scale = largest[6];
+    pass->zero_distance = -largest[7];
     pass->interrupted = largest[4] > 0;
     pass->slacks = sums[0];
     pass->violated = (int64_t)sums[1];
@@ -430,6 +435,7 @@ attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
     svm_skip_walk(find, settings, find->blocks, visit_block, &j);
     *pass = (svm_pass){ .min_margin = INFINITY,
                         .min_zero_margin = INFINITY,
+                        .zero_distance = INFINITY,
                         .conflict_term = -1,
                         .conflict_token = -1 };
     double tokens = 0;

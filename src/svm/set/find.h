@@ -16,6 +16,7 @@ typedef struct svm_pass {
     double visited;         /* share of the tokens read                                      */
     double min_margin;      /* smallest <A, theta> over rows with b = 1 (infinite: none)     */
     double min_zero_margin; /* smallest <A, theta> over rows with b = 0                      */
+    double zero_distance;   /* smallest <A, theta> / |A| of those near it, outside the set   */
     double scale;           /* theta times this, rounded, satisfies all near rows with b = 1 */
     double largest;         /* largest |A| among rows near their b                           */
     double slacks;          /* sum of max(0, b - <A, theta>), of a soft problem              */
