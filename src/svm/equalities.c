@@ -148,7 +148,8 @@ static double choose_rows(gram *s, const double *theta, double off, double *viol
         if (!is_fixed(set, k) || !(set->length[k] > 0))
             continue;
         double residual = residual_of(s->run, k, theta), r = residual / set->length[k];
-        *violation = fmax(*violation, (set->equality[k] ? fabs(residual) : residual) / set->sigma[k]);
+        *violation =
+            fmax(*violation, (set->equality[k] ? fabs(residual) : residual) / set->sigma[k]);
         if (!set->equality[k] && (off > 0 ? r <= -off : r <= 0))
             continue;
         s->slots[s->count] = k;
