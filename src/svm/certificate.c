@@ -327,7 +327,7 @@ static double equality_cost(const svm_run *run, const double *theta, double off)
 static attsvm_status meet_equalities(svm_run *run, double *theta, attsvm_error *err)
 {
     double off, violation;
-    TRY(svm_equalities_distance(run, theta, &violation, &off, err));
+    TRY(svm_equalities_distance(run, theta, false, &violation, &off, err));
     run->projected = !run->interrupted && isfinite(off) &&
                      !(equality_cost(run, theta, off) <= EQUALITY_SHARE * run->tol);
     return run->projected ? svm_equalities_project(run, theta, err) : ATTSVM_OK;
@@ -475,7 +475,7 @@ attsvm_status svm_certify(svm_run *run, attsvm_solution *solution, bool *proved,
         take_multipliers(run, base_dd_div(base_dd(1), norm));
     round_multipliers(run, soft || norm.hi == 0 ? base_dd_value(norm) : 1);
     TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
-    TRY(svm_equalities_distance(run, theta, &info->violation, &off, err));
+    TRY(svm_equalities_distance(run, theta, run->projected, &info->violation, &off, err));
     double cost = equality_cost(run, theta, off);
     if (soft)
         soft_numbers(run, info, cost, size, value, norm);

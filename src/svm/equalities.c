@@ -7,15 +7,17 @@
  * E has all equalities, and the rows with b = 0 that theta violates or that such a point might
  * violate.
  */
+#include "base/rational.h"
 #include "svm/svm.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+enum { FINE_BITS = 320 };              /* of a residual that double-double does not resolve */
 enum { MOST = 200 };                   /* maximum number of factored rows; above it |r| is used */
 static const double DEPENDENT = 1e-26; /* squared distance to the span of other rows */
-static const double AGREES =
-    1e-10; /* relative to the largest residual: below it a dependent row is satisfied */
+static const double NOISE = 0x1p-104;  /* of |A||theta|: an error of <A, theta>      */
+static const double AGREES = 1e-10;    /* of the largest residual: a dependent row is met as well */
 
 typedef struct gram {
     svm_run *run;
@@ -34,12 +36,54 @@ static double room_of(const svm_run *run, int32_t slot)
     return finite ? 0x1p-51 * fmax(run->set.sigma[slot], fabs(run->set.b[slot])) : 0;
 }
 
+/* sum += (hi + lo) times the factor; `term` is scratch. */
+static void add_product(mpf_t sum, double hi, double lo, const mpf_t factor, mpf_t term)
+{
+    for (int k = 0; k < 2; k++) {
+        mpf_set_d(term, k == 0 ? hi : lo);
+        mpf_mul(term, term, factor);
+        mpf_add(sum, sum, term);
+    }
+}
+
+/* b - sigma <A, theta>, which double-double does not resolve if |A||theta| is above 1e20. */
+static double fine_residual(const svm_run *run, int32_t slot, const double *theta)
+{
+    const svm_set *set = &run->set;
+    const double *hi = set->hi + slot * set->d, *lo = svm_set_low(set, slot);
+    mpf_t sum, along, factor, term;
+    mpf_init2(sum, FINE_BITS);
+    mpf_init2(along, FINE_BITS);
+    mpf_init2(factor, FINE_BITS);
+    mpf_init2(term, FINE_BITS);
+    for (int64_t j = 0; j < set->d; j++) {
+        mpf_set_ui(along, 0);
+        for (int64_t k = 0; k < (set->matrix ? set->d : 1); k++) {
+            int64_t at = set->matrix ? j * set->d + k : j;
+            mpf_set_d(factor, set->matrix ? set->z[set->query[slot] * set->d + k] : 1);
+            add_product(along, theta[at], run->low[at], factor, term);
+        }
+        add_product(sum, hi[j], lo[j], along, term);
+    }
+    mpf_set_d(term, set->b[slot]);
+    mpf_sub(sum, term, sum);
+    double residual = mpf_get_d(sum);
+    mpf_clear(sum);
+    mpf_clear(along);
+    mpf_clear(factor);
+    mpf_clear(term);
+    return residual;
+}
+
 /* Residual of a row in units of the set, less the tolerance of its right-hand side. */
-static double residual_of(svm_run *run, int32_t slot, const double *theta)
+static double residual_of(svm_run *run, int32_t slot, const double *theta, bool fine)
 {
     svm_set *set = &run->set;
     double residual, room = room_of(run, slot);
-    svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
+    if (fine)
+        residual = fine_residual(run, slot, theta);
+    else
+        svm_set_residual_exact(set, &slot, 1, theta, run->low, &residual);
     if (!set->equality[slot])
         return residual;
     return residual > 0 ? fmax(residual - room, 0) : fmin(residual + room, 0);
@@ -73,14 +117,15 @@ static void exchange(gram *s, int64_t k)
 }
 
 /*
- * r'(E E')^-1 r = |L^-1 r|^2 over independent rows, found by a pivoted factorisation; INFINITY if a
- * dependent row is then not satisfied.
+ * sqrt(r'(E E')^-1 r) = |L^-1 r| over an independent part of the rows, which a pivoted factor
+ * finds, and what errors of r of size `noise` may add; INFINITY where the others are not satisfied
+ * with them.
  */
-static double squared_distance(gram *s)
+static double distance_of(gram *s, double noise)
 {
     int64_t n = s->count;
     dd sum = base_dd(0);
-    double largest = 0;
+    double largest = 0, least = 1;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++) {
             dd product = svm_set_gram_exact(&s->run->set, s->slots[i], s->slots[j]);
@@ -99,6 +144,7 @@ static double squared_distance(gram *s)
             continue;
         }
         sum = base_dd_add(sum, base_dd_div(base_dd_mul(s->y[k], s->y[k]), pivot));
+        least = fmin(least, pivot.hi);
         for (int64_t i = k + 1; i < n; i++) {
             dd factor = base_dd_div(s->L[i * n + k], pivot);
             for (int64_t j = k + 1; j < n; j++)
@@ -107,7 +153,7 @@ static double squared_distance(gram *s)
             s->y[i] = base_dd_sub(s->y[i], base_dd_mul(factor, s->y[k]));
         }
     }
-    return base_dd_value(sum);
+    return sqrt(base_dd_value(sum)) + noise * sqrt((double)n / least);
 }
 
 static bool is_fixed(const svm_set *set, int64_t slot)
@@ -137,8 +183,8 @@ static attsvm_status open_gram(gram *s, svm_run *run, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* E and r at theta: rows with b = 0 that hold by less than off |A| are in doubt. */
-static double choose_rows(gram *s, const double *theta, double off, double *violation)
+/* E and r at theta; returns |r|.  Rows with b = 0 that hold by less than off |A| are in doubt. */
+static double choose_rows(gram *s, const double *theta, bool fine, double off, double *violation)
 {
     const svm_set *set = &s->run->set;
     double square = 0;
@@ -147,7 +193,7 @@ static double choose_rows(gram *s, const double *theta, double off, double *viol
     for (int32_t k = 0; k < set->count; k++) {
         if (!is_fixed(set, k) || !(set->length[k] > 0))
             continue;
-        double residual = residual_of(s->run, k, theta), r = residual / set->length[k];
+        double residual = residual_of(s->run, k, theta, fine), r = residual / set->length[k];
         *violation =
             fmax(*violation, (set->equality[k] ? fabs(residual) : residual) / set->sigma[k]);
         if (!set->equality[k] && (off > 0 ? r <= -off : r <= 0))
@@ -156,23 +202,28 @@ static double choose_rows(gram *s, const double *theta, double off, double *viol
         s->r[s->count++] = r;
         square += r * r;
     }
-    return square;
+    return sqrt(square);
 }
 
-attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double *violation,
-                                      double *distance, attsvm_error *err)
+attsvm_status svm_equalities_distance(svm_run *run, const double *theta, bool fine,
+                                      double *violation, double *distance, attsvm_error *err)
 {
     enum { ROUNDS = 20 };
     gram s;
+    /* what double-double leaves of a residual, or of a row with a key map */
+    double noise = NOISE * sqrt((double)run->set.d) * la_norm(theta, run->set.size);
+    if (fine && !run->rows->keymap)
+        noise = 0;
+    int64_t before = -1;
     *violation = *distance = 0;
     TRY(open_gram(&s, run, err));
-    int64_t before = -1;
     for (int round = 0; s.memory && s.count != before && isfinite(*distance); round++) {
         before = s.count;
-        double square = choose_rows(&s, theta, *distance, violation);
-        if (square > 0 && s.L)
-            square = squared_distance(&s);
-        *distance = round < ROUNDS ? fmax(*distance, sqrt(square)) : INFINITY;
+        double size = choose_rows(&s, theta, fine, *distance, violation);
+        if (s.count > 0)
+            *distance = fmax(*distance, s.L ? distance_of(&s, noise) : size);
+        if (round == ROUNDS)
+            *distance = INFINITY;
     }
     free(s.memory);
     return ATTSVM_OK;
@@ -198,8 +249,7 @@ attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *
     double violation;
     TRY(open_gram(&s, run, err));
     for (int step = 0; step < STEPS && s.L; step++) {
-        double square = choose_rows(&s, theta, 0, &violation);
-        if (!(square > 0) || !isfinite(squared_distance(&s)))
+        if (!(choose_rows(&s, theta, true, 0, &violation) > 0) || !isfinite(distance_of(&s, 0)))
             break;
         substitute(&s);
         for (int64_t k = 0; k < s.count; k++) {

@@ -148,10 +148,11 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err);
 
 /*
  * *distance: how far from theta, with run->low, a point is that satisfies equalities and rows with
- * b = 0 exactly, in the Frobenius norm; *violation: the largest violation of one.
+ * b = 0 exactly, in the Frobenius norm; *violation: the largest violation of one.  `fine`: in more
+ * than double-double.
  */
-attsvm_status svm_equalities_distance(svm_run *run, const double *theta, double *violation,
-                                      double *distance, attsvm_error *err);
+attsvm_status svm_equalities_distance(svm_run *run, const double *theta, bool fine,
+                                      double *violation, double *distance, attsvm_error *err);
 /* Moves theta + run->low to that point, in double-double. */
 attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *err);
 

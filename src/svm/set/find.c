@@ -209,7 +209,9 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
         if (*kind == SVM_NO_ROW || *kind == SVM_EMPTY)
             return *kind == SVM_EMPTY ? 0 : INFINITY;
     }
-    if (settings->exact && fabs(margin - b) <= SVM_NEAR + v->noise) {
+    /* the shortfalls of a soft problem are summed: all their digits count */
+    bool summed = settings->soft && v->noise > settings->tolerance * fabs(margin - b);
+    if (settings->exact && (summed || fabs(margin - b) <= SVM_NEAR + v->noise)) {
         margin = exact_margin(j, v, t, s);
         size = row_norm(j, v, t, s);
         /* what is left of double-double over twelve decades may be nothing: report the worst */
