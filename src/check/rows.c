@@ -157,7 +157,7 @@ static bool open_set(const check_problem *p, const check_term *term, attsvm_repo
     for (int64_t k = first; k < first + term->visible; k++) {
         if (O[k] > 1)
             return check_reject(report, "O[%" PRId64 "] = %d is neither 0 nor 1", k, O[k]);
-        if (O[k] && finite && !(s[k] > 0 && isfinite(s[k])))
+        if (O[k] && finite && !(s[k] > 0))
             return check_reject(
                 report, "s[%" PRId64 "] = %g is not positive, but its token is in O", k, s[k]);
     }
@@ -184,6 +184,9 @@ static bool open_sets(check_problem *p, attsvm_report *report)
     if (p->claim->selection.cells != cells)
         return check_reject(report, "O has %" PRId64 " entries; the problem has %" PRId64,
                             p->claim->selection.cells, cells);
+    for (int64_t k = 0; k < cells && p->claim->selection.softmax; k++)
+        if (!isfinite(p->claim->selection.softmax[k]))
+            return check_reject(report, "s[%" PRId64 "] is not a finite number", k);
     for (int64_t i = 0; i < p->data->n; i++)
         for (int64_t m = 0, count = check_queries(p, i); m < count; m++) {
             check_term term = check_term_of(p, i, m);

@@ -14,6 +14,8 @@ static const double ROUNDING_SHARE = 1.0 / 16;
 static const double EQUALITY_SHIFT = 0.5e-7;
 /* Share of the tolerance allowed for rounding theta where there are such rows. */
 static const double EQUALITY_SHARE = 1.0 / 64;
+/* Relative error of a norm in double, of entries or singular values, over d + 8. */
+static const double NORM_ROUNDING = 0x1p-48;
 /* A norm of at least this times m of theory 4.1 counts as infeasible. */
 static const double BEYOND = 1e18;
 
@@ -410,7 +412,10 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     dd upper = least > 0 && least < 1 ? base_dd_div(norm, base_dd(least)) : norm;
     info->objective = info->norm;
     dd gap = info->norm > 0 ? base_dd_div(base_dd_sub(upper, dual), upper) : base_dd(0);
-    info->gap = fmax(0, base_dd_value(gap)) + cost;
+    /* norms in double, of theta and of its dual */
+    double rounding =
+        info->norm > 0 && !run->norm->size_exact ? NORM_ROUNDING * (double)(run->set.d + 8) : 0;
+    info->gap = fmax(0, base_dd_value(gap)) + cost + rounding;
     if (pass->min_zero_margin < 0)
         info->violation = fmax(info->violation, -pass->min_zero_margin * scale);
     info->violation = fmax(info->violation, 1 - least);

@@ -31,7 +31,8 @@ static const field svm_fields[] = {
     { F(rank), FIELD_INT, 0, 1e9, 0, "maximum rank of W; 0 = no limit", 0, 0 },
     { F(threshold), FIELD_DOUBLE, 0, 1, 1e-3,
       "attention above which a token belongs to the set taken from a trained model", 0, 0 },
-    { F(tol), FIELD_DOUBLE, 0, 1, 0, "relative gap to stop at; 0: 1e-12 for l2, fro, else 1e-9", 0,
+    { F(tol), FIELD_DOUBLE, 0, 1, 0,
+      "relative gap to stop at; 0: 1e-12 for l2, fro, else 1e-9; smallest: 1e-15, else 1e-12", 0,
       0 },
     { F(max_iter), FIELD_INT, 1, 1e15, 1e9,
       "maximum number of iterations: changes of the active set for l2 and fro, solver steps for "
@@ -58,10 +59,18 @@ static attsvm_status set_field(const field *f, void *settings, const char *value
 const settings_table attsvm_svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof *svm_fields,
                                           sizeof(attsvm_svm_settings), set_field };
 
+/* The smallest tolerances: margins, and norms other than l2, are known to so many digits. */
+static const double LEAST_TOL_L2 = 1e-15;
+static const double LEAST_TOL = 1e-12;
+
 attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_error *err)
 {
     TRY(attsvm_settings_check(&attsvm_svm_table, settings, err));
     bool euclidean = settings->norm == ATTSVM_NORM_L2 || settings->norm == ATTSVM_NORM_FRO;
+    double least = euclidean ? LEAST_TOL_L2 : LEAST_TOL;
+    if (settings->tol > 0 && settings->tol < least)
+        return fail(err, ATTSVM_E_ARG, "tol = %g is below %g, the smallest tolerance in norm %s",
+                    settings->tol, least, norms[settings->norm - 1]);
     if (settings->norm == ATTSVM_NORM_LQ && !(settings->q > 1))
         return fail(err, ATTSVM_E_ARG, "q = %g: an l_q norm has q above 1", settings->q);
     if (settings->soft > 0 && !euclidean)

@@ -189,4 +189,11 @@ good check first.npz "$source/tests/reference/first_result.npz" --json
 json valid true
 run check "$source/tests/reference/multi_both.npz" "$source/tests/reference/multi_forged.npz" --json
 json valid false
+# ------------------------------- infinity in the softmax of a token outside the set was accepted
+arrays set.npz X:float64:1,3,1=1,2,3 O:uint8:1,3=1,0,0 s:float64:1,3=1,0,0
+good svm set.npz --problem finite --select sets -o result.npz
+good check set.npz result.npz
+with s:1=inf
+rejected 's[1] is not a finite number' set.npz tampered.npz
+
 finish

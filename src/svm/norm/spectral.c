@@ -439,7 +439,7 @@ static attsvm_status refine(spectral *s, attsvm_error *err)
                                     err));
             TRY(svm_small_settle(s->part, s->scale, s->W, err));
             TRY(certify(s, &gap, err));
-        } while (gap < 0.5 * before && !svm_small_stopped(s->part));
+        } while (gap > 0 && gap < 0.5 * before && !svm_small_stopped(s->part));
     }
     return ATTSVM_OK;
 }

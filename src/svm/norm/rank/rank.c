@@ -9,8 +9,10 @@
  *   nuclear     min (|K|^2 + |Q|^2)/2, which is |K Q'|_* for balanced factors, with the rows
  *               linearised at K = P S^1/2, Q' = S^1/2 R
  *
- * W is stationary if its tangent problem has no better solution than W itself.  The merit of a step
- * is |W| / smallest margin, which does not depend on the scale; a truncated SVD restores rank rho.
+ * W is stationary if its tangent problem has no better solution than W itself, and the rows that
+ * are active there are tight at W: with long rows the gain is small long before that.  The merit of
+ * a step is |W| / smallest margin, which does not depend on the scale; a truncated SVD restores
+ * rank rho.
  */
 #include "svm/norm/rank/rank.h"
 
@@ -18,8 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK_STEPS = 1000, RANK_STARTS = 6, RANK_HALVINGS = 30 };
+enum { RANK_STEPS = 1000, RANK_STARTS = 6, RANK_HALVINGS = 30, RANK_POLISH = 30 };
 static const double STATIONARY = 1e-13; /* relative gain of the tangent problem at the end    */
+static const double TIGHT = 0.5e-7;     /* of its active rows at W itself                     */
+static const double NOTICED = 1e-8;     /* of |x|: what the multiplier of an active row adds  */
 static const double SHAKE = 0.3;        /* size of the random part of later starts            */
 
 typedef struct limited {
@@ -179,36 +183,69 @@ static void move(limited *s, double step)
     la_gemm(false, false, p, q, rho, step, left, rho, s->right, q, 1, s->trial, q);
 }
 
+/*
+ * Solves the tangent problem at W: *gain is by how much its solution x is shorter, relative;
+ * *settled: W is stationary.  False if the core was stopped, or the rows contradict each other.
+ */
+static attsvm_status look(limited *s, int64_t *iterations, bool *solved, double *gain,
+                          bool *settled, attsvm_error *err)
+{
+    int64_t size = s->rho * (s->part->p + s->part->q);
+    TRY(tangent_rows(s, err));
+    *settled = false;
+    *solved = dense_qp_solve(&s->least, &s->tangent, s->x, iterations);
+    if (!*solved)
+        return ATTSVM_OK;
+    double before = la_norm(s->start, size), after = la_norm(s->x, size);
+    /* half the squared length is |W|_* for the nuclear factors, |W|_F^2 / 2 otherwise */
+    *gain = (before * before - after * after) / (before * before);
+    *settled = *gain <= STATIONARY;
+    for (int64_t k = 0; k < s->least.count && *settled; k++) {
+        int64_t r = s->least.active[k];
+        bool noticed = s->least.lambda[k] * s->least.norm[r] > NOTICED * after;
+        *settled = !noticed || s->margin[r] <= s->part->b[r] * (1 + TIGHT);
+    }
+    return ATTSVM_OK;
+}
+
+/* trial = the best step towards the solution of the tangent problem; *now: its merit. */
+static attsvm_status search_line(limited *s, double value, double gain, double *now,
+                                 attsvm_error *err)
+{
+    double step = 1;
+    for (int64_t h = 0; h < RANK_HALVINGS; h++, step *= 0.5) {
+        move(s, step);
+        TRY(truncate_rank(s, s->trial, err));
+        TRY(measure(s, s->trial, now, err));
+        if (*now < value * (1 - 1e-6 * step * fmin(gain, 1)) || !isfinite(value))
+            break;
+        if (gain <= STATIONARY) /* merits no longer differ: full steps make the rows tight */
+            break;
+    }
+    return ATTSVM_OK;
+}
+
 /* Descends from W; *value: |W| / smallest margin at the end, *stationary: whether it is stationary.
  */
 static attsvm_status descend(limited *s, double *value, bool *stationary, int64_t *iterations,
                              attsvm_error *err)
 {
-    int64_t size = s->rho * (s->part->p + s->part->q);
+    int64_t polished = 0;
     *stationary = false;
     s->least.count = 0;
     TRY(truncate_rank(s, s->W, err));
     TRY(measure(s, s->W, value, err));
-    for (int64_t k = 0; k < RANK_STEPS && !*stationary; k++) {
-        TRY(tangent_rows(s, err));
-        if (!dense_qp_solve(&s->least, &s->tangent, s->x, iterations))
-            return ATTSVM_OK; /* stopped, or the rows contradict each other */
-        double before = la_norm(s->start, size), after = la_norm(s->x, size), now = INFINITY;
-        /* half the squared length is |W|_* for the nuclear factors, |W|_F^2 / 2 otherwise */
-        double gain = (before * before - after * after) / (before * before);
-        if (isfinite(*value) && gain <= STATIONARY) {
-            *stationary = true;
-            break;
-        }
-        double step = 1;
-        for (int64_t h = 0; h < RANK_HALVINGS; h++, step *= 0.5) {
-            move(s, step);
-            TRY(truncate_rank(s, s->trial, err));
-            TRY(measure(s, s->trial, &now, err));
-            if (now < *value * (1 - 1e-6 * step * fmin(gain, 1)) || !isfinite(*value))
-                break;
-        }
-        if (isfinite(*value) && !(now < *value))
+    for (int64_t k = 0; k < RANK_STEPS && polished < RANK_POLISH; k++) {
+        bool solved, settled;
+        double gain, now = INFINITY;
+        TRY(look(s, iterations, &solved, &gain, &settled, err));
+        *stationary = solved && settled && isfinite(*value);
+        if (!solved || *stationary)
+            return ATTSVM_OK;
+        TRY(search_line(s, *value, gain, &now, err));
+        polished += gain <= STATIONARY;
+        double most = gain <= STATIONARY ? *value * (1 + 1e-9) : *value;
+        if (isfinite(*value) && !(now < most))
             return ATTSVM_OK; /* no step helps although the tangent problem predicts a gain */
         memcpy(s->W, s->trial, (size_t)(s->part->p * s->part->q) * sizeof *s->W);
         *value = now;
@@ -246,6 +283,19 @@ static attsvm_status search(limited *s, const double *W0, const double *from, ui
     return ATTSVM_OK;
 }
 
+/* Whether the best point is stationary after theta is rounded, too. */
+static attsvm_status confirm(limited *s, double *theta, double *W, bool *stationary,
+                             int64_t *iterations, attsvm_error *err)
+{
+    bool solved;
+    double gain;
+    svm_small_expand(s->part, s->best, theta, W);
+    svm_small_project(s->part, theta, W);
+    memcpy(s->W, W, (size_t)(s->part->p * s->part->q) * sizeof *W);
+    TRY(truncate_rank(s, s->W, err));
+    return look(s, iterations, &solved, &gain, stationary, err);
+}
+
 /*
  * A local minimum over the part from W0, the convex solution, or from one over fewer rows.  If no
  * start led to positive margins there is none; adding rows cannot create one.
@@ -255,12 +305,13 @@ static attsvm_status solve(svm_phase *phase, const svm_small *part, bool nuclear
 {
     limited s = { .part = part, .nuclear = nuclear, .n = part->p < part->q ? part->p : part->q };
     size_t size = (size_t)(part->p * part->q);
-    double *from = NULL;
+    double *from = NULL, *theta = NULL;
     s.rho = phase->rank < s.n ? phase->rank : s.n;
     arena a = { 0 };
     for (int pass = 0; pass < 2; pass++) {
         layout(&s, &a);
         from = take(&a, size + (size_t)(part->p * part->d));
+        theta = take(&a, (size_t)phase->set->size);
         if (pass == 0)
             TRY(base_arena_allocate(&a, "rank limit", err));
     }
@@ -268,6 +319,8 @@ static attsvm_status solve(svm_phase *phase, const svm_small *part, bool nuclear
     attsvm_status status = search(&s, W0, phase->solved ? from : NULL, phase->seed,
                                   &phase->stationary, &phase->iterations, err);
     memcpy(W, s.best, size * sizeof *W); /* 0: none */
+    if (status == ATTSVM_OK && phase->stationary)
+        status = confirm(&s, theta, from, &phase->stationary, &phase->iterations, err);
     *part->spent = *part->spent || !(la_norm(W, (int64_t)size) > 0);
     free(a.base);
     return status;
