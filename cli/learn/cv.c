@@ -212,12 +212,14 @@ static void print_text(const validated *v)
         printf("  hits        %.4f", info.mean.hits);
         print_spread(info.deviation.hits);
     }
+    int shown = 0;
     for (int64_t k = 0; k < info.folds * info.repeats; k++)
         chosen[(int64_t)attsvm_array_get(pool, k)]++;
     printf("  pool       ");
     for (int64_t k = ATTSVM_POOL_PROMPT; k <= ATTSVM_POOL_MEAN; k++)
         if (chosen[k] > 0)
-            printf(" %s in %" PRId64 " folds", cli_pool_name(k), chosen[k]);
+            printf("%s %s in %" PRId64 " fold%s", shown++ > 0 ? "," : "", cli_pool_name(k),
+                   chosen[k], chosen[k] == 1 ? "" : "s");
     putchar('\n');
     if (info.repeats > 1)
         printf("\n+- is the deviation between repetitions.\n");
