@@ -23,6 +23,7 @@
 enum { RANK_STEPS = 1000, RANK_STARTS = 6, RANK_HALVINGS = 30, RANK_POLISH = 30 };
 static const double STATIONARY = 1e-13; /* relative gain of the tangent problem at the end    */
 static const double TIGHT = 0.5e-7;     /* of its active rows at W itself                     */
+static const double APART = 1e-5;       /* of |a|: from other active rows; else undecided     */
 static const double NOTICED = 1e-8;     /* of |x|: what the multiplier of an active row adds  */
 static const double SHAKE = 0.3;        /* size of the random part of later starts            */
 
@@ -203,7 +204,8 @@ static attsvm_status look(limited *s, int64_t *iterations, bool *solved, double 
     for (int64_t k = 0; k < s->least.count && *settled; k++) {
         int64_t r = s->least.active[k];
         bool noticed = s->least.lambda[k] * s->least.norm[r] > NOTICED * after;
-        *settled = !noticed || s->margin[r] <= s->part->b[r] * (1 + TIGHT);
+        bool apart = s->least.L[k * (s->least.most + 1)] > APART * s->least.norm[r];
+        *settled = !noticed || (apart && s->margin[r] <= s->part->b[r] * (1 + TIGHT));
     }
     return ATTSVM_OK;
 }
