@@ -27,7 +27,7 @@ static const setting cases[] = {
       64 }, /* long enough that reading one row is cheaper */
     { ATTSVM_PROBLEM_P, ATTSVM_PLANTED_P, 1500, 6, 400 }, /* threads share the products */
     { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 60, 9, 14 },
-    { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 1200, 5, 40 },
+    { ATTSVM_PROBLEM_W, ATTSVM_PLANTED_W, 1500, 5, 40 }, /* 1200 rows enter at once */
 };
 enum { CASES = sizeof cases / sizeof *cases, MOST = 3000 };
 
@@ -200,6 +200,69 @@ static void open_whole(svm_set *set, const svm_rows *rows)
     assert_int_equal(set->capacity, capacity);
 }
 
+typedef struct patience {
+    int64_t asked, most;
+} patience;
+
+static bool is_patient(void *context)
+{
+    patience *p = context;
+    return ++p->asked < p->most;
+}
+
+/* 2300 rows enter at once: wherever the solve stops, at most 128 of them per question are factored,
+   and nobody asks again. */
+static void stopping_inside_a_large_block(void **state)
+{
+    (void)state;
+    enum { n = 2300, d = 50, piece = 128 };
+    static int64_t alpha[n];
+    attsvm_error err;
+    attsvm_data *data = generated(ATTSVM_PLANTED_W, n, 2, d, .queries = 1, .seed = 5);
+    for (int64_t i = 0; i < n; i++)
+        alpha[i] = (int64_t)attsvm_array_get(attsvm_data_array(data, "ids"), i);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    attsvm_problem *problem;
+    assert_ok(
+        problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err),
+        err);
+    const int64_t questions[] = { 1, 2, 3, 5, 11, 20, 30, 40, 43 };
+    for (size_t k = 0; k < sizeof questions / sizeof *questions; k++) {
+        svm_set set;
+        l2_active_set engine;
+        svm_end end;
+        patience context = { 0, questions[k] };
+        dist_stop stop;
+        dist_stop_open(&stop, NULL, 0, is_patient, &context);
+        stop.every = -1; /* asks whenever it reads the clock */
+        svm_phase phase = { .stop = &stop };
+        open_whole(&set, &problem->rows);
+        set.threads = 1;
+        assert_int_equal(set.count, n);
+        assert_ok(l2_create(&engine, &set, &err), err);
+        engine.phase = &phase;
+        engine.max_iterations = 100000;
+        assert_ok(l2_reserve(&engine, &err), err);
+        double *L = engine.L;
+        for (int64_t i = 0; i < n; i++)
+            L[i * engine.capacity] = -1;
+        assert_ok(l2_run(&engine, true, &end, &err), err);
+        assert_ptr_equal(L, engine.L);
+        int64_t factored = 0;
+        for (int64_t i = 0; i < n; i++)
+            factored += L[i * engine.capacity] != -1;
+        assert_int_equal(end, SVM_STOP);
+        assert_int_equal(context.asked, questions[k]);
+        assert_true(factored <= piece * questions[k]);
+        assert_int_equal(engine.count, 0); /* as before the block */
+        assert_true(la_norm(set.theta, set.size) == 0);
+        l2_free(&engine);
+        svm_set_free(&set);
+    }
+    attsvm_problem_free(problem);
+    attsvm_data_free(data);
+}
+
 /* The same multipliers without a factor as with one. */
 static void conjugate_gradients(void **state)
 {
@@ -346,6 +409,7 @@ int main(void)
         cmocka_unit_test(warm_starts_reach_the_same_point),
         cmocka_unit_test(stopping_returns_the_best_so_far),
         cmocka_unit_test(stopping_inside_a_pool),
+        cmocka_unit_test(stopping_inside_a_large_block),
         cmocka_unit_test(conjugate_gradients),
         cmocka_unit_test(batches_are_single_solves),
         cmocka_unit_test(samples_grow),

@@ -16,9 +16,22 @@ enum {
     MOST_DROPS = 60,
     FEW = 2,
     SMALL = 64,
+    PART = 1024,     /* rows factored at a time; between them a solve can stop */
     PIECE = 128,     /* rows or columns of a product that one thread computes  */
     SHARED = 1 << 24 /* multiplications above which threads share the products */
 };
+
+/* Whether the solve must end; nobody needs L any more then. */
+static bool is_over(const l2_active_set *e)
+{
+    return e->phase && dist_stop_why(e->phase->stop) != DIST_GO_ON;
+}
+
+/* The same inside a block of base_parallel, where one worker asks. */
+static bool ends_inside(const l2_active_set *e, int worker)
+{
+    return e->phase && dist_stop_inside(e->phase->stop, worker);
+}
 
 typedef struct block {
     double *deltas, *queries; /* gathered rows of S, then of V */
@@ -112,7 +125,8 @@ static void gram_piece(void *context, int64_t piece, int worker)
     const int64_t lo = (cross ? piece - pieces(m) : piece) * PIECE,
                   hi = piece_end(lo, cross ? k : m);
     const int64_t at = lo * m, first = cross ? lo : k + lo;
-    (void)worker;
+    if (ends_inside(f->e, worker))
+        return;
     gram_block(set, b->deltas + first * d, matrix ? b->queries + first * d : NULL, hi - lo,
                b->deltas + k * d, matrix ? b->queries + k * d : NULL, cross ? m : hi,
                (cross ? b->B : b->C) + at, matrix ? (cross ? b->B2 : b->C2) + at : NULL, m);
@@ -125,7 +139,8 @@ static void solve_piece(void *context, int64_t piece, int worker)
     const int64_t k = f->k, m = f->m, cap = f->e->capacity;
     const int64_t lo = piece * PIECE, hi = piece_end(lo, m);
     double *L = f->e->L, *B = f->b->B;
-    (void)worker;
+    if (ends_inside(f->e, worker))
+        return;
     la_trsm(false, k, hi - lo, L, cap, B + lo, m);
     for (int64_t v = lo; v < hi; v++)
         for (int64_t j = 0; j < k; j++)
@@ -139,7 +154,8 @@ static void rest_piece(void *context, int64_t piece, int worker)
     const int64_t k = f->k, m = f->m, lo = piece * PIECE, hi = piece_end(lo, m);
     const double *B = f->b->B;
     double *C = f->b->C + lo * m;
-    (void)worker;
+    if (ends_inside(f->e, worker))
+        return;
     if (lo > 0)
         la_gemm(true, false, hi - lo, lo, k, -1, B + lo, m, B, m, 1, C, m);
     la_syrk(true, hi - lo, k, -1, B + lo, m, 1, C + lo, m);
@@ -184,27 +200,24 @@ static bool finish_factor(l2_active_set *e, const block *b, const int32_t *slots
 /* One by one, omitting rows that depend on S. */
 static void append_singly(l2_active_set *e, const int32_t *slots, int64_t count)
 {
-    for (int64_t k = 0; k < count && e->count < e->capacity; k++)
+    for (int64_t k = 0; k < count && e->count < e->capacity && !l2_stopped(e); k++)
         l2_append(e, slots[k]);
 }
 
 /* Adds rows to S, except those that nearly depend on it. */
-static attsvm_status append(l2_active_set *e, const int32_t *slots, int64_t m, attsvm_error *err)
+static attsvm_status append_part(l2_active_set *e, const int32_t *slots, int64_t m,
+                                 attsvm_error *err)
 {
     svm_set *set = e->set;
     int64_t k = e->count, cap = e->capacity;
     double *L = e->L;
     block b = { 0 };
-    if (m == 0)
-        return ATTSVM_OK;
-    if (k + m > cap || k + m > set->size) {
-        append_singly(e, slots, m);
-        return ATTSVM_OK;
-    }
     TRY(reserve(e, k, m, &b, err));
     gather(set, e->active, k, b.deltas, b.queries);
     gather(set, slots, m, b.deltas + k * set->d, b.queries ? b.queries + k * set->d : NULL);
     factor_block(e, &b, m);
+    if (is_over(e))
+        return ATTSVM_OK;
     if (!finish_factor(e, &b, slots, m)) {
         append_singly(e, slots, m);
         return ATTSVM_OK;
@@ -214,6 +227,18 @@ static attsvm_status append(l2_active_set *e, const int32_t *slots, int64_t m, a
         e->active[k + v] = slots[v];
     }
     e->count = k + m;
+    return ATTSVM_OK;
+}
+
+/* The same for any number of rows; fewer enter if the solve stops. */
+static attsvm_status append(l2_active_set *e, const int32_t *slots, int64_t m, attsvm_error *err)
+{
+    if (e->count + m > e->capacity || e->count + m > e->set->size) {
+        append_singly(e, slots, m);
+        return ATTSVM_OK;
+    }
+    for (int64_t lo = 0; lo < m && !l2_stopped(e); lo += PART)
+        TRY(append_part(e, slots + lo, lo + PART < m ? PART : m - lo, err));
     return ATTSVM_OK;
 }
 
@@ -322,7 +347,7 @@ static attsvm_status drop_rows(l2_active_set *e, const double *x, const int32_t 
     for (int64_t k = 0; k < kept; k++)
         slots[k] = rest[k].slot;
     e->count = first;
-    for (int64_t j = few - 1; j >= 0; j--) {
+    for (int64_t j = few - 1; j >= 0 && !l2_stopped(e); j--) {
         /* keep its multiplier: this step may still be undone */
         int64_t s = e->active[negative[j]];
         double lambda = e->set->lambda[s], low = e->set->lambda_lo[s];
@@ -373,6 +398,7 @@ static void keep(l2_active_set *e, const double *x)
     memset(e->theta_lo, 0, (size_t)set->size * sizeof(double));
 }
 
+/* S as it was; without its factor if the solve is over. */
 static attsvm_status go_back(l2_active_set *e, const int32_t *old, int64_t count, attsvm_error *err)
 {
     int64_t same = 0;
@@ -380,6 +406,10 @@ static attsvm_status go_back(l2_active_set *e, const int32_t *old, int64_t count
         same++;
     e->count = same;
     TRY(append(e, old + same, count - same, err));
+    if (is_over(e)) {
+        memcpy(e->active, old, (size_t)count * sizeof *old);
+        e->count = count;
+    }
     set_places(e);
     return ATTSVM_OK;
 }

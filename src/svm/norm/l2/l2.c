@@ -122,7 +122,7 @@ static attsvm_status run_factor(l2_active_set *e, svm_end *end, attsvm_error *er
     if (*end != SVM_SOLVED)
         return ATTSVM_OK;
     TRY(l2_block_pivoting(e, err));
-    *end = l2_run_double(e);
+    *end = l2_stopped(e) ? SVM_STOP : l2_run_double(e);
     return ATTSVM_OK;
 }
 
