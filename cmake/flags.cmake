@@ -17,6 +17,8 @@ endif()
 if(ATTSVM_FUZZ)
     # small inputs must reach the code for large arrays, too
     target_compile_options(attsvm_instruments INTERFACE -fsanitize=fuzzer-no-link)
+    # one source is C++, and clang links the checks of that only if asked
+    target_link_options(attsvm_instruments INTERFACE -fsanitize-link-c++-runtime)
     target_compile_definitions(attsvm_instruments INTERFACE IO_MAP_FROM=256)
 endif()
 if(ATTSVM_COVERAGE)

@@ -131,8 +131,7 @@ dd check_exact_value(const check_exact *a, bool *in_range)
     return base_dd_sum(ldexp(hi, (int)(shift + a->e)), ldexp(low, (int)(low_shift + a->e)));
 }
 
-/* a / b as a double, b > 0, a >= 0: at most (at least) as large. */
-static double ratio(const check_exact *a, const check_exact *b, bool up)
+double check_exact_ratio_up(const check_exact *a, const check_exact *b)
 {
     if (mpz_sgn(a->m) <= 0)
         return 0;
@@ -152,21 +151,11 @@ static double ratio(const check_exact *a, const check_exact *b, bool up)
     mpz_clear(scaled);
     int64_t place = exponent + a->e - b->e - shift;
     if (place > 1020)
-        return up ? INFINITY : 0x1p1020;
+        return INFINITY;
     if (place < -1020)
-        return up ? 0x1p-1019 : 0;
+        return 0x1p-1019;
     /* truncation cost less than two units of 2^-52 */
-    return ldexp(up ? value * (1 + 0x1p-51) : value * (1 - 0x1p-51), (int)place);
-}
-
-double check_exact_ratio_up(const check_exact *a, const check_exact *b)
-{
-    return ratio(a, b, true);
-}
-
-double check_exact_ratio_down(const check_exact *a, const check_exact *b)
-{
-    return ratio(a, b, false);
+    return ldexp(value * (1 + 0x1p-51), (int)place);
 }
 
 check_exact *check_exact_array(size_t count, attsvm_status *status, attsvm_error *err)

@@ -28,9 +28,8 @@ int check_exact_compare(const check_exact *a, const check_exact *b);
 /* The nearest two doubles towards zero: |a - value| <= 2^-104 |value|, 0 only for 0; infinite or 0
    (with *in_range false) beyond the range of doubles. */
 dd check_exact_value(const check_exact *a, bool *in_range);
-/* numerator / denominator > 0 as a double that is at least (at most) as large. */
+/* a / b as a double that is at least as large; a >= 0, b > 0. */
 double check_exact_ratio_up(const check_exact *a, const check_exact *b);
-double check_exact_ratio_down(const check_exact *a, const check_exact *b);
 
 /* `count` numbers, all 0; NULL if there is no memory, and *status says so.  Nothing is done where
  *status is an error already. */
