@@ -378,7 +378,7 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
                  attsvm_train_describe(v.run).outcome != ATTSVM_TRAIN_NOT_RUN;
     if (saved)
         status = attsvm_train_save(v.run, call->common->output, NULL, 0, err);
-    else if (status == ATTSVM_OK)
+    else if (status == ATTSVM_OK && call->common->output)
         status = write_arrays(&v, call->common->output, err);
     if (status == ATTSVM_OK && !saved)
         status = draw(&v, call, err);

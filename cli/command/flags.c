@@ -148,9 +148,10 @@ static attsvm_status bad_value(const reader *r, const field *f, const char *flag
     static const char *const expected[] = { [FIELD_INT] = "an integer, ",
                                             [FIELD_DOUBLE] = "a number, ",
                                             [FIELD_BOOL] = "yes or no",
-                                            [FIELD_CHOICE] = "one of ",
-                                            [FIELD_TEXT] = "text" };
+                                            [FIELD_CHOICE] = "one of " };
     char range[320], near[80] = "";
+    if (f->kind == FIELD_TEXT) /* the library has said what it expects */
+        return ATTSVM_E_ARG;
     cli_field_range(f, range, sizeof range);
     cli_guess guess = { .typed = value };
     for (const char *const *c = f->choices; f->kind == FIELD_CHOICE && *c; c++)
@@ -179,7 +180,7 @@ static attsvm_status set_field(const reader *r, const field *f, const char *valu
         const field *same = attsvm_settings_find(t, f->name);
         if (!same)
             continue;
-        if (attsvm_settings_set(t, call->settings[k], same->name, value, NULL) != ATTSVM_OK)
+        if (attsvm_settings_set(t, call->settings[k], same->name, value, r->err) != ATTSVM_OK)
             return bad_value(r, same, flag, value);
     }
     return ATTSVM_OK;

@@ -13,6 +13,8 @@
  *     range, calls that return a status return ATTSVM_E_ARG; the others return NULL, 0, NAN or a
  *     struct of zeros.  A pointer that is not NULL must lead to what its type and its lengths
  *     promise.
+ *   - A call that fails sets every pointer to an object that it creates (`attsvm_... **`) to NULL;
+ *     its other output may hold anything.  The message names the argument, the entry and the limit.
  *   - Open structs grow without breaking programs that were compiled before: a new field takes its
  *     place from `reserved`, so that no size and no offset ever changes, and 0 there means what
  *     the library did before.  Fill settings with their `_init`, other structs with { 0 }.
@@ -20,6 +22,9 @@
  *   - Observers run on the thread that made the call.  Losses and heads of the caller may run on
  *     several threads at once, unless `threads` is 1.  They may call anything but what changes or
  *     frees the objects of that call; a NaN ends it with ATTSVM_E_ARG.
+ *   - Several threads may use an object at once if it is `const` in all these calls.  After fork a
+ *     child may use all objects of the parent, except those that a call in another thread was
+ *     changing: that call never ends in the child.
  *   - The library never prints, exits, or reads the environment.
  *   - "0: ..." in a comment explains the value 0; "theory 4.1" is a section of docs/theory.md.
  *
@@ -152,7 +157,8 @@ ATTSVM_API double attsvm_array_get(const attsvm_array *array, int64_t index);
 
 /*
  * Settings are plain data.  `attsvm_..._settings_init` fills in the defaults; functions that take a
- * settings struct check its ranges and accept NULL for "all defaults".
+ * settings struct check its ranges and accept NULL for "all defaults".  A text that is NULL stands
+ * for its default.
  *
  * Each settings struct has a table of its fields: the single source of defaults, ranges, flags,
  * help and documentation.  It lets a program list, read and set settings by name.
@@ -201,7 +207,8 @@ ATTSVM_API attsvm_status attsvm_settings_check(const attsvm_settings_table *tabl
 ATTSVM_API const attsvm_setting *attsvm_settings_find(const attsvm_settings_table *table,
                                                       const char *name);
 /* Parses `value`, written as for the flag, into the field and checks its range.  Texts are
-   borrowed. */
+   borrowed; a step rule or loss must be known, and the call that uses the settings checks the other
+   texts. */
 ATTSVM_API attsvm_status attsvm_settings_set(const attsvm_settings_table *table, void *settings,
                                              const char *name, const char *value,
                                              attsvm_error *err);
@@ -367,7 +374,8 @@ typedef struct attsvm_data_info {
 /*
  * A data set over the caller's arrays, named as in the file format (X, or E and tokens; offsets, Y
  * or y, Z, v, V, W, p, ids, O, s, labels, init_...); unknown names are ignored.  All values are
- * checked.  The arrays are borrowed and must outlive the data set.  On failure *out is NULL.
+ * checked: ATTSVM_E_ARG for an array that is malformed, ATTSVM_E_DATA for arrays that do not form a
+ * data set.  The arrays are borrowed and must outlive the data set.
  */
 ATTSVM_API attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_named_array *arrays,
                                             int64_t count, const attsvm_read_settings *settings,
@@ -377,15 +385,14 @@ ATTSVM_API attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_name
  * The sequences indices[0..count) of a data set, in that order; repetitions are allowed.  Tokens
  * are borrowed from `data`, which must outlive the subset; labels, queries and selections are
  * copied.  A subset can be used like any data set, except that attsvm_data_array does not return X.
- * On failure *out is NULL.
  */
 ATTSVM_API attsvm_status attsvm_data_subset(attsvm_data **out, const attsvm_data *data,
                                             const int64_t *indices, int64_t count,
                                             attsvm_error *err);
 
 /*
- * The same data set with another head v (count; copied), for example that of a trained model.
- * `data` must outlive it.  On failure *out is NULL.
+ * The same data set with another head v (count: d, or the rows of V; finite; copied), for example
+ * that of a trained model.  `data` must outlive it.
  */
 ATTSVM_API attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data,
                                                const double *v, int64_t count, attsvm_error *err);
@@ -676,7 +683,7 @@ typedef struct attsvm_solution attsvm_solution;
 
 /*
  * The rows of one problem.  `data` is borrowed and must outlive the problem; the selection is
- * copied.  On failure *out is NULL.
+ * copied.
  */
 ATTSVM_API attsvm_status attsvm_problem_create(attsvm_problem **out, const attsvm_data *data,
                                                const attsvm_selection *selection,
@@ -793,7 +800,11 @@ typedef enum attsvm_model_kind {
     ATTSVM_MODEL_VKQ,
 } attsvm_model_kind;
 
-/* A loss l(u), strictly decreasing: returns l(u) and puts l'(u) into *slope. */
+/*
+ * A loss l(u): returns l(u) and puts l'(u) into *slope.  It must decrease: a loss that rises, has
+ * slope 0 everywhere, is NaN, or is infinite for |u| <= 2.5 is refused.  The theory is about losses
+ * that decrease strictly.
+ */
 typedef struct attsvm_loss_callback {
     double (*value)(void *context, double u, double *slope);
     void *context;
@@ -1025,16 +1036,16 @@ typedef struct attsvm_train_info {
 typedef struct attsvm_train attsvm_train;
 
 /*
- * Called at intervals (settings.observe) with the state.  Return false to stop the run; it can be
- * continued later.  The observer may call attsvm_train_parameters and attsvm_train_model on
- * `train`.
+ * Called at intervals (settings.observe) with the state of the run.  Return false to stop the run;
+ * it can be continued later.  The observer may call attsvm_train_parameters and attsvm_train_model
+ * on `train`.
  */
 typedef bool attsvm_train_observer(void *context, const attsvm_train *train,
                                    const attsvm_train_info *info);
 
 /*
  * Prepares a run.  The data set is borrowed, everything else is copied.  `loss` and `head` may be
- * NULL; otherwise they replace those of the settings.  On failure *out is NULL.
+ * NULL; otherwise they replace those of the settings.
  */
 ATTSVM_API attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
                                              const attsvm_train_settings *settings,
@@ -1058,7 +1069,8 @@ ATTSVM_API attsvm_status attsvm_train_schedule(attsvm_train *train,
                                                const attsvm_schedule_callback *schedule,
                                                attsvm_error *err);
 
-/* Runs to the end.  `observer` may be NULL. */
+/* Runs to the end.  `observer` may be NULL.  After a failure the run has the values of the step
+   that failed; the same call continues it from there. */
 ATTSVM_API attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *observer,
                                           void *context, attsvm_error *err);
 /*
@@ -1097,11 +1109,12 @@ ATTSVM_API const double *attsvm_train_parameters(const attsvm_train *train, int6
 ATTSVM_API const double *attsvm_train_theta(const attsvm_train *train, int64_t *count);
 
 /*
- * Performs `count` runs with `threads` threads (0: all cores), each on one thread.  The results do
- * not depend on the number of threads or on the other runs.  Small runs of equal shape share vector
- * registers, so they may differ from attsvm_train_run by rounding.  Reports the first failure in
- * the order of runs.  `observer` (may be NULL) counts runs; if it stops the batch, unfinished runs
- * end as if stopped by their own observer, and runs that have not started are unchanged.
+ * Performs `count` different runs with `threads` threads (0: all cores), each on one thread.  The
+ * results do not depend on the number of threads or on the other runs.  Small runs of equal shape
+ * share vector registers, so they may differ from attsvm_train_run by rounding.  Reports the first
+ * failure in the order of runs.  `observer` (may be NULL) counts runs; if it stops the batch,
+ * unfinished runs end as if stopped by their own observer, and runs that have not started are
+ * unchanged.
  */
 ATTSVM_API attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count,
                                                 int64_t threads, attsvm_observer *observer,
@@ -1178,10 +1191,10 @@ typedef struct attsvm_optimality {
 
 /*
  * `solution` solves problem P, JOINT or W on the data and terms of `scores`.  `support` (capacity;
- * may be NULL) receives the first support tokens; a capacity of info.tight of the solution holds
- * all.  An infeasible problem has neither support tokens nor a locally optimal selection.  Soft
- * margins and rank limits are refused: they have solutions even if no theta separates the
- * selection.
+ * may be NULL, then capacity is ignored) receives the first support tokens; a capacity of
+ * info.tight of the solution holds all.  An infeasible problem has neither support tokens nor a
+ * locally optimal selection.  Soft margins and rank limits are refused: they have solutions even if
+ * no theta separates the selection.
  */
 ATTSVM_API attsvm_status attsvm_optimality_compute(attsvm_optimality *out,
                                                    const attsvm_scores *scores,
@@ -1282,8 +1295,9 @@ typedef struct attsvm_conditions {
 } attsvm_conditions;
 
 /*
- * For a finished run: uses its terms, its trained head and the norm of attsvm_train_limit.  If
- * `observer` (may be NULL; its total is 0) stops the call, it returns ATTSVM_E_STOPPED.
+ * Uses the terms and the head of the run, which must be finished if it trains the head, and the
+ * norm of attsvm_train_limit.  If `observer` (may be NULL; its total is 0) stops the call, it
+ * returns ATTSVM_E_STOPPED.
  */
 ATTSVM_API attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_train *run,
                                                    attsvm_observer *observer, void *context,
@@ -1303,7 +1317,8 @@ typedef struct attsvm_landscape {
     int64_t reserved[4];
 } attsvm_landscape;
 
-/* Models p and W with a fixed linear head, one process. */
+/* Models p and W with a fixed linear head, one process; the run need not have started.  At least
+   one sample. */
 ATTSVM_API attsvm_status attsvm_landscape_compute(attsvm_landscape *out, const attsvm_train *run,
                                                   int64_t samples, int64_t seed, attsvm_error *err);
 
@@ -1311,8 +1326,8 @@ ATTSVM_API attsvm_status attsvm_landscape_compute(attsvm_landscape *out, const a
  * Words that exact descent never separates (theory 6.3): tokens are unit vectors, and the words
  * occur equally often in every sequence, have equal start values and equal head weights, and are
  * neither query nor label.  Their logits stay equal; if training selects one of them, rounding
- * decided.  The test is sufficient, not necessary: other symmetries exist.  `run` must be newly
- * created.
+ * decided.  The test is sufficient, not necessary: other symmetries exist.  `run` must not
+ * have started.
  */
 typedef struct attsvm_exchangeable {
     bool onehot; /* all tokens are unit vectors; false also if the test does not apply: the rule
@@ -1410,16 +1425,16 @@ typedef struct attsvm_verdict {
 } attsvm_verdict;
 
 /*
- * Adds trace_correlation, trace_angle (degrees) and trace_efficiency to the arrays of a run that is
- * over: its records against `solution`, that of its verdict for example.  NULL: the SVM that
- * training leads to, of the tokens selected at the end, is solved here.  They are NAN where that
- * problem is infeasible, and go away when the run is continued.  Without a record nothing happens.
+ * Compares the records of a finished run with `solution`, for example that of its verdict, and adds
+ * trace_correlation, trace_angle (degrees) and trace_efficiency to the arrays of the run.  With
+ * NULL the call solves the SVM of attsvm_train_limit for the tokens selected at the end.  The
+ * values are NAN if that problem is infeasible; continuing the run removes the arrays.  Without
+ * records the call does nothing.
  */
 ATTSVM_API attsvm_status attsvm_train_compare(attsvm_train *run, const attsvm_solution *solution,
                                               attsvm_error *err);
 
-/* Correlation <a,b>/(|a||b|) of two vectors or matrices (count entries); NAN if one of them is 0.
- */
+/* Correlation <a,b>/(|a||b|) of two arrays (count entries); NAN if one of them is 0. */
 ATTSVM_API double attsvm_correlation(const double *a, const double *b, int64_t count);
 
 /*
@@ -1487,8 +1502,8 @@ ATTSVM_API attsvm_status attsvm_multi_token_compare(attsvm_multi_token *out,
  *     attsvm_path_settings_init(&radii);
  *     radii.radii = "1:100:5";
  *     must(attsvm_path_follow(&path, data, &radii, NULL, NULL, NULL, &err));
- *     assert(attsvm_path_describe(path).points == 5 && attsvm_path_describe(path).correlation >
- * 0.9);
+ *     assert(attsvm_path_describe(path).points == 5);
+ *     assert(attsvm_path_describe(path).correlation > 0.9);
  */
 
 /*
@@ -1558,7 +1573,7 @@ typedef struct attsvm_path attsvm_path;
  * Follows a path.  `selection` (copied) gives the tokens of the SVM to compare with, whose
  * direction is also the axis of the cone; NULL: the optimal tokens, and for vp those that the path
  * ends on.  `observer` (may be NULL) counts points; if it returns false, the path ends at the last
- * one.  On failure *out is NULL.
+ * one.
  */
 ATTSVM_API attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
                                             const attsvm_path_settings *settings,
@@ -1752,7 +1767,7 @@ typedef struct attsvm_classifier attsvm_classifier;
 /*
  * Fits a classifier.  `data` and `targets` are borrowed until the call returns; the labels of the
  * data set itself are ignored.  `observer` (may be NULL) counts minimisations; if it stops the
- * call, the call returns ATTSVM_E_STOPPED.  On failure *out is NULL.
+ * call, the call returns ATTSVM_E_STOPPED.
  */
 ATTSVM_API attsvm_status attsvm_classifier_fit(attsvm_classifier **out, const attsvm_data *data,
                                                const attsvm_targets *targets,
@@ -1795,7 +1810,8 @@ ATTSVM_API attsvm_status attsvm_classifier_name_classes(attsvm_classifier *class
 /* Word k of the vocabulary; NULL beyond the last. */
 ATTSVM_API const char *attsvm_classifier_word(const attsvm_classifier *classifier, int64_t k);
 
-/* Compares the prompt of the first member with the p-SVM of its most attended tokens. */
+/* Compares the prompt of the first member with the p-SVM of its most attended tokens.  A number
+   that was not computed is NAN. */
 typedef struct attsvm_classifier_attention {
     attsvm_outcome outcome; /* of that p-SVM; NOT_RUN for the pool mean, several heads or outputs,
                                or more than 2e7 token values */
@@ -1811,9 +1827,9 @@ ATTSVM_API attsvm_status attsvm_classifier_attend(const attsvm_classifier *class
                                                   attsvm_error *err);
 
 /*
- * The data as a classifier of two classes with one head sees them, so that training can go on from
- * its first member: scaled tokens, labels, v (and init_v) the head, init_p the prompt (beta v for
- * the pools score and witness).  There is no bias.
+ * The data set as the first member of a classifier sees it, so that training can start from there:
+ * scaled tokens, labels, the head as v and init_v, the prompt (beta v for the pools score and
+ * witness) as init_p; there is no bias.  The classifier has two classes, one head and a prompt.
  */
 ATTSVM_API attsvm_status attsvm_classifier_tokens(attsvm_data **out,
                                                   const attsvm_classifier *classifier,
@@ -1883,7 +1899,8 @@ typedef struct attsvm_measures {
     double hits;     /* see attsvm_measure_hits                    */
     int64_t reserved[4];
 } attsvm_measures;
-/* score (n) or (n,C), label (n; -1: unknown, left out); confusion (C,C: true, predicted) or NULL */
+/* score (n) or (n,C) without NaN; label (n; -1: unknown, left out); confusion (C,C: true,
+   predicted) or NULL. */
 ATTSVM_API attsvm_status attsvm_measure(attsvm_measures *out, const double *score,
                                         const int64_t *label, int64_t n, int64_t classes,
                                         int64_t *confusion, attsvm_error *err);
@@ -1932,7 +1949,7 @@ typedef struct attsvm_cv_info {
 /*
  * Cross-validates.  `fold` (repeats,n) holds fold numbers starting at 0; NULL: stratified folds.
  * `inst` (tokens; may be NULL) and `which` are used for hits.  `observer` (may be NULL) counts
- * folds; if it stops the call, the call returns ATTSVM_E_STOPPED.  On failure *out is NULL.
+ * folds; if it stops the call, the call returns ATTSVM_E_STOPPED.
  */
 ATTSVM_API attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data,
                                        const attsvm_targets *targets,
@@ -1960,7 +1977,8 @@ typedef struct attsvm_paired {
 ATTSVM_API attsvm_paired attsvm_cv_compare(const int64_t *first, const int64_t *second,
                                            const int64_t *label, int64_t repeats, int64_t n);
 
-/* Stratified folds into fold (n): the bags of each class, shuffled, go to the folds in turn. */
+/* Stratified folds into fold (n): the bags of each class, shuffled, go to the folds in turn.
+   `label` (n) is 0..classes-1. */
 ATTSVM_API attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes,
                                          int64_t folds, int64_t seed, int64_t *fold,
                                          attsvm_error *err);
@@ -2016,17 +2034,16 @@ typedef struct attsvm_samples_info {
 } attsvm_samples_info;
 
 /*
- * With a model (may be NULL) its vocabulary and classes are used: unknown words are dropped.  On
- * failure *out is NULL.
+ * With a model (may be NULL) its vocabulary and classes are used: unknown words are dropped.
  */
 ATTSVM_API attsvm_status attsvm_samples_read(attsvm_samples **out, const char *path,
                                              const attsvm_samples_settings *settings,
                                              const attsvm_classifier *model, attsvm_error *err);
-/* What a file of texts holds, in memory. */
+/* The bytes of a file of texts, in memory. */
 ATTSVM_API attsvm_status attsvm_samples_parse(attsvm_samples **out, const char *bytes, size_t size,
                                               const attsvm_samples_settings *settings,
                                               const attsvm_classifier *model, attsvm_error *err);
-/* Texts in memory; label (n) may be NULL. */
+/* Texts in memory.  `label` (n) may be NULL, and so may its entries: a text without a label. */
 ATTSVM_API attsvm_status attsvm_samples_texts(attsvm_samples **out, const char *const *text,
                                               const char *const *label, int64_t n,
                                               const attsvm_samples_settings *settings,
@@ -2088,14 +2105,15 @@ ATTSVM_API attsvm_status attsvm_patches_cut(const char *from, const char *to,
 
 /*
  * Results are archives, preferably `.npz`; docs/format.md lists their arrays.  A loaded result
- * needs the data set from which it was computed.
+ * needs the data set from which it was computed.  Files do not record threads and time limits, so
+ * that they have the same bytes with any number of threads; loaded settings have the defaults.
  */
 
 /*
  * The selection named by `source`: "opt", the optimal tokens; "ids" or "sets", arrays of the data
  * set; otherwise a result file with ids or softmax.  NULL or "" means "sets" for MULTI and FINITE,
  * else "opt".  A fault in the data set gives ATTSVM_E_DATA, one in the result file ATTSVM_E_FORMAT.
- * `data` is borrowed until the call returns.  On failure *out is NULL.
+ * `data` is borrowed until the call returns.
  */
 typedef struct attsvm_chosen attsvm_chosen;
 
@@ -2153,15 +2171,13 @@ ATTSVM_API attsvm_status attsvm_solution_save(const attsvm_solution *solution,
                                               attsvm_error *err);
 /*
  * Reads a solution, also from the file of a verdict.  Its info holds only the claimed outcome; use
- * attsvm_check to verify the claim.  On failure *out is NULL.
+ * attsvm_check to verify the claim.
  */
 ATTSVM_API attsvm_status attsvm_solution_load(attsvm_solution **out, const attsvm_data *data,
                                               const char *path, attsvm_error *err);
 
-/*
- * Writes the arrays of a finished run, followed by `more` (count).  With MPI all ranks call it, and
- * rank 0 gives the path (NULL: write nothing).
- */
+/* Writes the arrays of a finished run, followed by `more` (count).  With MPI all ranks call it, and
+   rank 0 writes. */
 ATTSVM_API attsvm_status attsvm_train_save(const attsvm_train *train, const char *path,
                                            const attsvm_named_array *more, int64_t count,
                                            attsvm_error *err);
@@ -2169,15 +2185,15 @@ ATTSVM_API attsvm_status attsvm_train_save(const attsvm_train *train, const char
  * Reads a finished run: its settings, parameters and trace.  The values of attsvm_train_describe
  * are recomputed, except seconds, which are 0.  `loss` and `head` are the functions of the original
  * run.  The run can be continued (attsvm_train_continue) if its step rule has no state; for other
- * rules use settings.checkpoint.  On failure *out is NULL.
+ * rules use settings.checkpoint.
  */
 ATTSVM_API attsvm_status attsvm_train_load(attsvm_train **out, const attsvm_data *data,
                                            const char *path, const attsvm_loss_callback *loss,
                                            const attsvm_head_callback *head, attsvm_error *err);
 
 /*
- * Writes a verdict with its run and its solution into one file, which attsvm_check can verify, and
- * up to 8 `more` arrays (count).
+ * Writes a verdict with its run and its solution into one file, whose claim attsvm_check can
+ * verify, and up to 8 `more` arrays (count).
  */
 ATTSVM_API attsvm_status attsvm_verdict_save(const attsvm_verdict *verdict, const attsvm_train *run,
                                              const attsvm_solution *solution, const char *path,
@@ -2187,7 +2203,8 @@ ATTSVM_API attsvm_status attsvm_verdict_save(const attsvm_verdict *verdict, cons
 ATTSVM_API attsvm_status attsvm_verdict_load(attsvm_verdict *out, const char *path,
                                              attsvm_error *err);
 
-/* A loaded enumeration does not need its scores. */
+/* `more` as for a solution.  A loaded enumeration does not need its scores, and is not saved again.
+ */
 ATTSVM_API attsvm_status attsvm_enumeration_save(const attsvm_enumeration *enumeration,
                                                  const char *path, const attsvm_named_array *more,
                                                  int64_t count, attsvm_error *err);
@@ -2199,7 +2216,7 @@ ATTSVM_API attsvm_status attsvm_path_save(const attsvm_path *path, const char *f
 ATTSVM_API attsvm_status attsvm_path_load(attsvm_path **out, const char *file, attsvm_error *err);
 
 /* Writes a classifier with its class names and vocabulary; `settings` (JSON text, may be NULL)
-   records how it was made.  A loaded classifier predicts the same bytes.  On failure *out is NULL.
+   records how it was made.  A loaded classifier predicts the same bytes.
  */
 ATTSVM_API attsvm_status attsvm_classifier_save(const attsvm_classifier *classifier,
                                                 const char *path, const char *settings,

@@ -87,6 +87,12 @@ def test_a_callback_stops_and_the_run_goes_on(planted):
     assert run.to_dict().items() >= {"iters": 100, "outcome": "done"}.items()
 
 
+def test_a_false_of_numpy_stops_too(planted):
+    run = attsvm.train(planted, iters=100, observe=1,
+                       callback=lambda state: np.float64(state.iters) < 30)
+    assert (run.iters, run.info["outcome"]) == (30, "observer")
+
+
 def test_an_exception_in_a_callback(planted):
     def callback(state):
         if state.iters == 20:

@@ -96,6 +96,32 @@ def test_fork_after_use():
               attsvm.train(data, iters=20).p.tobytes() == before)""") == "0 True"
 
 
+def test_fork_while_another_thread_trains():
+    assert python("""
+        import os, threading, attsvm
+        data = attsvm.generate("gauss", n=2000, T=8, d=10, seed=1)
+        run = attsvm.train(data, iters=1)
+        begun, forked = threading.Event(), threading.Event()
+        def look(state):
+            begun.set()
+            return not forked.is_set()
+        thread = threading.Thread(
+            target=lambda: run.continue_(10**9, callback=look))
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            attsvm.train(data, iters=20)
+            try:
+                run.continue_(1)
+            except attsvm.Error as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            os._exit(1)
+        forked.set()
+        thread.join()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))""", timeout=100) == "0"
+
+
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_joblib(backend):
     pytest.importorskip("joblib")

@@ -41,6 +41,17 @@ attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *
             return fail(err, ATTSVM_E_ARG, "%s is NULL", #pointer);                                \
     } while (0)
 
+/* The first line of a function that creates an object: whatever fails after it, *out is NULL. */
+#define NEED_OUT(out)                                                                              \
+    do {                                                                                           \
+        NEED(out);                                                                                 \
+        *(out) = NULL;                                                                             \
+    } while (0)
+
+/* Fails if an entry of the caller's array x (count) is infinite or NaN. */
+attsvm_status base_check_finite(const double *x, int64_t count, const char *name,
+                                attsvm_error *err);
+
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         attsvm_status try_ = (call);                                                               \
@@ -137,7 +148,7 @@ typedef attsvm_settings_table settings_table;
 attsvm_status base_settings_set(const field *f, void *settings, const char *value,
                                 attsvm_error *err);
 /* Copies all texts of the settings into one block, which the caller frees, and makes the settings
-   point there; NULL becomes "". */
+   point there; NULL becomes the default. */
 attsvm_status base_settings_own_texts(const settings_table *table, void *settings, char **block,
                                       attsvm_error *err);
 /* The field's value (or, with settings == NULL, its default) as text. */
@@ -175,6 +186,8 @@ double base_gauss_quantile(double u);
 int base_cores(void);
 /* A `threads` setting (0: all cores) as a number of threads, at most 4096. */
 int base_threads(int64_t setting);
+/* For calls whose threads are an argument: 0..4096. */
+attsvm_status base_check_threads(int64_t threads, attsvm_error *err);
 
 /*
  * Calls body(context, block, worker) for every block in 0..blocks-1, on at most `threads` threads;

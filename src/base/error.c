@@ -25,6 +25,15 @@ attsvm_status base_fail(attsvm_error *err, attsvm_status status, const char *for
     return status;
 }
 
+attsvm_status base_check_finite(const double *x, int64_t count, const char *name, attsvm_error *err)
+{
+    for (int64_t k = 0; k < count; k++)
+        if (!isfinite(x[k]))
+            return fail(err, ATTSVM_E_ARG, "%s[%" PRId64 "] is %g; expected a finite number", name,
+                        k, x[k]);
+    return ATTSVM_OK;
+}
+
 attsvm_status base_fail_in(attsvm_error *err, attsvm_status status, const char *context)
 {
     if (err) {

@@ -32,9 +32,18 @@ int base_cores(void)
     return cores > 0 ? (int)cores : 1;
 }
 
+enum { MOST_THREADS = 4096 };
+
+attsvm_status base_check_threads(int64_t threads, attsvm_error *err)
+{
+    if (threads < 0 || threads > MOST_THREADS)
+        return fail(err, ATTSVM_E_ARG, "threads = %" PRId64 " is not in 0..%d", threads,
+                    MOST_THREADS);
+    return ATTSVM_OK;
+}
+
 int base_threads(int64_t setting)
 {
-    enum { MOST_THREADS = 4096 };
     if (setting <= 0)
         return base_cores();
     return setting < MOST_THREADS ? (int)setting : MOST_THREADS;

@@ -81,9 +81,11 @@ static void bound_text(double value, char *out, size_t size)
 /* "1..4096" or "gauss|sphere". */
 void attsvm_setting_range(const field *f, char *out, size_t size)
 {
-    if (!f || !out)
+    if (!out || size == 0)
         return;
     out[0] = '\0';
+    if (!f)
+        return;
     if (f->kind == FIELD_CHOICE) {
         size_t used = 0;
         for (const char *const *c = f->choices; *c && used < size; c++)
@@ -275,13 +277,12 @@ attsvm_status attsvm_settings_set(const attsvm_settings_table *table, void *sett
 void attsvm_settings_get(const attsvm_settings_table *table, const void *settings, const char *name,
                          char *out, size_t size)
 {
-    if (!table || !out)
+    if (!out || size == 0)
         return;
     const field *f = attsvm_settings_find(table, name);
+    out[0] = '\0';
     if (f)
         base_settings_print(f, settings, out, size);
-    else if (size > 0)
-        out[0] = '\0';
 }
 
 attsvm_status base_settings_own_texts(const settings_table *table, void *settings, char **block,
@@ -295,11 +296,11 @@ attsvm_status base_settings_own_texts(const settings_table *table, void *setting
         size += text ? strlen(text) + 1 : 0;
     }
     TRY(base_allocate(block, size, 1, "settings", err));
-    char *at = *block + 1; /* the first byte is the empty text that replaces NULL */
+    char *at = *block;
     for (size_t k = 0; k < table->count; k++) {
         if (table->fields[k].kind != FIELD_TEXT)
             continue;
-        const char *text, *own = *block;
+        const char *text, *own = table->fields[k].text;
         memcpy(&text, slot(settings, &table->fields[k]), sizeof text);
         if (text) {
             const size_t length = strlen(text) + 1;

@@ -81,6 +81,43 @@ bool data_is_float(attsvm_dtype dtype)
     return dtype >= ATTSVM_F16 && dtype <= ATTSVM_F64;
 }
 
+static attsvm_status check_array(const attsvm_named_array *named, const char *list, int64_t k,
+                                 attsvm_error *err)
+{
+    const attsvm_array *array = &named->array;
+    char name[BASE_NAME_SIZE];
+    if (!named->name)
+        return fail(err, ATTSVM_E_ARG, "%s[%" PRId64 "].name is NULL", list, k);
+    base_printable(named->name, name);
+    const size_t size = attsvm_dtype_size(array->dtype);
+    size_t bytes;
+    if (size == 0)
+        return fail(err, ATTSVM_E_ARG, "%s[%" PRId64 "] (%s): dtype = %d is not a type", list, k,
+                    name, (int)array->dtype);
+    if (array->ndim < 0 || array->ndim > ATTSVM_MAX_DIMS)
+        return fail(err, ATTSVM_E_ARG, "%s[%" PRId64 "] (%s): ndim = %d is not in 0..%d", list, k,
+                    name, (int)array->ndim, ATTSVM_MAX_DIMS);
+    const int64_t count = attsvm_array_count(array);
+    if (count < 0 || !base_multiply((size_t)count, size, &bytes) || bytes > PTRDIFF_MAX)
+        return fail(err, ATTSVM_E_ARG, "%s[%" PRId64 "] (%s): the shape is negative or too large",
+                    list, k, name);
+    if (count > 0 && !array->data)
+        return fail(err, ATTSVM_E_ARG, "%s[%" PRId64 "] (%s): data is NULL", list, k, name);
+    return ATTSVM_OK;
+}
+
+attsvm_status data_check_arrays(const attsvm_named_array *arrays, int64_t count, const char *list,
+                                attsvm_error *err)
+{
+    if (count < 0)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " arrays is negative", count);
+    if (count > 0 && !arrays)
+        return fail(err, ATTSVM_E_ARG, "%s is NULL", list);
+    for (int64_t k = 0; k < count; k++)
+        TRY(check_array(&arrays[k], list, k, err));
+    return ATTSVM_OK;
+}
+
 attsvm_status data_integer(const attsvm_array *array, const char *name, int64_t index, int64_t *out,
                            attsvm_error *err)
 {
@@ -108,10 +145,13 @@ attsvm_status data_integer(const attsvm_array *array, const char *name, int64_t 
 
 void attsvm_array_shape_text(const attsvm_array *array, char *out, size_t size)
 {
-    if (!array || !out)
+    if (!out || size == 0)
+        return;
+    *out = '\0';
+    if (!array)
         return;
     size_t used = (size_t)snprintf(out, size, "(");
-    for (int k = 0; k < array->ndim && used < size; k++)
+    for (int k = 0; k < array->ndim && k < ATTSVM_MAX_DIMS && used < size; k++)
         used +=
             (size_t)snprintf(out + used, size - used, "%s%" PRId64, k ? "," : "", array->shape[k]);
     if (used < size)

@@ -69,20 +69,15 @@ static attsvm_status wrong_shape(const attsvm_array *array, const char *name, co
     return fail(err, ATTSVM_E_DATA, "%s has shape %s; expected %s", name, shape, expected);
 }
 
-/* Keeps the known arrays, each at most once, each a well-formed view. */
+/* Keeps the known arrays, each at most once. */
 static attsvm_status keep_arrays(attsvm_data *data, const attsvm_named_array *arrays, int64_t count,
                                  attsvm_error *err)
 {
     for (int64_t k = 0; k < count; k++) {
-        const attsvm_array *array = &arrays[k].array;
         if (!data_is_known(arrays[k].name))
             continue;
         if (attsvm_data_array(data, arrays[k].name))
             return fail(err, ATTSVM_E_DATA, "%s is given twice", arrays[k].name);
-        int64_t elements = attsvm_array_count(array);
-        if (elements < 0 || attsvm_dtype_size(array->dtype) == 0 || (!array->data && elements > 0))
-            return fail(err, ATTSVM_E_DATA, "%s is not an array: bad shape, dtype or data pointer",
-                        arrays[k].name);
         data->arrays[data->count++] = arrays[k];
     }
     return ATTSVM_OK;
@@ -475,9 +470,8 @@ attsvm_status data_create(attsvm_data **out, const attsvm_named_array *arrays, i
 attsvm_status attsvm_data_create(attsvm_data **out, const attsvm_named_array *arrays, int64_t count,
                                  const attsvm_read_settings *settings, attsvm_error *err)
 {
-    NEED(out);
-    if (count > 0)
-        NEED(arrays);
+    NEED_OUT(out);
+    TRY(data_check_arrays(arrays, count, "arrays", err));
     return data_create(out, arrays, count, settings, &(data_source){ 0 }, err);
 }
 

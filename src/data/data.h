@@ -42,6 +42,12 @@ struct attsvm_data {
 /* ----------------------------------------------------------------------- arrays */
 
 bool data_is_float(attsvm_dtype dtype);
+/*
+ * Checks the caller's arrays: names, dtypes, dimensions and shapes are possible, and no data is
+ * NULL.  Messages name the argument, `list`, and the index.
+ */
+attsvm_status data_check_arrays(const attsvm_named_array *arrays, int64_t count, const char *list,
+                                attsvm_error *err);
 /* Element `index` of an array of whole numbers, whatever its dtype; an error names it. */
 attsvm_status data_integer(const attsvm_array *array, const char *name, int64_t index, int64_t *out,
                            attsvm_error *err);

@@ -154,7 +154,7 @@ static attsvm_status measure(const subset *s, attsvm_data *out, attsvm_error *er
         return fail(err, ATTSVM_E_ARG,
                     "the data set has %" PRId64 " tokens; subsets need at most %d", whole->rows,
                     INT32_MAX);
-    if (s->count < 1 || !s->indices)
+    if (s->count < 1)
         return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " indices; a subset needs at least one",
                     s->count);
     out->tokens = out->labels = out->T_max = 0;
@@ -231,9 +231,9 @@ static attsvm_status build(subset *s, attsvm_data *out, attsvm_error *err)
 attsvm_status attsvm_data_subset(attsvm_data **out, const attsvm_data *data, const int64_t *indices,
                                  int64_t count, attsvm_error *err)
 {
-    if (!out || !data)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "data" : "out");
-    *out = NULL;
+    NEED_OUT(out);
+    NEED(data);
+    NEED(indices);
     attsvm_data *own;
     TRY(base_allocate(&own, 1, sizeof *own, "subset", err));
     *own = *data;

@@ -63,14 +63,25 @@ void data_view_open(data_view *view, const attsvm_data *data, int64_t n, bool ke
             view->arrays[view->data.count++] = data->arrays[k];
 }
 
+/* A head has d entries, or one for each row of V. */
+static attsvm_status check_head(const attsvm_data *data, const double *v, int64_t count,
+                                attsvm_error *err)
+{
+    const attsvm_array *V = attsvm_data_array(data, "V");
+    const int64_t rows = V && V->ndim == 2 ? V->shape[0] : data->d;
+    if (count != data->d && count != rows)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " entries of v; expected %" PRId64, count,
+                    rows);
+    return base_check_finite(v, count, "v", err);
+}
+
 attsvm_status attsvm_data_with_head(attsvm_data **out, const attsvm_data *data, const double *v,
                                     int64_t count, attsvm_error *err)
 {
-    if (!out || !data || !v)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", !out ? "out" : !data ? "data" : "v");
-    *out = NULL;
-    if (count < 0)
-        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " entries of v is negative", count);
+    NEED_OUT(out);
+    NEED(data);
+    NEED(v);
+    TRY(check_head(data, v, count, err));
     attsvm_data *own;
     TRY(base_allocate(&own, 1, sizeof *own, "data set", err));
     *own = *data;

@@ -57,8 +57,7 @@ static attsvm_status read_alone(attsvm_archive **archive, attsvm_named_array **a
 attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
                                const attsvm_read_settings *settings, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     dist_comm *comm = settings ? settings->comm : NULL;
     attsvm_archive *archive;
     attsvm_named_array *arrays;

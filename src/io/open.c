@@ -157,8 +157,7 @@ static attsvm_status read_path(attsvm_archive *archive, const char *path,
 attsvm_status attsvm_archive_open(attsvm_archive **out, const char *path,
                                   const attsvm_read_settings *settings, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     if (!path || !*path)
         return fail(err, ATTSVM_E_ARG, "the name of the file to read is empty");
     attsvm_read_settings defaults;

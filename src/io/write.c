@@ -91,9 +91,8 @@ attsvm_status io_elements_write(io_file *file, const io_source *source, bool lit
     return status;
 }
 
-static attsvm_status check_source(const io_source *source, attsvm_error *err)
+static attsvm_status check_name(const io_source *source, attsvm_error *err)
 {
-    const attsvm_array *array = &source->array;
     char name[BASE_NAME_SIZE];
     if (!source->name || !*source->name)
         return fail(err, ATTSVM_E_ARG, "an array to write has no name");
@@ -101,17 +100,6 @@ static attsvm_status check_source(const io_source *source, attsvm_error *err)
     if (strlen(source->name) > IO_NAME_MOST || !base_is_utf8(source->name))
         return fail(err, ATTSVM_E_ARG, "%s: a name must be valid UTF-8 of at most %d bytes", name,
                     IO_NAME_MOST);
-    size_t size = attsvm_dtype_size(array->dtype), bytes;
-    if (size == 0)
-        return fail(err, ATTSVM_E_ARG, "%s: dtype %d is not known", name, (int)array->dtype);
-    if (array->ndim < 0 || array->ndim > ATTSVM_MAX_DIMS)
-        return fail(err, ATTSVM_E_ARG, "%s: %d dimensions; 0 to %d are possible", name,
-                    (int)array->ndim, ATTSVM_MAX_DIMS);
-    int64_t count = attsvm_array_count(array);
-    if (count < 0 || !base_multiply((size_t)count, size, &bytes) || bytes > PTRDIFF_MAX)
-        return fail(err, ATTSVM_E_ARG, "%s: its shape is negative or overflows", name);
-    if (count > 0 && !array->data && !source->fill)
-        return fail(err, ATTSVM_E_ARG, "%s: there is no data to write", name);
     return ATTSVM_OK;
 }
 
@@ -125,7 +113,7 @@ static attsvm_status check_sources(const io_source *sources, int64_t count, atts
     if (count < 1)
         return fail(err, ATTSVM_E_ARG, "there is no array to write");
     for (int64_t k = 0; k < count; k++)
-        TRY(check_source(&sources[k], err));
+        TRY(check_name(&sources[k], err));
     const char **names;
     TRY(base_allocate(&names, (size_t)count, sizeof *names, "names", err));
     for (int64_t k = 0; k < count; k++)
@@ -190,8 +178,7 @@ attsvm_status attsvm_file_check(const char *path, attsvm_file_content content, a
 attsvm_status attsvm_archive_write(const char *path, const attsvm_named_array *arrays,
                                    int64_t count, attsvm_error *err)
 {
-    if (count > 0)
-        NEED(arrays);
+    TRY(data_check_arrays(arrays, count, "arrays", err));
     io_source *sources;
     if (count < 1)
         return fail(err, ATTSVM_E_ARG, "there is no array to write");

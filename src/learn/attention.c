@@ -57,8 +57,7 @@ static bool has_prompt(const learn_shape *s)
 attsvm_status attsvm_classifier_tokens(attsvm_data **out, const attsvm_classifier *classifier,
                                        const attsvm_data *data, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(classifier);
     NEED(data);
     seen s;

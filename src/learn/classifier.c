@@ -128,6 +128,9 @@ attsvm_status attsvm_classifier_name_classes(attsvm_classifier *classifier,
                                              const char *const *names, attsvm_error *err)
 {
     NEED(classifier);
+    for (int64_t k = 0; names && k < classifier->shape.classes; k++)
+        if (!names[k])
+            return fail(err, ATTSVM_E_ARG, "names[%" PRId64 "] is NULL", k);
     for (int64_t k = 0; k < classifier->shape.classes; k++) {
         char number[24];
         snprintf(number, sizeof number, "%" PRId64, k);
@@ -307,11 +310,10 @@ attsvm_status attsvm_classifier_fit(attsvm_classifier **out, const attsvm_data *
                                     const attsvm_fit_settings *settings, attsvm_observer *observer,
                                     void *context, attsvm_error *err)
 {
+    NEED_OUT(out);
+    NEED(data);
     attsvm_fit_settings standard;
     attsvm_fit_settings_init(&standard);
-    if (!out || !data)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "data" : "out");
-    *out = NULL;
     if (!settings)
         settings = &standard;
     TRY(attsvm_settings_check(&attsvm_fit_table, settings, err));

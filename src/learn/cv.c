@@ -300,8 +300,7 @@ attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data, const atts
                             const int64_t *fold, const attsvm_array *inst, int64_t which,
                             attsvm_observer *observer, void *context, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(data);
     NEED(targets);
     attsvm_fit_settings standard_fit;

@@ -46,6 +46,29 @@ static double area_of_class(ranked *list, const double *score, const int64_t *la
     return area(list, count);
 }
 
+static attsvm_status check_labels(const int64_t *label, int64_t n, int64_t classes, int64_t lowest,
+                                  attsvm_error *err)
+{
+    if (n < 0 || classes < 2)
+        return fail(err, ATTSVM_E_ARG,
+                    "%" PRId64 " bags of %" PRId64 " classes; expected 0 or more of at least 2", n,
+                    classes);
+    for (int64_t i = 0; i < n; i++)
+        if (label[i] < lowest || label[i] >= classes)
+            return fail(err, ATTSVM_E_ARG,
+                        "label[%" PRId64 "] = %" PRId64 " is not in %" PRId64 "..%" PRId64, i,
+                        label[i], lowest, classes - 1);
+    return ATTSVM_OK;
+}
+
+static attsvm_status check_scores(const double *score, int64_t count, attsvm_error *err)
+{
+    for (int64_t k = 0; k < count; k++)
+        if (isnan(score[k]))
+            return fail(err, ATTSVM_E_ARG, "score[%" PRId64 "] is NaN", k);
+    return ATTSVM_OK;
+}
+
 attsvm_status attsvm_measure(attsvm_measures *out, const double *score, const int64_t *label,
                              int64_t n, int64_t classes, int64_t *confusion, attsvm_error *err)
 {
@@ -53,6 +76,8 @@ attsvm_status attsvm_measure(attsvm_measures *out, const double *score, const in
     NEED(score);
     NEED(label);
     *out = (attsvm_measures){ .auc = NAN, .accuracy = NAN, .log_loss = NAN, .hits = NAN };
+    TRY(check_labels(label, n, classes, -1, err));
+    TRY(check_scores(score, n * (classes == 2 ? 1 : classes), err));
     learn_shape shape = learn_shape_of(ATTSVM_POOL_MEAN, 1, 1, classes);
     ranked *list;
     double *probability = NULL, right = 0, loss = 0;
@@ -118,6 +143,7 @@ attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes, 
                     "%" PRId64 " folds of %" PRId64
                     " bags: the number of folds may be 2 to %" PRId64,
                     folds, n, n);
+    TRY(check_labels(label, n, classes, 0, err));
     TRY(base_allocate(&order, (size_t)n, sizeof *order, "folds", err));
     base_random r = base_random_stream((uint64_t)seed, UINT64_C(0xf01d5));
     base_random_permutation(&r, order, n);
@@ -132,7 +158,7 @@ attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes, 
 attsvm_paired attsvm_cv_compare(const int64_t *first, const int64_t *second, const int64_t *label,
                                 int64_t repeats, int64_t n)
 {
-    if (!first || !second || !label)
+    if (!first || !second || !label || repeats < 1 || n < 1)
         return (attsvm_paired){ 0 };
     double sum = 0, squares = 0;
     for (int pass = 0; pass < 2; pass++)

@@ -169,11 +169,11 @@ attsvm_status attsvm_classifier_predict(attsvm_prediction **out,
                                         const attsvm_data *data,
                                         const attsvm_predict_settings *settings, attsvm_error *err)
 {
+    NEED_OUT(out);
+    NEED(classifier);
+    NEED(data);
     attsvm_predict_settings standard;
     attsvm_predict_settings_init(&standard);
-    if (!out || !classifier || !data)
-        return fail(err, ATTSVM_E_ARG, "out, classifier or data is NULL");
-    *out = NULL;
     if (!settings)
         settings = &standard;
     TRY(attsvm_settings_check(&attsvm_predict_table, settings, err));

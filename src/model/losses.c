@@ -167,6 +167,7 @@ attsvm_status model_loss_probe(const model_loss *loss, attsvm_error *err)
 {
     const double step = 2.5;
     double before = INFINITY;
+    bool flat = true;
     for (double u = -30; u <= 30; u += step) {
         double slope = 0, value = loss->user.value(loss->user.context, u, &slope);
         if (isnan(value) || isnan(slope))
@@ -181,8 +182,16 @@ attsvm_status model_loss_probe(const model_loss *loss, attsvm_error *err)
                         "your loss returned slope %g at u = %g; a loss must decrease, so its slope "
                         "is 0 or less",
                         slope, u);
+        if (fabs(u) <= step && !(isfinite(value) && isfinite(slope)))
+            return fail(err, ATTSVM_E_ARG,
+                        "your loss returned %g with slope %g at u = %g; expected finite numbers",
+                        value, slope, u);
+        flat = flat && slope == 0;
         before = value;
     }
+    if (flat)
+        return fail(err, ATTSVM_E_ARG,
+                    "your loss returned slope 0 at every u tried in -30..30; a loss must decrease");
     return ATTSVM_OK;
 }
 

@@ -81,13 +81,36 @@ static attsvm_status check_call(const attsvm_model *m, const double *theta, atts
     return ATTSVM_OK;
 }
 
+static attsvm_status check_term(int64_t beyond, attsvm_error *err)
+{
+    if (beyond < 0)
+        return ATTSVM_OK;
+    return fail(err, ATTSVM_E_NUMERIC,
+                "the logits of term %" PRId64 " leave the range of doubles; scale tokens, queries "
+                "or parameters down",
+                beyond);
+}
+
+/* Logits or softmax (cells) must be finite where the query sees the token. */
+static attsvm_status check_cells(const model *m, const double *cell, attsvm_error *err)
+{
+    int64_t term = 0;
+    for (int64_t i = 0; i < m->n; i++)
+        for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++, term++) {
+            const int64_t visible = data_terms_visible(&m->query, i, q);
+            if (la_active()->first_nonfinite(ATTSVM_F64, cell, visible) >= 0)
+                return check_term(term, err);
+            cell += data_length(m->data, i);
+        }
+    return ATTSVM_OK;
+}
+
 attsvm_status attsvm_model_evaluate(attsvm_model *m, const double *theta, attsvm_evaluation *out,
                                     double *gradient, attsvm_error *err)
 {
+    NEED(out);
     model_value v;
     model_gradient g = { .x = gradient };
-    if (!out)
-        return fail(err, ATTSVM_E_ARG, "out is NULL");
     *out = (attsvm_evaluation){ 0 };
     TRY(check_call(m, theta, err));
     m->fault.found = 0;
@@ -107,53 +130,45 @@ attsvm_status attsvm_model_evaluate(attsvm_model *m, const double *theta, attsvm
     out->margin = v.gap;
     for (int k = 0; k < ATTSVM_MAX_PARAMETERS; k++)
         out->log_scale[k] = gradient && k < m->parameters ? g.log[k] : NAN;
-    if (v.beyond >= 0)
-        return fail(err, ATTSVM_E_NUMERIC,
-                    "the logits of term %" PRId64 " leave the range of doubles; scale tokens, "
-                    "queries or parameters down",
-                    v.beyond);
-    return ATTSVM_OK;
+    return check_term(v.beyond, err);
 }
 
 attsvm_status attsvm_model_softmax(attsvm_model *m, const double *theta, double *softmax,
                                    attsvm_error *err)
 {
+    NEED(softmax);
     TRY(check_call(m, theta, err));
-    if (!softmax)
-        return fail(err, ATTSVM_E_ARG, "softmax is NULL");
     model_softmax(m, theta, softmax);
-    return ATTSVM_OK;
+    return check_cells(m, softmax, err);
 }
 
 attsvm_status attsvm_model_logits(attsvm_model *m, const double *theta, double *logits,
                                   attsvm_error *err)
 {
+    NEED(logits);
     TRY(check_call(m, theta, err));
-    if (!logits)
-        return fail(err, ATTSVM_E_ARG, "logits is NULL");
     model_logits(m, theta, logits);
-    return ATTSVM_OK;
+    return check_cells(m, logits, err);
 }
 
 attsvm_status attsvm_model_select(attsvm_model *m, const double *theta, int64_t *alpha,
                                   attsvm_error *err)
 {
+    NEED(alpha);
     model_value v;
     TRY(check_call(m, theta, err));
-    if (!alpha)
-        return fail(err, ATTSVM_E_ARG, "alpha is NULL");
     m->fault.found = 0;
     model_evaluate(m, theta, NULL, 0, NULL, &v);
     TRY(model_check_user(m, err));
+    TRY(check_term(v.beyond, err));
     memcpy(alpha, m->selected, (size_t)m->terms * sizeof *alpha);
     return ATTSVM_OK;
 }
 
 attsvm_status attsvm_model_map(attsvm_model *m, const double *theta, double *map, attsvm_error *err)
 {
+    NEED(map);
     TRY(check_call(m, theta, err));
-    if (!map)
-        return fail(err, ATTSVM_E_ARG, "map is NULL");
     memcpy(map, model_logit_map(m, theta), (size_t)m->map_size * sizeof *map);
     return ATTSVM_OK;
 }

@@ -85,6 +85,11 @@ attsvm_status attsvm_classifier_save(const attsvm_classifier *classifier, const 
                                      const char *settings, attsvm_error *err)
 {
     NEED(classifier);
+    if (settings) {
+        io_json *json;
+        TRY(io_json_parse(&json, settings, strlen(settings), "settings", err));
+        io_json_free(json);
+    }
     listing l = { 0 };
     uint8_t *names[2] = { NULL, NULL };
     double *log_beta = NULL;
@@ -266,9 +271,9 @@ static attsvm_status load(attsvm_classifier **out, const attsvm_archive *archive
 
 attsvm_status attsvm_classifier_load(attsvm_classifier **out, const char *path, attsvm_error *err)
 {
-    NEED(out);
+    NEED_OUT(out);
+    NEED(path);
     attsvm_archive *archive;
-    *out = NULL;
     TRY(attsvm_archive_open(&archive, path, NULL, err));
     attsvm_status status = load(out, archive, err);
     attsvm_archive_free(archive);

@@ -28,12 +28,10 @@ attsvm_status attsvm_solution_compare(attsvm_comparison *out, const attsvm_solut
                                       const attsvm_data *data, const double *theta, int64_t count,
                                       attsvm_error *err)
 {
-    if (!out || !solution || !data || !theta)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL",
-                    !out        ? "out"
-                    : !solution ? "solution"
-                    : !data     ? "data"
-                                : "theta");
+    NEED(out);
+    NEED(solution);
+    NEED(data);
+    NEED(theta);
     *out = (attsvm_comparison){
         .correlation = NAN, .angle = NAN, .norm = NAN, .margin = NAN, .efficiency = NAN
     };
@@ -45,6 +43,7 @@ attsvm_status attsvm_solution_compare(attsvm_comparison *out, const attsvm_solut
     if (count != claim->theta_count)
         return fail(err, ATTSVM_E_ARG, "theta has %" PRId64 " entries and the solution %" PRId64,
                     count, claim->theta_count);
+    TRY(base_check_finite(theta, count, "theta", err));
     TRY(svm_norm_of(&claim->settings, theta, d, count / d, &out->norm, err));
     if (claim->outcome != ATTSVM_INFEASIBLE) {
         out->correlation = attsvm_correlation(theta, claim->theta, count);

@@ -44,17 +44,16 @@ static attsvm_status columns_create(columns *c, int64_t count, attsvm_error *err
     return ATTSVM_OK;
 }
 
-attsvm_status attsvm_enumeration_save(const attsvm_enumeration *e, const char *path,
+attsvm_status attsvm_enumeration_save(const attsvm_enumeration *enumeration, const char *path,
                                       const attsvm_named_array *more, int64_t count,
                                       attsvm_error *err)
 {
-    if (!e || !path)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", e ? "path" : "enumeration");
+    NEED(enumeration);
+    NEED(path);
+    const attsvm_enumeration *e = enumeration;
     if (!e->scores)
         return fail(err, ATTSVM_E_ARG, "this enumeration was read from a file, which has it");
-    if (count < 0 || count > RESULT_MORE_ARRAYS || (count > 0 && !more))
-        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " more arrays is not in 0..%d", count,
-                    RESULT_MORE_ARRAYS);
+    TRY(result_check_more(more, count, err));
     const int64_t found = e->info.count, terms = e->info.terms;
     columns c;
     char *memory = NULL;
@@ -138,9 +137,8 @@ static attsvm_status read_enumeration(attsvm_enumeration *e, const attsvm_archiv
 
 attsvm_status attsvm_enumeration_load(attsvm_enumeration **out, const char *path, attsvm_error *err)
 {
-    if (!out || !path)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "path" : "out");
-    *out = NULL;
+    NEED_OUT(out);
+    NEED(path);
     attsvm_archive *archive;
     attsvm_enumeration *e = NULL;
     TRY(attsvm_archive_open(&archive, path, NULL, err));

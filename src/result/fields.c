@@ -37,6 +37,14 @@ static io_json *field_json(const field *f, const void *values)
     return io_json_text(text ? text : "");
 }
 
+attsvm_status result_check_more(const attsvm_named_array *more, int64_t count, attsvm_error *err)
+{
+    if (count > RESULT_MORE_ARRAYS)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " more arrays is not in 0..%d", count,
+                    RESULT_MORE_ARRAYS);
+    return data_check_arrays(more, count, "more", err);
+}
+
 io_json *result_object(const settings_table *table, const void *values, const char *const *skip)
 {
     io_json *json = io_json_object();

@@ -148,9 +148,8 @@ static attsvm_status read_origin(attsvm_origin *o, const char *path, attsvm_erro
 
 attsvm_status attsvm_origin_read(attsvm_origin **out, const char *path, attsvm_error *err)
 {
-    if (!out || !path)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "path" : "out");
-    *out = NULL;
+    NEED_OUT(out);
+    NEED(path);
     attsvm_origin *o;
     TRY(base_allocate(&o, 1, sizeof *o, "origin", err));
     attsvm_status status = read_origin(o, path, err);
@@ -231,9 +230,11 @@ static attsvm_status check_model(const attsvm_origin *o, const attsvm_svm_settin
 attsvm_status attsvm_origin_check(const attsvm_origin *origin, const attsvm_data *data,
                                   const attsvm_svm_settings *svm, attsvm_error *err)
 {
+    NEED(origin);
+    NEED(data);
     char own[ATTSVM_FINGERPRINT];
-    if (!origin || !data)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", origin ? "data" : "origin");
+    if (svm)
+        TRY(svm_check_settings(svm, err));
     attsvm_data_fingerprint(data, own);
     if (*origin->info.fingerprint && strcmp(own, origin->info.fingerprint) != 0)
         return fail(err, ATTSVM_E_ARG,

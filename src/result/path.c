@@ -73,9 +73,8 @@ static attsvm_status read_path(attsvm_path *path, attsvm_error *err)
 
 attsvm_status attsvm_path_load(attsvm_path **out, const char *file, attsvm_error *err)
 {
-    if (!out || !file)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "file" : "out");
-    *out = NULL;
+    NEED_OUT(out);
+    NEED(file);
     attsvm_path *path;
     TRY(base_allocate(&path, 1, sizeof *path, "path", err));
     attsvm_status status = attsvm_archive_open(&path->archive, file, NULL, err);

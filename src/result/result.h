@@ -51,9 +51,9 @@ attsvm_status result_settings_read(const attsvm_archive *archive, io_json **out,
 /* --------------------------------------------------------------------- lists of arrays */
 
 enum {
-    RESULT_CLAIM_ARRAYS = 21, /* of a claim                            */
-    RESULT_MORE_ARRAYS = 8,   /* maximum of arrays added by the caller */
-    RESULT_ARRAYS = RESULT_CLAIM_ARRAYS + RESULT_MORE_ARRAYS,
+    RESULT_OWN_ARRAYS = 23, /* of a claim, with settings and v       */
+    RESULT_MORE_ARRAYS = 8, /* maximum of arrays added by the caller */
+    RESULT_ARRAYS = RESULT_OWN_ARRAYS + RESULT_MORE_ARRAYS,
 };
 
 /* Arrays to write, and the memory behind some of them. */
@@ -70,7 +70,10 @@ attsvm_status result_list_claim(result_list *list, const attsvm_data *data,
 /* "status" and, for a joint problem, "head_status". */
 void result_add_status(io_json *json, const attsvm_claim *claim);
 
-/* Writes the arrays of a run, then `more`; rank 0 gives the path (NULL: write nothing). */
+/* Checks the arrays that a caller adds to a file. */
+attsvm_status result_check_more(const attsvm_named_array *more, int64_t count, attsvm_error *err);
+
+/* Writes the arrays of a run, then `more`; rank 0 gives the path. */
 attsvm_status result_write_run(const attsvm_train *train, const char *path,
                                const attsvm_named_array *more, int64_t count, attsvm_error *err);
 

@@ -72,12 +72,11 @@ static attsvm_status write_all(const attsvm_train *t, const char *path,
 attsvm_status result_write_run(const attsvm_train *t, const char *path,
                                const attsvm_named_array *more, int64_t count, attsvm_error *err)
 {
-    NEED(t);
     dist_comm *comm = t->m->comm;
-    bool wanted = path != NULL;
-    dist_broadcast(comm, &wanted, sizeof wanted, 0);
-    if (!wanted)
-        return ATTSVM_OK;
+    bool named = path != NULL;
+    dist_broadcast(comm, &named, sizeof named, 0);
+    if (!named)
+        return fail(err, ATTSVM_E_ARG, "path is NULL");
     if (dist_rank(comm) > 0) {
         answer(t);
         return ATTSVM_OK;
@@ -88,11 +87,12 @@ attsvm_status result_write_run(const attsvm_train *t, const char *path,
     return status;
 }
 
-attsvm_status attsvm_train_save(const attsvm_train *t, const char *path,
+attsvm_status attsvm_train_save(const attsvm_train *train, const char *path,
                                 const attsvm_named_array *more, int64_t count, attsvm_error *err)
 {
-    if (!t || count < 0 || (count > 0 && !more))
-        return fail(err, ATTSVM_E_ARG, "%s", t ? "no arrays to add" : "train is NULL");
+    NEED(train);
+    TRY(data_check_arrays(more, count, "more", err));
+    const attsvm_train *t = train;
     if (t->info.outcome == ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run has not been trained yet");
     attsvm_named_array *all;
@@ -251,11 +251,11 @@ attsvm_status attsvm_train_load(attsvm_train **out, const attsvm_data *data, con
                                 const attsvm_loss_callback *loss, const attsvm_head_callback *head,
                                 attsvm_error *err)
 {
-    if (!out || !data || !path)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", !out ? "out" : !data ? "data" : "path");
+    NEED_OUT(out);
+    NEED(data);
+    NEED(path);
     attsvm_archive *archive;
     attsvm_origin *origin = NULL;
-    *out = NULL;
     TRY(attsvm_archive_open(&archive, path, NULL, err));
     attsvm_status status = attsvm_origin_read(&origin, path, err);
     if (status == ATTSVM_OK) {

@@ -190,8 +190,7 @@ attsvm_status attsvm_chosen_create(attsvm_chosen **out, const attsvm_data *data,
                                    const attsvm_svm_settings *settings, const char *source,
                                    attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(data);
     attsvm_svm_settings standard;
     attsvm_svm_settings_init(&standard);

@@ -131,6 +131,24 @@ static attsvm_status put_settings(list *l, const attsvm_data *data, const attsvm
     return status;
 }
 
+/* A solution is saved with the data set of its problem. */
+static attsvm_status check_belongs(const attsvm_claim *claim, const attsvm_data *data,
+                                   attsvm_error *err)
+{
+    const int32_t problem = claim->settings.problem;
+    const bool vector = problem == ATTSVM_PROBLEM_P || problem == ATTSVM_PROBLEM_V ||
+                        problem == ATTSVM_PROBLEM_JOINT;
+    const int64_t size = vector ? data->d : data->d * data->d;
+    int64_t terms;
+    TRY(attsvm_svm_terms(data, &claim->settings, &terms, err));
+    if (claim->theta_count != size || (claim->selection.alpha && claim->selection.terms != terms))
+        return fail(err, ATTSVM_E_ARG,
+                    "the solution belongs to another data set: theta has %" PRId64
+                    " entries and the selection %" PRId64 ", expected %" PRId64 " and %" PRId64,
+                    claim->theta_count, claim->selection.terms, size, terms);
+    return ATTSVM_OK;
+}
+
 attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm_data *data,
                                    const char *path, const attsvm_named_array *more, int64_t count,
                                    attsvm_error *err)
@@ -139,9 +157,8 @@ attsvm_status attsvm_solution_save(const attsvm_solution *solution, const attsvm
     NEED(data);
     const attsvm_claim claim = attsvm_solution_claim(solution);
     list l = { .count = 0 };
-    if (count < 0 || count > RESULT_MORE_ARRAYS || (count > 0 && !more))
-        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " more arrays is not in 0..%d", count,
-                    RESULT_MORE_ARRAYS);
+    TRY(result_check_more(more, count, err));
+    TRY(check_belongs(&claim, data, err));
     attsvm_status status = result_list_claim(&l, data, &claim, err);
     if (status == ATTSVM_OK)
         status = put_settings(&l, data, &claim, err);
@@ -367,8 +384,7 @@ static attsvm_status read_claim(reader *r)
 attsvm_status attsvm_solution_load(attsvm_solution **out, const attsvm_data *data, const char *path,
                                    attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(data);
     attsvm_archive *archive;
     TRY(attsvm_archive_open(&archive, path, NULL, err));

@@ -68,18 +68,32 @@ static attsvm_status add_arrays(result_list *list, const attsvm_verdict *verdict
     return status;
 }
 
+/* The three must belong together. */
+static attsvm_status check_verdict(const attsvm_verdict *verdict, const attsvm_train *run,
+                                   const attsvm_solution *solution, attsvm_error *err)
+{
+    if (run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "this run has not been trained yet");
+    if (!attsvm_verdict_name(verdict->kind) || !attsvm_outcome_name(verdict->outcome))
+        return fail(err, ATTSVM_E_ARG, "kind = %d or outcome = %d of the verdict is not known",
+                    (int)verdict->kind, (int)verdict->outcome);
+    if (verdict->terms != run->m->terms || solution->claim.theta_count != run->m->map_size)
+        return fail(err, ATTSVM_E_ARG,
+                    "the verdict has %" PRId64 " terms and the solution %" PRId64
+                    " entries, but the run has %" PRId64 " and %" PRId64,
+                    verdict->terms, solution->claim.theta_count, run->m->terms, run->m->map_size);
+    return ATTSVM_OK;
+}
+
 attsvm_status attsvm_verdict_save(const attsvm_verdict *verdict, const attsvm_train *run,
                                   const attsvm_solution *solution, const char *path,
                                   const attsvm_named_array *more, int64_t count, attsvm_error *err)
 {
-    if (!verdict || !run || !solution)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL",
-                    !verdict ? "verdict"
-                    : !run   ? "run"
-                             : "solution");
-    if (count < 0 || count > RESULT_MORE_ARRAYS - 1 || (count > 0 && !more))
-        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " more arrays is not in 0..%d", count,
-                    RESULT_MORE_ARRAYS - 1);
+    NEED(verdict);
+    NEED(run);
+    NEED(solution);
+    TRY(result_check_more(more, count, err));
+    TRY(check_verdict(verdict, run, solution, err));
     result_list list = { .count = 0 };
     attsvm_status status = add_arrays(&list, verdict, run, solution, err);
     for (int64_t k = 0; k < count && status == ATTSVM_OK; k++)
@@ -108,9 +122,9 @@ static attsvm_status read_verdict(attsvm_verdict *out, const attsvm_archive *arc
 
 attsvm_status attsvm_verdict_load(attsvm_verdict *out, const char *path, attsvm_error *err)
 {
+    NEED(out);
+    NEED(path);
     attsvm_archive *archive;
-    if (!out || !path)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "path" : "out");
     TRY(attsvm_archive_open(&archive, path, NULL, err));
     attsvm_status status = read_verdict(out, archive, err);
     attsvm_archive_free(archive);

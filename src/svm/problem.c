@@ -10,12 +10,11 @@ attsvm_status attsvm_problem_create(attsvm_problem **out, const attsvm_data *dat
                                     const attsvm_selection *selection,
                                     const attsvm_svm_settings *settings, attsvm_error *err)
 {
-    NEED(out);
+    NEED_OUT(out);
     NEED(data);
     NEED(selection);
     attsvm_svm_settings standard;
     attsvm_svm_settings_init(&standard);
-    *out = NULL;
     if (!settings)
         settings = &standard;
     TRY(svm_check_settings(settings, err));
@@ -107,9 +106,8 @@ attsvm_status attsvm_problem_solve(const attsvm_problem *problem, const attsvm_c
                                    attsvm_svm_observer *observer, void *context,
                                    attsvm_solution **out, attsvm_error *err)
 {
+    NEED_OUT(out);
     NEED(problem);
-    NEED(out);
-    *out = NULL;
     if (problem->settings.problem == ATTSVM_PROBLEM_JOINT)
         return svm_joint_solve(problem, warm, observer, context, out, err);
     return svm_problem_solve(problem, warm, observer, context, out, err);
@@ -163,16 +161,20 @@ attsvm_status attsvm_problem_solve_batch(attsvm_problem *const *problems, int64_
                                          int64_t threads, attsvm_observer *observer, void *context,
                                          attsvm_solution **out, attsvm_error *err)
 {
-    NEED(problems);
     NEED(out);
     if (count < 0)
         return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " problems is negative", count);
+    memset(out, 0, (size_t)count * sizeof *out);
+    NEED(problems);
+    for (int64_t k = 0; k < count; k++)
+        if (!problems[k])
+            return fail(err, ATTSVM_E_ARG, "problems[%" PRId64 "] is NULL", k);
+    TRY(base_check_threads(threads, err));
     batch b = { .problems = problems,
                 .out = out,
                 .count = count,
                 .watch = { .observer = observer, .context = context, .total = count } };
     attsvm_status status = ATTSVM_OK;
-    memset(out, 0, (size_t)count * sizeof *out);
     if (count == 0)
         return ATTSVM_OK;
     b.blocks = base_blocks(count, 1);

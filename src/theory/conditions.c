@@ -192,6 +192,8 @@ attsvm_status attsvm_conditions_compute(attsvm_conditions *out, const attsvm_tra
 {
     NEED(out);
     NEED(run);
+    if (run->m->trains_v && run->info.outcome == ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG, "the head of this run has not been trained yet");
     dist_watch watch = { .observer = observer, .context = context };
     dist_stop stop;
     const model *m = run->m;

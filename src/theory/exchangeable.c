@@ -255,8 +255,11 @@ attsvm_status attsvm_exchangeable_compute(attsvm_exchangeable *out, const attsvm
     search s = { .run = run, .d = run->m->d };
     double *x, size = 0;
     *out = (attsvm_exchangeable){ 0 };
+    if (run->info.outcome != ATTSVM_TRAIN_NOT_RUN || run->iter > 0)
+        return fail(err, ATTSVM_E_ARG,
+                    "this run has already started, and its start values are gone");
     /* `coordinate` breaks ties by index; a resumed run does not begin at the start values */
-    if (strcmp(run->rule->flag, "coordinate") == 0 || run->iter > 0)
+    if (strcmp(run->rule->flag, "coordinate") == 0 || run->settings.resume)
         return ATTSVM_OK;
     TRY(base_allocate(&x, (size_t)s.d, sizeof *x, "token", err));
     attsvm_status status = ATTSVM_OK;

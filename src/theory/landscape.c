@@ -162,6 +162,8 @@ attsvm_status attsvm_landscape_compute(attsvm_landscape *out, const attsvm_train
     if ((m->kind != ATTSVM_MODEL_P && m->kind != ATTSVM_MODEL_W) || !m->head.kind->linear)
         return fail(err, ATTSVM_E_ARG,
                     "the landscape is that of the models p and W with a fixed linear head");
+    if (samples < 1)
+        return fail(err, ATTSVM_E_ARG, "samples = %" PRId64 "; expected at least 1", samples);
     if (m->data->comm)
         return fail(err, ATTSVM_E_ARG, "the landscape is sampled by one process");
     TRY(theory_scores_of_model(&scores, run, err));

@@ -138,6 +138,8 @@ attsvm_status attsvm_optimality_compute(attsvm_optimality *out, const attsvm_sco
     NEED(out);
     NEED(scores);
     NEED(solution);
+    if (support && capacity < 0)
+        return fail(err, ATTSVM_E_ARG, "capacity = %" PRId64 " is negative", capacity);
     const attsvm_claim *claim = &solution->claim;
     int32_t problem = claim->settings.problem;
     svm_rows rows = { 0 };

@@ -74,6 +74,7 @@ attsvm_status attsvm_train_limit(const attsvm_train_settings *train, attsvm_svm_
     const train_rule *rule;
     double parameter;
     bool found;
+    TRY(attsvm_settings_check(&attsvm_train_table, train, err));
     attsvm_svm_settings_init(out);
     TRY(train_rule_find(train->step ? train->step : "ngd", &rule, &parameter, err));
     bool prompt = is_prompt(train->model);

@@ -75,8 +75,7 @@ static double value_of_data_head(const void *context, const double *x)
 attsvm_status attsvm_scores_create(attsvm_scores **out, const attsvm_data *data,
                                    const attsvm_svm_settings *settings, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(data);
     attsvm_svm_settings standard;
     data_terms terms;

@@ -148,6 +148,8 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
                                      const attsvm_svm_settings *svm, attsvm_observer *observer,
                                      void *context, attsvm_solution **solution, attsvm_error *err)
 {
+    if (solution)
+        *solution = NULL;
     NEED(out);
     NEED(run);
     dist_watch watch = { .observer = observer, .context = context };
@@ -156,8 +158,6 @@ attsvm_status attsvm_verdict_compute(attsvm_verdict *out, const attsvm_train *ru
     attsvm_scores *scores;
     attsvm_solution *own = NULL;
     data_view view;
-    if (solution)
-        *solution = NULL;
     *out = (attsvm_verdict){ .terms = m->terms,
                              .attention = run->info.softmax_min,
                              .norm = NAN,

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---------------------------------------------------------------------------- jobs */
 
@@ -45,7 +46,8 @@ static bool may_be_beside(const attsvm_train *t)
     return train_rule_is(t->rule, "ngd") && t->trace.every == 0 && s->batch == 0 && s->ridge == 0 &&
            s->decay == 0 && s->stop_direction == 0 && s->stop_norm == 0 && s->time_limit == 0 &&
            !*s->checkpoint && !t->schedule.value && !t->textbook &&
-           t->info.outcome == ATTSVM_TRAIN_NOT_RUN && model_small_batch_fits(t->m, t->m);
+           t->info.outcome == ATTSVM_TRAIN_NOT_RUN && t->iter == 0 &&
+           model_small_batch_fits(t->m, t->m);
 }
 
 bool train_batch_fits(const attsvm_train *a, const attsvm_train *b)
@@ -79,13 +81,36 @@ static void hand_out(const model_small_batch *p, attsvm_train *const *runs)
         model_small_batch_get(p, k, runs[k]->theta);
 }
 
-/* Repeats a run from the start, one term at a time. */
-static attsvm_status run_again(job *j, attsvm_train *t)
+/* Repeats a run from its start values, one term at a time. */
+static attsvm_status run_again(job *j, attsvm_train *t, const double *start, attsvm_error *err)
 {
-    TRY(train_start_values(t, &j->error));
+    t->iter = 0;
+    memcpy(t->theta, start, (size_t)t->m->size * sizeof *start);
     t->has_direction = false;
     t->direction_change = NAN;
-    return attsvm_train_run(t, observer_of(j), j, &j->error);
+    return attsvm_train_run(t, observer_of(j), j, err);
+}
+
+/* Ends every run, also after one that fails; reports the first failure. */
+static attsvm_status end_runs(job *j, const model_small_batch *p, const bool *spoilt,
+                              const double *starts, int64_t done)
+{
+    attsvm_status first = ATTSVM_OK;
+    for (int64_t k = 0; k < j->count; k++) {
+        attsvm_train *t = j->runs[k];
+        attsvm_error err;
+        attsvm_status status;
+        t->iter = done;
+        if (spoilt[k] || model_small_batch_needs_general(p, k))
+            status = run_again(j, t, starts + k * t->m->size, &err);
+        else
+            status = train_continue(t, observer_of(j), j, &err);
+        if (first == ATTSVM_OK && status != ATTSVM_OK) {
+            first = status;
+            j->error = err;
+        }
+    }
+    return first;
 }
 
 /* Runs 1..LA_LANES runs that fit each other. */
@@ -93,19 +118,25 @@ static attsvm_status run_beside(job *j)
 {
     attsvm_train *const *runs = j->runs;
     const int64_t count = j->count;
-    attsvm_error *err = &j->error;
     model *models[LA_LANES];
     bool spoilt[LA_LANES] = { false };
     const double lr = runs[0]->settings.lr, eps = runs[0]->eps, now = base_seconds();
-    const int64_t iters = runs[0]->settings.iters;
+    const int64_t iters = runs[0]->settings.iters, size = runs[0]->m->size;
     model_small_batch *p;
+    double *starts;
     for (int64_t k = 0; k < count; k++)
         models[k] = runs[k]->m;
-    TRY(model_small_batch_create(&p, models, count, err));
+    TRY(base_allocate(&starts, (size_t)(count * size), sizeof *starts, "start values", &j->error));
+    attsvm_status status = model_small_batch_create(&p, models, count, &j->error);
+    if (status != ATTSVM_OK) {
+        free(starts);
+        return status;
+    }
     for (int64_t k = 0; k < LA_LANES; k++)
         model_small_batch_set(p, k, runs[k < count ? k : 0]->theta);
     for (int64_t k = 0; k < count; k++) {
         runs[k]->start = now;
+        memcpy(starts + k * size, runs[k]->theta, (size_t)size * sizeof *starts);
         train_start(runs[k]);
     }
     int64_t done = 0;
@@ -121,13 +152,9 @@ static attsvm_status run_beside(job *j)
             train_follow_direction(runs[k]);
     }
     hand_out(p, runs);
-    attsvm_status status = base_interrupted(err);
-    for (int64_t k = 0; k < count && status == ATTSVM_OK; k++) {
-        bool anew = spoilt[k] || model_small_batch_needs_general(p, k);
-        runs[k]->iter = anew ? 0 : done;
-        status = anew ? run_again(j, runs[k]) : train_continue(runs[k], observer_of(j), j, err);
-    }
+    status = end_runs(j, p, spoilt, starts, done);
     model_small_batch_free(p);
+    free(starts);
     return status;
 }
 
@@ -168,16 +195,42 @@ static int64_t make_jobs(attsvm_train *const *runs, int64_t count, job *jobs)
     return made;
 }
 
+static int compare_runs(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (attsvm_train *const *)a,
+                    y = (uintptr_t) * (attsvm_train *const *)b;
+    return (x > y) - (x < y);
+}
+
+/* Every run must be there, and once: two threads cannot train the same one. */
+static attsvm_status check_runs(attsvm_train *const *runs, int64_t count, attsvm_error *err)
+{
+    attsvm_train **sorted;
+    for (int64_t k = 0; k < count; k++)
+        if (!runs[k])
+            return fail(err, ATTSVM_E_ARG, "runs[%" PRId64 "] is NULL", k);
+    TRY(base_allocate(&sorted, (size_t)count, sizeof *sorted, "batch of runs", err));
+    memcpy(sorted, runs, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_runs);
+    bool twice = false;
+    for (int64_t k = 1; k < count; k++)
+        twice = twice || sorted[k] == sorted[k - 1];
+    free(sorted);
+    return twice ? fail(err, ATTSVM_E_ARG, "runs has the same run twice") : ATTSVM_OK;
+}
+
 attsvm_status attsvm_train_run_batch(attsvm_train *const *runs, int64_t count, int64_t threads,
                                      attsvm_observer *observer, void *context, attsvm_error *err)
 {
     NEED(runs);
+    if (count < 0)
+        return fail(err, ATTSVM_E_ARG, "count = %" PRId64 " runs is negative", count);
+    TRY(base_check_threads(threads, err));
+    TRY(check_runs(runs, count, err));
     dist_watch watch = { .observer = observer, .context = context, .total = count };
     dist_stop stop;
     job *jobs;
     attsvm_status status = ATTSVM_OK;
-    if (count < 0 || threads < 0)
-        return fail(err, ATTSVM_E_ARG, "%" PRId64 " runs on %" PRId64 " threads", count, threads);
     TRY(base_allocate(&jobs, (size_t)count, sizeof *jobs, "batch of runs", err));
     int64_t made = make_jobs(runs, count, jobs);
     dist_stop_watch(&stop, NULL, 0, &watch);

@@ -275,6 +275,7 @@ attsvm_status train_continue(attsvm_train *t, attsvm_train_observer *observer, v
                .observer = observer,
                .context = context,
                .err = err };
+    t->m->fault.found = 0;
     double limit = t->settings.time_limit;
     if (limit > 0 && t->settings.resume) /* a resumed run has the remaining time */
         limit = fmax(limit - t->earlier_seconds, 1e-9);
@@ -293,9 +294,11 @@ attsvm_status attsvm_train_run(attsvm_train *train, attsvm_train_observer *obser
     train->start = base_seconds();
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run is finished; attsvm_train_continue continues it");
-    train_start(train);
-    if (train->settings.resume)
-        TRY(train_checkpoint_read(train, err));
+    if (train->iter == 0) { /* otherwise a step failed, and the run goes on from there */
+        train_start(train);
+        if (train->settings.resume)
+            TRY(train_checkpoint_read(train, err));
+    }
     return train_continue(train, observer, context, err);
 }
 
@@ -327,10 +330,11 @@ attsvm_status attsvm_train_continue(attsvm_train *train, int64_t iters,
                                     attsvm_train_observer *observer, void *context,
                                     attsvm_error *err)
 {
-    if (!train || train->info.outcome == ATTSVM_TRAIN_NOT_RUN)
-        return fail(err, ATTSVM_E_ARG, "%s",
-                    train ? "this run has not started; call attsvm_train_run first"
-                          : "train is NULL");
+    NEED(train);
+    if (train->info.outcome == ATTSVM_TRAIN_NOT_RUN)
+        return fail(err, ATTSVM_E_ARG,
+                    "this run has not started or has failed; call "
+                    "attsvm_train_run first");
     if (train->restored && (train->rule->states > 0 || train->settings.stop_direction > 0))
         return fail(err, ATTSVM_E_ARG,
                     "the file of a run does not hold the state of the step rule %s; continue from "

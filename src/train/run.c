@@ -23,7 +23,7 @@ static attsvm_status read_eps(attsvm_train *t, attsvm_error *err)
         t->eps_v = strtod(second, &end);
         good = end != second;
     }
-    if (!good || *end || !(t->eps >= 0) || !(t->eps_v >= 0))
+    if (!good || *end || !(t->eps >= 0 && t->eps_v >= 0) || isinf(t->eps + t->eps_v))
         return fail(err, ATTSVM_E_ARG, "eps = %s: expected E or E,E_V, each 0 or more", text);
     return ATTSVM_OK;
 }
@@ -81,7 +81,7 @@ static model_options options_of(const attsvm_train_settings *s, const attsvm_los
                                 const attsvm_head_callback *head)
 {
     return (model_options){ .kind = (attsvm_model_kind)s->model,
-                            .loss = s->loss,
+                            .loss = s->loss ? s->loss : "logistic",
                             .head = s->head,
                             .kappa = s->kappa,
                             .query = s->query,
@@ -97,11 +97,10 @@ attsvm_status attsvm_model_create(attsvm_model **out, const attsvm_data *data,
                                   const attsvm_loss_callback *loss,
                                   const attsvm_head_callback *head, attsvm_error *err)
 {
+    NEED_OUT(out);
+    NEED(data);
     attsvm_train_settings standard;
     attsvm_train_settings_init(&standard);
-    if (!out || !data)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", out ? "data" : "out");
-    *out = NULL;
     if (!settings)
         settings = &standard;
     TRY(attsvm_settings_check(&attsvm_train_table, settings, err));
@@ -139,9 +138,8 @@ attsvm_status attsvm_train_create(attsvm_train **out, const attsvm_data *data,
                                   const attsvm_loss_callback *loss,
                                   const attsvm_head_callback *head, attsvm_error *err)
 {
-    NEED(out);
+    NEED_OUT(out);
     NEED(data);
-    *out = NULL;
     attsvm_train_settings standard;
     attsvm_train_settings_init(&standard);
     if (!settings)

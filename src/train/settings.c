@@ -2,6 +2,7 @@
 #include "train/train.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *const model_names[] = { "p", "pW", "W", "KQ", "vp", "vpW", "vW", "vKQ", NULL };
 
@@ -79,6 +80,13 @@ static const field train_fields[] = {
 
 static attsvm_status set_field(const field *f, void *settings, const char *value, attsvm_error *err)
 {
+    const train_rule *rule;
+    const model_loss *loss;
+    double parameter;
+    if (strcmp(f->name, "step") == 0)
+        TRY(train_rule_find(value, &rule, &parameter, err));
+    if (strcmp(f->name, "loss") == 0)
+        TRY(model_loss_find(value, &loss, err));
     return data_settings_set(&attsvm_train_table, f, settings, value, err);
 }
 

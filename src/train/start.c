@@ -307,19 +307,18 @@ static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
 attsvm_status attsvm_train_start(attsvm_train *train, const attsvm_named_array *arrays,
                                  int64_t count, attsvm_error *err)
 {
-    if (!train || (!arrays && count > 0) || count < 0)
-        return fail(err, ATTSVM_E_ARG, "%s",
-                    !train ? "train is NULL" : "no arrays of start values");
+    NEED(train);
+    TRY(data_check_arrays(arrays, count, "arrays", err));
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run has already started");
     for (int64_t k = 0; k < count; k++) {
         const model_parameter *block = NULL;
-        for (int b = 0; b < train->m->parameters && arrays[k].name; b++)
+        for (int b = 0; b < train->m->parameters; b++)
             if (strcmp(train->m->parameter[b].name, arrays[k].name) == 0)
                 block = &train->m->parameter[b];
         if (!block)
             return fail(err, ATTSVM_E_ARG, "%s is not an array that this model trains",
-                        arrays[k].name ? arrays[k].name : "an array without a name");
+                        base_printable(arrays[k].name, (char[BASE_NAME_SIZE]){ 0 }));
         TRY(copy_block(train, block, &arrays[k].array, block->name, err));
     }
     return ATTSVM_OK;
@@ -328,8 +327,9 @@ attsvm_status attsvm_train_start(attsvm_train *train, const attsvm_named_array *
 attsvm_status attsvm_train_schedule(attsvm_train *train, const attsvm_schedule_callback *schedule,
                                     attsvm_error *err)
 {
-    if (!train || !schedule || !schedule->value)
-        return fail(err, ATTSVM_E_ARG, "%s is NULL", !train ? "train" : "schedule");
+    NEED(train);
+    NEED(schedule);
+    NEED(schedule->value);
     if (train->info.outcome != ATTSVM_TRAIN_NOT_RUN)
         return fail(err, ATTSVM_E_ARG, "this run has already started");
     if (*train->settings.checkpoint)

@@ -1,7 +1,10 @@
 """The C library: its handle, its errors as exceptions, and calls that Ctrl-C can stop."""
+import os
 import re
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
+
+import numpy as np
 
 # Debian's packages of the shared libraries that the extension stands on.
 PACKAGES = {"libgmp": "libgmp10", "libzip": "libzip4", "libjansson": "libjansson4",
@@ -17,7 +20,7 @@ except ImportError as error:
     raise ImportError(f"attsvm needs a shared library that is not installed: {error}.  On Debian, "
                       f"install {package}.") from error
 
-__all__ = ["ffi", "lib", "Error", "InputError", "FileError", "Call", "check", "text", "own",
+__all__ = ["ffi", "lib", "Error", "InputError", "FileError", "Call", "Lock", "check", "text", "own",
            "new", "own_object", "callback_struct", "fields"]
 
 
@@ -83,6 +86,25 @@ class Own(threading.local):
 
 own = Own()
 
+
+class Lock:
+    """A lock of an object.  A forked process does not wait for a thread that it does not have."""
+
+    def __init__(self) -> None:
+        self._lock, self._holder = threading.RLock(), 0
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            if self._holder != os.getpid():
+                raise Error("another thread was using this object when the process was forked: "
+                            "the child process cannot use it")
+            self._lock.acquire()
+        self._holder = os.getpid()
+
+    def __exit__(self, *_: Any) -> None:
+        self._lock.release()
+
+
 # ------------------------------------------------------------------- calls that may be stopped
 
 POLL_SECONDS = 0.1  # between two looks at pending signals
@@ -110,8 +132,10 @@ class Call:
     def ask(self, *progress: Any) -> bool:
         """Whether the call may go on."""
         try:
-            return self.failure is None and (self.observe is None
-                                             or self.observe(*progress) is not False)
+            if self.failure is not None:
+                return False
+            answer = None if self.observe is None else self.observe(*progress)
+            return not isinstance(answer, (bool, np.bool_)) or bool(answer)
         except BaseException as failure:  # handed on by `run`
             self.fail(failure)
             return False

@@ -1,13 +1,12 @@
 """Training: train, train_many, Run."""
 import os
-import threading
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import Array, as_array, copy_doubles, copy_of, named_arrays
 from ._data import Data, as_data
-from ._library import Call, InputError, callback_struct, ffi, lib, new, own, text
+from ._library import Call, InputError, Lock, callback_struct, ffi, lib, new, own, text
 from ._progress import watch
 from ._results import (Origin, Path, Stored, number, plain, settings_in, strip_html, with_file,
                        with_problem)
@@ -82,7 +81,7 @@ class Run(Stored):
         self._handle, self._call = handle, call
         self._data: Any = data  # None of a loaded run, as the settings are
         self._settings: Any = settings
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._exchangeable = exchangeable
         self._file: Optional[str] = None
         self._scheduled = "schedule" in call.functions
@@ -103,7 +102,7 @@ class Run(Stored):
     def _restored(self) -> None:
         self._handle = self._data = self._settings = self._file = self._exchangeable = None
         self._call = Call()
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def _open(self, data: Any) -> None:
         """A loaded run becomes one of the library again, over the data set it was trained on."""

@@ -203,8 +203,7 @@ static attsvm_status fill_all(attsvm_generator *g, attsvm_named_array *arrays, v
 attsvm_status attsvm_data_generate(attsvm_data **out, const attsvm_generate_settings *settings,
                                    attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     attsvm_generator *g;
     attsvm_named_array arrays[sizeof g->arrays / sizeof *g->arrays];
     void *memory = NULL;

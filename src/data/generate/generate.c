@@ -193,8 +193,7 @@ static attsvm_status build(attsvm_generator *g, attsvm_error *err)
 attsvm_status attsvm_generator_create(attsvm_generator **out,
                                       const attsvm_generate_settings *settings, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     attsvm_generate_settings s;
     attsvm_generate_settings_init(&s);
     if (settings)

@@ -144,8 +144,7 @@ attsvm_status attsvm_samples_read(attsvm_samples **out, const char *path,
                                   const attsvm_samples_settings *settings,
                                   const attsvm_classifier *model, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(path);
     attsvm_samples_settings standard;
     attsvm_samples *s;
@@ -169,8 +168,7 @@ attsvm_status attsvm_samples_parse(attsvm_samples **out, const char *bytes, size
                                    const attsvm_samples_settings *settings,
                                    const attsvm_classifier *model, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(bytes);
     samples_lines lines;
     TRY(samples_lines_parse(&lines, bytes, size, err));
@@ -185,14 +183,16 @@ attsvm_status attsvm_samples_texts(attsvm_samples **out, const char *const *text
                                    const attsvm_samples_settings *settings,
                                    const attsvm_classifier *model, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(text);
     attsvm_samples_settings standard;
     attsvm_samples *s;
     TRY(settle(&settings, &standard, err));
     if (n < 1)
         return fail(err, ATTSVM_E_ARG, "%" PRId64 " texts; expected at least one", n);
+    for (int64_t i = 0; i < n; i++)
+        if (!text[i])
+            return fail(err, ATTSVM_E_ARG, "text[%" PRId64 "] is NULL", i);
     TRY(base_allocate(&s, 1, sizeof *s, "samples", err));
     attsvm_status status = samples_texts(s, text, label, n, settings, model, err);
     if (status != ATTSVM_OK) {

@@ -258,8 +258,7 @@ attsvm_status attsvm_enumerate(attsvm_enumeration **out, const attsvm_scores *sc
                                const attsvm_enumerate_settings *settings, attsvm_observer *observer,
                                void *context, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(scores);
     attsvm_enumerate_settings standard;
     attsvm_svm_settings standard_svm;

@@ -238,6 +238,9 @@ attsvm_status attsvm_graph_compare(const attsvm_graph *graph, const double *W, c
     NEED(direction);
     NEED(out);
     const int64_t size = graph->data->d * graph->data->d;
+    TRY(base_check_finite(W, size, "W", err));
+    TRY(base_check_finite(finite, size, "finite", err));
+    TRY(base_check_finite(direction, size, "direction", err));
     double *inside, *rest, square = la_dot(direction, direction, size);
     bool cyclic = attsvm_graph_describe(graph).cyclic > 0;
     TRY(base_allocate(&inside, 2 * (size_t)size, sizeof *inside, "matrices", err));

@@ -191,10 +191,9 @@ static attsvm_status build(attsvm_graph *g, attsvm_error *err)
 
 attsvm_status attsvm_graph_create(attsvm_graph **out, const attsvm_data *data, attsvm_error *err)
 {
-    NEED(out);
+    NEED_OUT(out);
     NEED(data);
     attsvm_graph *g;
-    *out = NULL;
     TRY(base_allocate(&g, 1, sizeof *g, "graph", err));
     g->data = data;
     attsvm_status status = build(g, err);

@@ -134,6 +134,8 @@ attsvm_status attsvm_joint_compute(attsvm_joint *out, const attsvm_train *run,
                                    const attsvm_joint_settings *settings, attsvm_observer *observer,
                                    void *context, attsvm_solution **solution, attsvm_error *err)
 {
+    if (solution)
+        *solution = NULL;
     NEED(out);
     NEED(run);
     const model *m = run->m;

@@ -327,8 +327,7 @@ attsvm_status attsvm_path_follow(attsvm_path **out, const attsvm_data *data,
                                  const attsvm_selection *selection, attsvm_observer *observer,
                                  void *context, attsvm_error *err)
 {
-    NEED(out);
-    *out = NULL;
+    NEED_OUT(out);
     NEED(data);
     attsvm_path_settings standard;
     attsvm_path_settings_init(&standard);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const model_names[] = { "p", "pW", "W", "KQ", "vp", NULL };
 
@@ -44,6 +45,9 @@ static const field path_fields[] = {
 
 static attsvm_status set_field(const field *f, void *settings, const char *value, attsvm_error *err)
 {
+    const model_loss *loss;
+    if (strcmp(f->name, "loss") == 0)
+        TRY(model_loss_find(value, &loss, err));
     return data_settings_set(&attsvm_path_table, f, settings, value, err);
 }
 

@@ -381,16 +381,19 @@ static void bad_arrays_are_not_written(void **state)
     assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG, "UTF-8");
     two[0] = good;
     two[0].array.dtype = (attsvm_dtype)99;
-    assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG, "dtype 99");
+    assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG,
+                 "arrays[0] (X): dtype = 99");
     two[0] = good;
     two[0].array.ndim = 9;
-    assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG, "9 dimensions");
+    assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG,
+                 "arrays[0] (X): ndim = 9 is not in 0..8");
     two[0] = good;
     two[0].array.shape[0] = -2;
     assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG, "negative");
     two[0] = good;
     two[0].array.data = NULL;
-    assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG, "no data");
+    assert_fails(attsvm_archive_write(path, two, 1, &err), err, ATTSVM_E_ARG,
+                 "arrays[0] (X): data is NULL");
     assert_fails(attsvm_archive_write(files_path(f, "a.txt"), &good, 1, &err), err, ATTSVM_E_ARG,
                  "a.txt: the name ends in none of");
     two[0] = good;
