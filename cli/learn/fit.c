@@ -126,8 +126,7 @@ static void print_text(const fitted *f)
         printf(", %" PRId64 " words%s", s.words, s.embedded > 0 ? " with vectors" : "");
     printf("\n\n  pool        %s", cli_pool_name(info.pool));
     if (!isnan(info.validation[0]) && !isnan(info.validation[1]))
-        printf(" (loss in validation: prompt %.4f, score %.4f)", info.validation[0],
-               info.validation[1]);
+        printf(" (validation: prompt %.4f, score %.4f)", info.validation[0], info.validation[1]);
     printf("\n  ridge       %g\n", info.ridge);
     printf("  members     %" PRId64 ", %" PRId64 " converged, %" PRId64 " iterations\n",
            info.starts, info.converged, info.iterations);

@@ -1788,7 +1788,7 @@ typedef struct attsvm_classifier_info {
     int64_t iterations;   /* of all members                                                */
     int64_t evaluations;  /* of all members, including validation                          */
     int64_t converged;    /* members that converged                                        */
-    double validation[2]; /* pool auto: weighted losses of prompt and score in validation    */
+    double validation[2]; /* auto: error + 1 - AUC of prompt and score at the chosen ridge */
     double seconds;
     int32_t pool;  /* attsvm_pool, chosen or given                                           */
     int32_t scale; /* attsvm_scale                                                           */

@@ -1,17 +1,7 @@
 /*
- * Chooses ridge and pool by stratified validation on the training data (theory 8).
- *
- * Ridge, for each pool: the smallest error + (1 - AUC), for more than two classes error + log-loss;
- * ties go to the larger ridge.
- *
- * Pool: score instead of prompt if it has the smaller loss by more than one standard error.  With
- * the weights w_i of the objective and the losses l_i of bags that a fit has not seen,
- *
- *   D = sum_i w_i (l_i(score) - l_i(prompt)) < -SE,   SE^2 = n/(n-1) sum_i w_i^2 (difference_i -
- * D)^2
- *
- * Error and AUC of some hundred bags differ by chance as much as the pools do: on them the choice
- * was often the worse pool.  The loss tells more about each bag, and a doubtful choice is prompt.
+ * Chooses pool and ridge by stratified validation on the training data (theory 8): the combination
+ * with the smallest error + (1 - AUC), for more than two classes error + log-loss; ties go to the
+ * larger ridge and to the pool prompt.
  */
 #include "learn/learn.h"
 
@@ -29,8 +19,7 @@ typedef struct validation {
     int64_t *fold;
     double *score; /* (ridges x pools x n x outputs) */
     int64_t outputs;
-    double *weight, *loss, *slope; /* (n), (pools x n), (outputs): for the choice of the pool */
-    int64_t *evaluations;          /* (folds x pools) */
+    int64_t *evaluations; /* (folds x pools) */
     attsvm_status *status;
     attsvm_error *error;
 } validation;
@@ -141,65 +130,22 @@ static attsvm_status value_of(const validation *v, int64_t which, double *value,
     return ATTSVM_OK;
 }
 
-/* The ridge of a pool: the first of the smallest value. */
-static attsvm_status best_ridge(const validation *v, int64_t pool, int64_t *best, attsvm_error *err)
-{
-    double least = INFINITY, value;
-    *best = 0;
-    for (int64_t r = 0; r < v->ridges; r++) {
-        TRY(value_of(v, r * v->pools + pool, &value, err));
-        if (value < least) {
-            least = value;
-            *best = r;
-        }
-    }
-    return ATTSVM_OK;
-}
-
-/* Losses (n) of one combination of ridge and pool, and their weighted sum. */
-static double losses_of(const validation *v, int64_t which, const double *weight, double *loss)
-{
-    const learn_shape shape = learn_shape_of(ATTSVM_POOL_MEAN, 1, 1, v->t->classes);
-    const double *score = v->score + which * v->t->n * v->outputs;
-    double sum = 0;
-    for (int64_t i = 0; i < v->t->n; i++) {
-        loss[i] = 0;
-        learn_loss(&shape, 1, score + i * v->outputs, v->t->label[i], 1, v->slope, &loss[i]);
-        sum += weight[i] * loss[i];
-    }
-    return sum;
-}
-
-/* Whether the second of two lists of losses is smaller by more than one standard error. */
-static bool clearly_smaller(const double *first, const double *second, const double *weight,
-                            int64_t n)
-{
-    double D = 0, squares = 0;
-    for (int64_t i = 0; i < n; i++)
-        D += weight[i] * (second[i] - first[i]);
-    for (int64_t i = 0; i < n; i++) {
-        const double term = weight[i] * (second[i] - first[i] - D);
-        squares += term * term;
-    }
-    return D < -sqrt(squares * (double)n / (double)(n - 1));
-}
-
+/* The best of the validated combinations; ties go to the larger ridge, then to prompt. */
 static attsvm_status settle(const validation *v, learn_choice *out, attsvm_error *err)
 {
-    const int64_t n = v->t->n;
-    int64_t ridge[MOST_POOLS], best = 0;
-    learn_weights(v->t, v->run->settings->weights, v->weight);
-    for (int64_t pool = 0; pool < v->pools; pool++) {
-        TRY(best_ridge(v, pool, &ridge[pool], err));
-        const double sum =
-            losses_of(v, ridge[pool] * v->pools + pool, v->weight, v->loss + pool * n);
-        if (v->pools == MOST_POOLS)
-            out->value[pool] = sum;
+    double value[MOST_RIDGES * MOST_POOLS] = { 0 };
+    int64_t best = 0;
+    for (int64_t k = 0; k < v->ridges * v->pools; k++) {
+        TRY(value_of(v, k, &value[k], err));
+        if (value[k] < value[best])
+            best = k;
     }
-    if (v->pools == MOST_POOLS && clearly_smaller(v->loss, v->loss + n, v->weight, n))
-        best = 1;
-    out->pool = v->pool[best];
-    out->lambda = v->ridge[ridge[best]];
+    out->pool = v->pool[best % v->pools];
+    out->lambda = v->ridge[best / v->pools];
+    for (int64_t pool = 0; pool < v->pools; pool++)
+        if (v->pool[pool] == ATTSVM_POOL_PROMPT || v->pool[pool] == ATTSVM_POOL_SCORE)
+            out->value[v->pool[pool] == ATTSVM_POOL_SCORE] =
+                value[best / v->pools * v->pools + pool];
     for (int64_t task = 0; task < v->folds * v->pools; task++)
         out->evaluations += v->evaluations[task];
     return ATTSVM_OK;
@@ -210,9 +156,6 @@ static void layout(validation *v, arena *a)
     const size_t tasks = (size_t)(v->pools * v->folds), n = (size_t)v->t->n;
     v->fold = take_int64(a, n);
     v->score = take(a, (size_t)(v->ridges * v->pools) * n * (size_t)v->outputs);
-    v->weight = take(a, n);
-    v->loss = take(a, (size_t)v->pools * n);
-    v->slope = take(a, (size_t)v->outputs);
     v->evaluations = take_int64(a, tasks);
     v->status = base_take(a, tasks, sizeof *v->status);
     v->error = base_take(a, tasks, sizeof *v->error);

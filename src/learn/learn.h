@@ -189,7 +189,7 @@ attsvm_status learn_scores(const attsvm_data *data, const learn_features *featur
 typedef struct learn_choice {
     int32_t pool;
     double lambda;
-    double value[2]; /* validated losses of prompt and score; NAN: not compared */
+    double value[2]; /* of prompt and score at the chosen lambda; NAN: not compared */
     int64_t evaluations;
 } learn_choice;
 attsvm_status learn_choose(const learn_training *t, const learn_run *run, learn_choice *out,

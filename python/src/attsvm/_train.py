@@ -118,7 +118,6 @@ class Run(Stored):
             self._settings = Origin(path).train_settings()
         with_file(self._bytes(), read)
         self._data, self._content, self._scheduled = used, None, scheduled
-        self._exchangeable = exchangeable_of(self._handle, self._call)
         self._describe()
 
     def _beside(self) -> Data:

@@ -127,15 +127,15 @@ attsvm_status attsvm_patches_cut(const char *from, const char *to,
                                  attsvm_error *err)
 {
     NEED(info);
-    attsvm_patches_settings standard;
-    attsvm_patches_info own;
+    attsvm_patches_settings standard, s;
     attsvm_archive *archive;
     attsvm_patches_settings_init(&standard);
-    if (!settings)
-        settings = &standard;
-    TRY(attsvm_settings_check(&attsvm_patches_table, settings, err));
+    s = settings ? *settings : standard;
+    s.images = s.images ? s.images : standard.images;
+    s.labels = s.labels ? s.labels : standard.labels;
+    TRY(attsvm_settings_check(&attsvm_patches_table, &s, err));
     TRY(attsvm_archive_open(&archive, from, NULL, err));
-    attsvm_status status = write(archive, to, settings, info ? info : &own, err);
+    attsvm_status status = write(archive, to, &s, info, err);
     attsvm_archive_free(archive);
     if (status == ATTSVM_E_DATA)
         return base_fail_in(err, status, base_path_tail(from));
