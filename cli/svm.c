@@ -151,21 +151,21 @@ static attsvm_status show(cli_call *call, const attsvm_data *data, const attsvm_
 
 attsvm_status cli_svm(cli_call *call, attsvm_error *err)
 {
-    attsvm_svm_settings own = *(const attsvm_svm_settings *)cli_settings(call, &attsvm_svm_table);
-    const attsvm_svm_settings *settings = &own;
+    attsvm_svm_settings settings =
+        *(const attsvm_svm_settings *)cli_settings(call, &attsvm_svm_table);
     const svm_options *options = cli_settings(call, &cli_svm_table);
     attsvm_data *data, *with = NULL;
     attsvm_chosen *chosen = NULL;
     attsvm_chosen_info info;
     attsvm_solution *solution = NULL;
     TRY(cli_data_read(call, call->arguments[0], &data, err));
-    attsvm_status status = cli_remember(call, options->select, data, &own, &with, err);
+    attsvm_status status = cli_remember(call, options->select, data, &settings, &with, err);
     const attsvm_data *scored = with ? with : data;
     if (status == ATTSVM_OK)
-        status = cli_choose(&chosen, scored, call->arguments[0], settings, options->select, err);
+        status = cli_choose(&chosen, scored, call->arguments[0], &settings, options->select, err);
     if (status == ATTSVM_OK) {
         info = attsvm_chosen_describe(chosen);
-        status = solve(call, scored, &info.selection, settings, &solution, err);
+        status = solve(call, scored, &info.selection, &settings, &solution, err);
         if (status == ATTSVM_E_DATA)
             base_fail_in(err, status, call->arguments[0]);
     }

@@ -217,8 +217,8 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
 /* ------------------------------------------------------------------------------ run */
 
 /*
- * The records against the SVM of the selected tokens, where a file or a picture is to have them.
- * A problem that cannot be solved is no reason to lose the run: it is reported, and the run saved.
+ * Compares the records of a run that is saved with the SVM of its selected tokens.  If that problem
+ * cannot be solved, the command says so and saves the run without the comparison.
  */
 static attsvm_status compare_records(const cli_call *call, const attsvm_train_settings *s,
                                      attsvm_train *train, attsvm_error *err)
@@ -256,23 +256,22 @@ static attsvm_status draw(const cli_call *call, const attsvm_train *train, attsv
 
 attsvm_status cli_train(cli_call *call, attsvm_error *err)
 {
-    attsvm_train_settings own =
+    attsvm_train_settings s =
         *(const attsvm_train_settings *)cli_settings(call, &attsvm_train_table);
-    const attsvm_train_settings *s = &own;
     const char *path = call->arguments[0];
-    if (cli_picture_wanted(call) && !*own.record)
-        own.record = "log";
+    if (cli_picture_wanted(call) && !*s.record)
+        s.record = "log";
     attsvm_data *data = NULL;
     attsvm_train *train = NULL;
     attsvm_exchangeable exchangeable = { 0 };
-    live progress = { .iters = s->iters,
+    live progress = { .iters = s.iters,
                       .wanted = !call->common->quiet && isatty(STDERR_FILENO) == 1 };
     attsvm_status status = cli_picture_check(call, err);
     if (status == ATTSVM_OK)
         status = cli_data_read(call, path, &data, err);
     if (status != ATTSVM_OK)
         goto done;
-    status = attsvm_train_create(&train, data, s, NULL, NULL, err);
+    status = attsvm_train_create(&train, data, &s, NULL, NULL, err);
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, path);
     if (status == ATTSVM_OK)
@@ -283,15 +282,15 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     status = attsvm_train_run(train, watched ? show_progress : NULL, &progress, err);
     end_progress(&progress);
     if (status == ATTSVM_OK)
-        status = compare_records(call, s, train, err);
+        status = compare_records(call, &s, train, err);
     if (status == ATTSVM_OK && call->common->output)
         status = attsvm_train_save(train, call->common->output, NULL, 0, err);
     if (status == ATTSVM_OK)
         status = draw(call, train, err);
     if (status == ATTSVM_OK && call->common->json)
-        status = print_json(call, path, s, train, &exchangeable, err);
+        status = print_json(call, path, &s, train, &exchangeable, err);
     else if (status == ATTSVM_OK && !call->common->quiet)
-        print_text(path, call, s, data, train, &exchangeable);
+        print_text(path, call, &s, data, train, &exchangeable);
 done:
     attsvm_train_free(train);
     attsvm_data_free(data);

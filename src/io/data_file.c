@@ -15,20 +15,9 @@ typedef struct source_file {
 static void release_file(void *owner)
 {
     source_file *file = owner;
-    attsvm_archive_free(file->archive);
+    if (file)
+        attsvm_archive_free(file->archive);
     free(file);
-}
-
-static attsvm_status file_create(source_file **out, attsvm_archive *archive, const char *path,
-                                 attsvm_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash && slash[1] ? slash + 1 : path;
-    size_t size = strlen(name) + 1;
-    TRY(base_allocate(out, 1, sizeof **out + size, "file name", err));
-    (*out)->archive = archive;
-    memcpy((*out)->name, name, size);
-    return ATTSVM_OK;
 }
 
 /* Whether the array of that name is used in place, in the mapped file. */
@@ -40,17 +29,19 @@ static bool is_mapped(const attsvm_archive *archive, const char *name)
     return false;
 }
 
-static attsvm_status read_alone(attsvm_archive **archive, attsvm_named_array **arrays,
-                                const char *path, const attsvm_read_settings *settings,
-                                attsvm_error *err)
+/* Opens the archive, and lists its arrays.  *out may be set after a failure, too. */
+static attsvm_status open_file(source_file **out, attsvm_named_array **arrays, const char *path,
+                               const attsvm_read_settings *settings, attsvm_error *err)
 {
-    *archive = NULL;
-    *arrays = NULL;
-    TRY(attsvm_archive_open(archive, path, settings, err));
-    TRY(base_allocate(arrays, (size_t)(*archive)->count, sizeof **arrays, "list of arrays", err));
-    for (int64_t k = 0; k < (*archive)->count; k++)
-        (*arrays)[k] =
-            (attsvm_named_array){ (*archive)->items[k].name, (*archive)->items[k].array };
+    const char *slash = strrchr(path, '/');
+    const char *name = slash && slash[1] ? slash + 1 : path;
+    TRY(base_allocate(out, 1, sizeof **out + strlen(name) + 1, "file name", err));
+    strcpy((*out)->name, name);
+    TRY(attsvm_archive_open(&(*out)->archive, path, settings, err));
+    const attsvm_archive *archive = (*out)->archive;
+    TRY(base_allocate(arrays, (size_t)archive->count, sizeof **arrays, "list of arrays", err));
+    for (int64_t k = 0; k < archive->count; k++)
+        (*arrays)[k] = (attsvm_named_array){ archive->items[k].name, archive->items[k].array };
     return ATTSVM_OK;
 }
 
@@ -58,30 +49,23 @@ attsvm_status attsvm_data_read(attsvm_data **out, const char *path,
                                const attsvm_read_settings *settings, attsvm_error *err)
 {
     NEED_OUT(out);
+    NEED(path);
     dist_comm *comm = settings ? settings->comm : NULL;
-    attsvm_archive *archive;
-    attsvm_named_array *arrays;
-    attsvm_status status = read_alone(&archive, &arrays, path, settings, err);
+    source_file *file = NULL;
+    attsvm_named_array *arrays = NULL;
+    attsvm_status status = open_file(&file, &arrays, path, settings, err);
     status = dist_agree(comm, status, err);
-    if (status != ATTSVM_OK) {
-        free(arrays);
-        attsvm_archive_free(archive);
-        return status;
+    if (status == ATTSVM_OK) {
+        const attsvm_archive *archive = file->archive;
+        data_source source = { comm, file, release_file, is_mapped(archive, "X") };
+        status = data_create(out, arrays, archive->count, settings, &source, err);
+        if (status != ATTSVM_OK)
+            base_fail_in(err, status, base_path_tail(path));
     }
-    source_file *file;
-    status = file_create(&file, archive, path, err);
-    if (status != ATTSVM_OK) {
-        free(arrays);
-        attsvm_archive_free(archive);
-        return status;
-    }
-    data_source source = { comm, file, release_file, is_mapped(archive, "X") };
-    status = data_create(out, arrays, archive->count, settings, &source, err);
     free(arrays);
-    if (status != ATTSVM_OK) {
+    if (status == ATTSVM_OK)
+        (*out)->file = file->name;
+    else
         release_file(file);
-        return base_fail_in(err, status, base_path_tail(path));
-    }
-    (*out)->file = file->name;
-    return ATTSVM_OK;
+    return status;
 }

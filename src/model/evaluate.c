@@ -106,8 +106,8 @@ static void query_sequences(const model_pass *c, model_worker *k, model_partial 
 }
 
 /* Sequences lo..hi-1 of the pass. */
-static void evaluate_stretch(const model_pass *c, model_worker *k, model_partial *part, int64_t lo,
-                             int64_t hi)
+static void evaluate_range(const model_pass *c, model_worker *k, model_partial *part, int64_t lo,
+                           int64_t hi)
 {
     const model *m = c->m;
     if (m->prompt)
@@ -120,7 +120,7 @@ static void evaluate_stretch(const model_pass *c, model_worker *k, model_partial
 }
 
 /* The first position in the mini-batch with a sequence >= i. */
-static int64_t place_of(const model_pass *c, int64_t i)
+static int64_t position_of(const model_pass *c, int64_t i)
 {
     int64_t low = 0, high = c->count;
     while (low < high) {
@@ -138,7 +138,7 @@ static void evaluate_all(const model_pass *c, model_worker *k, model_partial *pa
 {
     data_reader reader = data_reader_open(c->m->data, lo, hi);
     while (data_reader_next(&reader))
-        evaluate_stretch(c, k, part, reader.lo, reader.hi);
+        evaluate_range(c, k, part, reader.lo, reader.hi);
 }
 
 /* Block b of the node; for a mini-batch, its sequences in this block. */
@@ -155,8 +155,8 @@ static void evaluate_block(void *context, int64_t b, int worker)
         return;
     }
     if (c->sequences) {
-        lo = place_of(c, lo);
-        hi = place_of(c, hi);
+        lo = position_of(c, lo);
+        hi = position_of(c, hi);
     }
     part->attention_log = part->v_log = -INFINITY;
     part->sums = MODEL_NO_SUMS;
@@ -169,7 +169,7 @@ static void evaluate_block(void *context, int64_t b, int worker)
     }
     if (c->sequences) {
         data_reader_ahead(m->data, c->sequences + lo, hi - lo);
-        evaluate_stretch(c, k, part, lo, hi);
+        evaluate_range(c, k, part, lo, hi);
         data_reader_release(m->data, c->sequences[lo], c->sequences[hi - 1] + 1);
     } else {
         evaluate_all(c, k, part, lo, hi);
@@ -237,8 +237,7 @@ static void sum_terms(model *m, const double *theta, const int64_t *sequences, i
     if (m->trains_v)
         c.v = theta + m->parameter[m->parameters - 1].offset;
     sum_blocks(m, &c);
-    if (sequences) /* mini-batches touch pages all over the file, few of which lie in one sequence
-                    */
+    if (sequences) /* mini-batches touch pages all over the file */
         data_reader_release(m->data, m->own_lo, m->own_hi);
 }
 

@@ -194,8 +194,7 @@ typedef struct attsvm_model model;
 
 struct attsvm_model {
     const attsvm_data *data;
-    dist_comm
-        *comm; /* ranks that share the blocks; NULL also if each computes all of a small set */
+    dist_comm *comm; /* ranks that share the blocks; NULL also if each computes a small set alone */
     attsvm_model_kind kind;
     bool trains_p, trains_W, factored, trains_v;
     bool prompt;      /* the query is p, shared by all */

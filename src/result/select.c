@@ -132,9 +132,8 @@ static bool is_result(const char *source)
     return strcmp(source, "opt") != 0 && strcmp(source, "ids") != 0 && strcmp(source, "sets") != 0;
 }
 
-/* From the data set itself. */
-static attsvm_status fill(attsvm_chosen *out, const attsvm_data *data, const attsvm_svm_settings *s,
-                          attsvm_error *err)
+static attsvm_status from_data(attsvm_chosen *out, const attsvm_data *data,
+                               const attsvm_svm_settings *s, attsvm_error *err)
 {
     bool sets = result_has_sets(s);
     if (strcmp(out->info.source, "sets") == 0) {
@@ -176,7 +175,7 @@ static attsvm_status choose(attsvm_chosen *out, const attsvm_data *data,
     TRY(svm_rows_terms(&out->terms, data, s, err));
     TRY(data_terms_cells(&out->terms, NULL, &out->cells, err));
     TRY(allocate(out, sets, err));
-    TRY(is_result(source) ? from_result(out, data, s, source, err) : fill(out, data, s, err));
+    TRY(is_result(source) ? from_result(out, data, s, source, err) : from_data(out, data, s, err));
     attsvm_selection *selection = &out->info.selection;
     if (sets)
         *selection =

@@ -180,15 +180,16 @@ static bool tell(void *context)
     return l->status == ATTSVM_OK && (!l->observer || l->observer(l->context, l->t, &l->t->info));
 }
 
-/* Records if due, and reports why a gradient is zero. */
+/* Records if due.  Also measures the first state with a zero gradient: if logits beyond the range
+   of doubles are the reason, that is an error. */
 static attsvm_status record(loop *l, bool last)
 {
     attsvm_train *t = l->t;
     train_trace *trace = &t->trace;
     bool due = trace->every != 0 && (last || train_trace_wanted(trace, t->iter));
     due &= trace->count == 0 || trace->iter[trace->count - 1] != t->iter;
-    bool zero = t->m->gradient_log == -INFINITY && !t->zero_gradient_reported;
-    t->zero_gradient_reported |= zero; /* the same on all ranks */
+    bool zero = t->m->gradient_log == -INFINITY && !t->zero_gradient_measured;
+    t->zero_gradient_measured |= zero; /* the same on all ranks */
     if (last || due || zero)
         TRY(describe(l));
     if (last || due)

@@ -193,8 +193,8 @@ const double *attsvm_train_parameters(const attsvm_train *train, int64_t *count)
     if (!train)
         return NULL;
     if (count)
-        *count = train ? train->m->size : 0;
-    return train ? train->theta : NULL;
+        *count = train->m->size;
+    return train->theta;
 }
 
 const char *attsvm_train_outcome_name(attsvm_train_outcome outcome)

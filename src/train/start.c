@@ -236,7 +236,7 @@ static attsvm_status from_svm(const attsvm_train *t, const char *text, attsvm_er
 }
 
 /* Zero is a stationary point if logits are a product of two trained arrays. */
-static bool zero_never_moves(const model *m)
+static bool zero_is_stationary(const model *m)
 {
     return m->factored || (m->trains_p && m->trains_W);
 }
@@ -244,7 +244,7 @@ static bool zero_never_moves(const model *m)
 /* A factor of the logits or of the output that multiplies another trained block. */
 static bool multiplies_another(const model *m, const model_parameter *block)
 {
-    return block->head || zero_never_moves(m);
+    return block->head || zero_is_stationary(m);
 }
 
 /*
@@ -288,7 +288,7 @@ static attsvm_status start_values(attsvm_train *t, attsvm_error *err)
     } else if (strncmp(text, "gauss:", 6) == 0) {
         kind = GAUSS;
         TRY(number_after(text, "gauss:", &size, err));
-    } else if (strcmp(text, "auto") == 0 && zero_never_moves(m)) {
+    } else if (strcmp(text, "auto") == 0 && zero_is_stationary(m)) {
         kind = UNIFORM;
         size = 1 / sqrt((double)m->d);
     } else if (strcmp(text, "zero") != 0 && strcmp(text, "auto") != 0) {

@@ -48,9 +48,9 @@ struct attsvm_train {
     double *direction;       /* theta/|theta| at the last multiple of 100 steps */
     double direction_change; /* from the previous one; NAN: none yet            */
     bool has_direction;
-    bool zero_gradient_reported;
-    bool restored;          /* read from a file, without the state of the step rule */
-    double earlier_seconds; /* of the earlier parts of this run                     */
+    bool zero_gradient_measured; /* see `record` of loop.c */
+    bool restored;               /* read from a file, without the state of the step rule */
+    double earlier_seconds;      /* of the earlier parts of this run                     */
     double start;
     int64_t *order;   /* mini-batches: permutation of this epoch          */
     int64_t epoch;    /* of `order`; -1: none                             */
@@ -104,11 +104,11 @@ void train_textbook_round(attsvm_train *t);
 /* Whether a batch can step two runs together; (a, a): whether a can be in one. */
 bool train_batch_fits(const attsvm_train *a, const attsvm_train *b);
 
-/* Allocates the records; whether iteration `iter` is recorded (the loop always records the last).
- */
+/* Allocates the records. */
 attsvm_status train_trace_create(attsvm_train *t, attsvm_error *err);
 /* Extends the records to a run of `iters` steps; existing ones stay. */
 attsvm_status train_trace_extend(attsvm_train *t, int64_t iters, attsvm_error *err);
+/* Whether iteration `iter` is recorded; the loop always records the last. */
 bool train_trace_wanted(const train_trace *trace, int64_t iter);
 void train_trace_add(attsvm_train *t, const attsvm_train_info *info);
 
