@@ -35,8 +35,9 @@ static attsvm_status open_file(source_file **out, attsvm_named_array **arrays, c
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash && slash[1] ? slash + 1 : path;
-    TRY(base_allocate(out, 1, sizeof **out + strlen(name) + 1, "file name", err));
-    strcpy((*out)->name, name);
+    const size_t size = strlen(name) + 1;
+    TRY(base_allocate(out, 1, sizeof **out + size, "file name", err));
+    memcpy((*out)->name, name, size);
     TRY(attsvm_archive_open(&(*out)->archive, path, settings, err));
     const attsvm_archive *archive = (*out)->archive;
     TRY(base_allocate(arrays, (size_t)archive->count, sizeof **arrays, "list of arrays", err));
