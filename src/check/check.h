@@ -329,6 +329,16 @@ bool check_contradiction(const check_problem *problem, attsvm_status *status, at
 bool check_distance(const check_problem *problem, const check_list *list, double *delta, char *why,
                     attsvm_status *status, attsvm_error *err);
 
+/* Rows delta z', or delta where z is NULL, and r = scale (e - <A, theta>), scale near 1 / |A|. */
+typedef struct check_equalities {
+    int64_t count, d;
+    const dd *delta; /* count x d */
+    const double *z, *scale, *r;
+} check_equalities;
+/* The same for many rows of clear independence. */
+bool check_nearby(const check_equalities *rows, double *delta, attsvm_status *status,
+                  attsvm_error *err);
+
 /* ------------------------------------------------------------------------- bounds */
 
 /* Bounds and numbers found for a claim. */

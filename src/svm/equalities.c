@@ -5,7 +5,7 @@
  * dependent make that much larger than |r|, so the system is solved in double-double.
  *
  * E has all equalities, and the rows with b = 0 that theta violates or that such a point might
- * violate.
+ * violate.  More than MOST rows are left to equalities_many.c.
  */
 #include "base/rational.h"
 #include "svm/svm.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum { FINE_BITS = 320 };              /* of a residual that double-double does not resolve */
-enum { MOST = 200 };                   /* maximum number of factored rows; above it |r| is used */
+enum { MOST = 200 };                   /* rows that are factored in double-double      */
 static const double DEPENDENT = 1e-26; /* squared distance to the span of other rows */
 static const double NOISE = 0x1p-104;  /* of |A||theta|: an error of <A, theta>      */
 static const double AGREES = 1e-10;    /* of the largest residual: a dependent row is met as well */
@@ -23,9 +23,10 @@ typedef struct gram {
     svm_run *run;
     int64_t count;
     int32_t *slots;
-    dd *L;     /* count x count: the Gram matrix, then its factor  */
-    dd *y;     /* count: L^-1 r, then (E E')^-1 r                  */
-    double *r; /* count: residuals over |A|                        */
+    dd *L;        /* count x count: the Gram matrix, then its factor; up to MOST rows */
+    dd *y;        /* count: L^-1 r, then (E E')^-1 r                  */
+    double *r;    /* count: residuals over |A|                        */
+    double *step; /* (size) to a point that satisfies more than MOST rows */
     void *memory;
 } gram;
 
@@ -169,13 +170,14 @@ static attsvm_status open_gram(gram *s, svm_run *run, attsvm_error *err)
     *s = (gram){ .run = run };
     for (int64_t k = 0; k < set->count; k++)
         most += is_fixed(set, k) && set->length[k] > 0;
-    size_t order = most > MOST ? 0 : most;
+    size_t order = most > MOST ? MOST : most;
     arena a = { 0 };
     for (int pass = 0; pass < 2 && most > 0; pass++) {
         s->slots = base_take(&a, most, sizeof *s->slots);
         s->r = take(&a, most);
         s->y = base_take(&a, order, sizeof *s->y);
         s->L = base_take(&a, order * order, sizeof *s->L);
+        s->step = take(&a, most > MOST ? (size_t)set->size : 0);
         if (pass == 0)
             TRY(base_arena_allocate(&a, "equalities", err));
     }
@@ -205,6 +207,29 @@ static double choose_rows(gram *s, const double *theta, bool fine, double off, d
     return sqrt(square);
 }
 
+/* Whether all rows of E are satisfied to the last digit. */
+static bool is_met(gram *s, const double *theta)
+{
+    bool met = true;
+    for (int64_t k = 0; k < s->count && met; k++)
+        met = fine_residual(s->run, s->slots[k], theta) == 0;
+    return met;
+}
+
+static attsvm_status measure(gram *s, const double *theta, double noise, double *distance,
+                             attsvm_error *err)
+{
+    *distance = 0;
+    if (s->count > MOST) {
+        TRY(svm_equalities_many(s->run, s->slots, s->r, s->count, noise, s->step, distance, err));
+        if (!isfinite(*distance) && is_met(s, theta))
+            *distance = 0;
+    } else if (s->count > 0) {
+        *distance = distance_of(s, noise);
+    }
+    return ATTSVM_OK;
+}
+
 attsvm_status svm_equalities_distance(svm_run *run, const double *theta, bool fine,
                                       double *violation, double *distance, attsvm_error *err)
 {
@@ -217,16 +242,19 @@ attsvm_status svm_equalities_distance(svm_run *run, const double *theta, bool fi
     int64_t before = -1;
     *violation = *distance = 0;
     TRY(open_gram(&s, run, err));
-    for (int round = 0; s.memory && s.count != before && isfinite(*distance); round++) {
+    attsvm_status status = ATTSVM_OK;
+    for (int round = 0; s.memory && s.count != before && isfinite(*distance) && status == ATTSVM_OK;
+         round++) {
         before = s.count;
-        double size = choose_rows(&s, theta, fine, *distance, violation);
-        if (s.count > 0)
-            *distance = fmax(*distance, s.L ? distance_of(&s, noise) : size);
+        choose_rows(&s, theta, fine, *distance, violation);
+        double found;
+        status = measure(&s, theta, noise, &found, err);
+        *distance = fmax(*distance, found);
         if (round == ROUNDS)
             *distance = INFINITY;
     }
     free(s.memory);
-    return ATTSVM_OK;
+    return status;
 }
 
 /* y <- (E E')^-1 r over the independent rows, from L^-1 r. */
@@ -241,21 +269,39 @@ static void substitute(gram *s)
     }
 }
 
+/* theta + run->low moves by the step to that point, whose distance was measured. */
+static void take_step(gram *s, double *theta)
+{
+    svm_run *run = s->run;
+    svm_set *set = &run->set;
+    if (s->count > MOST) {
+        for (int64_t k = 0; k < set->size; k++)
+            run->low[k] += s->step[k];
+        return;
+    }
+    substitute(s);
+    for (int64_t k = 0; k < s->count; k++) {
+        dd y = base_dd_div(s->y[k], base_dd(set->length[s->slots[k]]));
+        svm_set_combine_exact(set, &s->slots[k], &y.hi, &y.lo, 1, theta, run->low);
+    }
+}
+
 attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *err)
 {
     enum { STEPS = 3 };
     svm_set *set = &run->set;
     gram s;
     double violation;
+    attsvm_status status = ATTSVM_OK;
     TRY(open_gram(&s, run, err));
-    for (int step = 0; step < STEPS && s.L; step++) {
-        if (!(choose_rows(&s, theta, true, 0, &violation) > 0) || !isfinite(distance_of(&s, 0)))
+    for (int step = 0; step < STEPS && s.memory && status == ATTSVM_OK; step++) {
+        double distance = 0;
+        if (!(choose_rows(&s, theta, true, 0, &violation) > 0))
             break;
-        substitute(&s);
-        for (int64_t k = 0; k < s.count; k++) {
-            dd y = base_dd_div(s.y[k], base_dd(set->length[s.slots[k]]));
-            svm_set_combine_exact(set, &s.slots[k], &y.hi, &y.lo, 1, theta, run->low);
-        }
+        status = measure(&s, theta, 0, &distance, err);
+        if (status != ATTSVM_OK || !isfinite(distance))
+            break;
+        take_step(&s, theta);
         for (int64_t k = 0; k < set->size; k++) {
             dd sum = base_dd_sum(theta[k], run->low[k]);
             theta[k] = sum.hi;
@@ -263,5 +309,5 @@ attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *
         }
     }
     free(s.memory);
-    return ATTSVM_OK;
+    return status;
 }

@@ -153,6 +153,11 @@ attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err);
  */
 attsvm_status svm_equalities_distance(svm_run *run, const double *theta, bool fine,
                                       double *violation, double *distance, attsvm_error *err);
+/* The same for many rows with residuals r (count) over |A|, known to within `noise`, and in step
+   (size) the way to that point; INFINITY if they are dependent, or nearly so. */
+attsvm_status svm_equalities_many(svm_run *run, const int32_t *slots, const double *r,
+                                  int64_t count, double noise, double *step, double *distance,
+                                  attsvm_error *err);
 /* Moves theta + run->low to that point, in double-double. */
 attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *err);
 

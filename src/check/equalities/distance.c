@@ -8,8 +8,8 @@
  *   r'S^-1 r <= |r'y| + |r|_1 |R (r - S y)|_inf / (1 - eps)
  *
  * y = R r is refined in double-double, so that the last term is small even where eps is not.
- * If no such R is found in double, the system is solved exactly.  Dependent rows must be exactly
- * dependent, including their right-hand sides.
+ * Many rows are tried without R (nearby.c).  If no such R is found in double, the system is solved
+ * exactly.  Dependent rows must be exactly dependent, including their right-hand sides.
  */
 #include "check/check.h"
 
@@ -18,7 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDED = 1500 }; /* rows for which R is computed */
+enum {
+    MOST_ROUNDED = 1500, /* rows for which R is computed                     */
+    MANY = 200,          /* above this a factor is tried first (nearby.c): R takes too long */
+    MOST_FACTORED = 4000
+};
 
 typedef struct distance {
     const check_problem *p;
@@ -337,6 +341,26 @@ static bool rounded(const distance *s, double *square, attsvm_status *status, at
     return good && *square < INFINITY;
 }
 
+/* Many rows: check_nearby. */
+static bool factored(const distance *s, double *delta, attsvm_status *status, attsvm_error *err)
+{
+    dd *keys = NULL;
+    check_equalities rows = { s->count, s->p->d, s->delta, s->p->matrix ? s->z : NULL,
+                              s->scale, s->r };
+    if (s->count <= MANY || s->count > MOST_FACTORED || s->tiny)
+        return false;
+    if (s->p->key_map) {
+        size_t count = (size_t)(s->count * s->p->d);
+        *status = base_allocate(&keys, count, sizeof *keys, "equalities", err);
+        if (*status != ATTSVM_OK)
+            return false;
+        rows.delta = keys;
+    }
+    bool good = (!keys || map_all(s, keys)) && check_nearby(&rows, delta, status, err);
+    free(keys);
+    return good;
+}
+
 /* ---------------------------------------------------------------------------- exactly */
 
 /* S y = rest for the chosen rows, exactly: *square = rest'y, rounded up. */
@@ -439,12 +463,13 @@ bool check_distance(const check_problem *p, const check_list *list, double *delt
     bool good = read_list(&s, list, status, err), met = good;
     for (int64_t k = 0; k < s.count && met; k++)
         met = check_exact_sign(&s.rest[k]) == 0;
-    if (good && !met) {
-        good = rounded(&s, &square, status, err);
+    *delta = 0;
+    if (good && !met && !factored(&s, delta, status, err)) {
+        good = *status == ATTSVM_OK && rounded(&s, &square, status, err);
         if (!good && *status == ATTSVM_OK)
             good = exactly(&s, &square, status, err);
+        *delta = sqrt(square) * (1 + 1e-9);
     }
-    *delta = sqrt(square) * (1 + 1e-9);
     check_exact_array_free(s.rest, s.rest ? (size_t)list->count : 0);
     check_exact_array_free(s.raw, s.raw ? (size_t)list->count : 0);
     free(s.memory);
