@@ -111,7 +111,8 @@ static void print_end(const attsvm_train_info *info)
     printf("\n  loss        %.10g", info->loss);
     if (isfinite(info->log_excess))
         printf(", exp(%.1f) above its limit", info->log_excess);
-    printf("\n  norm        %.8g, gradient exp(%.1f)\n", info->norm, info->grad_log_scale);
+    printf("\n  norm        %.8g, gradient ", info->norm);
+    printf(fabs(info->grad_log_scale) < 1e9 ? "exp(%.1f)\n" : "exp(%.6g)\n", info->grad_log_scale);
     printf("  attention   on the selected token at least %.6g, on average %.6g (copies added)\n",
            info->softmax_min, info->softmax_mean);
     printf("  entropy     %.4g; effective number of tokens %.4g, each copy counted\n",

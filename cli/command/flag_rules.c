@@ -37,7 +37,7 @@ static const flag_rule rules[] = {
       TOLD },
     { &attsvm_svm_table, "query_token", "problem", "W|multi|finite", "with problems for a matrix W",
       TOLD },
-    { &attsvm_svm_table, "query_token", "query", "given|token", "with --query token", TOLD },
+    { &attsvm_svm_table, "query_token", "query", "given|token", "with --query given, token", TOLD },
     { &attsvm_svm_table, "duplicates", "problem", "!v", "with other problems than v", TOLD },
     { &attsvm_svm_table, "threshold", "problem", "multi|finite", "with --problem multi, finite",
       TOLD },

@@ -154,7 +154,7 @@ static void print_measure(const char *name, double value, const char *undefined)
     if (isnan(value))
         printf("  %-11s not defined: %s\n", name, undefined);
     else
-        printf("  %-11s %.4f\n", name, value);
+        printf(value < 1e6 ? "  %-11s %.4f\n" : "  %-11s %.6g\n", name, value);
 }
 
 static void print_measures(const cli_predicted *p)
@@ -192,6 +192,8 @@ static void print_explained(const cli_predicted *p)
     printf("  decided     %" PRId64 " of %" PRId64
            " predictions change without the token that decided\n",
            flipped, info.n);
+    if (isnan(info.comprehensiveness[0]))
+        return;
     printf("  faithful    without the top token the predicted probability %s on average (without a "
            "random one it %s); with the top token alone it %s (with a random one it %s)\n",
            fall_text(info.comprehensiveness[0], text[0]),

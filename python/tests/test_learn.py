@@ -97,6 +97,11 @@ def test_texts(tmp_path):
         model.predict("good")
     with pytest.raises(attsvm.InputError, match="labels"):
         attsvm.AttentionTextClassifier().fit(texts, ["pos"])
+    for missing in (None, float("nan")):
+        with pytest.raises(attsvm.InputError, match=r"X\[1\] is (None|nan); expected a string"):
+            model.predict(["good", missing])
+    with pytest.raises(attsvm.InputError, match="ridge = -1; expected a number from 0 on"):
+        attsvm.AttentionTextClassifier(ridge=-1).fit(texts, ["pos", "neg"] * 10)
 
 
 @pytest.mark.parametrize("name", ["musk1", "digit_bags"])

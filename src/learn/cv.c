@@ -314,6 +314,10 @@ attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data, const atts
     if (inst && attsvm_array_count(inst) != data->tokens)
         return fail(err, ATTSVM_E_DATA, "inst has %" PRId64 " entries for %" PRId64 " tokens",
                     attsvm_array_count(inst), data->tokens);
+    for (int64_t k = 0; fold && k < settings->repeats * data->n; k++)
+        if (fold[k] < 0 || fold[k] >= data->n)
+            return fail(err, ATTSVM_E_ARG, "fold[%" PRId64 "] = %" PRId64 " is not in 0..%" PRId64,
+                        k, fold[k], data->n - 1);
     attsvm_cv *cv;
     TRY(base_allocate(&cv, 1, sizeof *cv, "cross-validation", err));
     const double start = base_seconds();

@@ -2,6 +2,7 @@
 #include "data/reader.h"
 #include "learn/learn.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +90,8 @@ static void measure(sums *s, int threads, double *out)
         out[j] /= mass;
 }
 
-/* A constant feature has exactly its value as mu, and sigma 1. */
+/* A constant feature has exactly its value as mu, and sigma 1.  Where the variance of another one
+   underflows, sigma becomes 0. */
 static void settle_constants(const sums *s, double *mu, double *sigma)
 {
     const int64_t d = s->data->d;
@@ -99,9 +101,9 @@ static void settle_constants(const sums *s, double *mu, double *sigma)
             lowest = fmin(lowest, s->lowest[b * d + j]);
             highest = fmax(highest, s->highest[b * d + j]);
         }
-        sigma[j] = sqrt(sigma[j]);
-        if (lowest == highest || !(sigma[j] > 0)) {
-            mu[j] = lowest == highest ? lowest : mu[j];
+        sigma[j] = sigma[j] < DBL_MIN ? 0 : sqrt(sigma[j]);
+        if (lowest == highest) {
+            mu[j] = lowest;
             sigma[j] = 1;
         }
     }
@@ -162,12 +164,13 @@ attsvm_status learn_features_create(learn_features *out, const attsvm_data *data
         free(a.base);
     }
     for (int64_t j = 0; j < data->d; j++)
-        if (!isfinite(out->mu[j]) || !isfinite(out->sigma[j])) {
+        if (!isfinite(out->mu[j]) || !isfinite(out->sigma[j]) || out->sigma[j] == 0) {
+            const bool small = out->sigma[j] == 0;
             learn_features_free(out);
             return fail(err, ATTSVM_E_DATA,
-                        "feature %" PRId64 " is too large: its mean or deviation exceeds the range "
-                        "of doubles; divide it by a constant",
-                        j);
+                        "feature %" PRId64 " is too %s: its mean or variance leaves the range of "
+                        "doubles; %s it by a constant",
+                        j, small ? "small" : "large", small ? "multiply" : "divide");
         }
     finish(out);
     return ATTSVM_OK;

@@ -40,7 +40,7 @@ attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err)
     return fail(err, ATTSVM_E_NUMERIC,
                 "after %" PRId64 " steps entry %" PRId64 " of the gradient of %s is %g, beyond the "
                 "range of doubles; scale tokens, queries or the head down",
-                t->iter, at, name, value);
+                t->iter, at, name, isnan(value) ? NAN : value);
 }
 
 /*

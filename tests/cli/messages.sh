@@ -58,6 +58,16 @@ bad 2 '--against nosuch: expected a pool (auto, prompt, score, witness, mean)' c
 printf 'good\tfine day\nbad\tdull day\ngood\tfine tea\nbad\tdull tea\n' >texts.txt
 good fit texts.txt --starts 1 --pool prompt -o texts.npz
 bad 2 'texts.npz classifies texts' predict texts.npz other.npz
+good predict texts.npz --text 'fine'
+printf 'good\tnever\nbad\tseen\n' >strange.txt
+good predict texts.npz strange.txt
+says 'the bias alone decides'
+never 'nan'
+for size in 1e-170:small 1e200:large; do
+    x=${size%:*}
+    arrays size.npz X:float64:2,2,1=$x,-$x,$x,$x y:int64:2=0,1
+    bad 2 "feature 0 is too ${size#*:}" fit size.npz --pool mean -o no.npz
+done
 arrays images.npz images:float64:2,4,4=1,2
 bad 2 'no array nosuch; --labels names the array of labels' patches images.npz --labels nosuch -o no.npz
 good patches images.npz -o patches.npz

@@ -165,7 +165,7 @@ for verb in svm tokens; do
     idle kappa 'with --head concave' $verb set.npz --kappa 3
     idle query 'with problems for a matrix W' $verb set.npz --problem p --query last
     idle query-token 'with problems for a matrix W' $verb set.npz --problem p --query-token 1
-    idle query-token 'with --query token' $verb set.npz --query all --query-token 1
+    idle query-token 'with --query given, token' $verb set.npz --query all --query-token 1
     idle threshold 'with --problem multi, finite' $verb set.npz --threshold 0.1
 done
 idle duplicates 'with other problems than v' svm set.npz --problem v --duplicates strict

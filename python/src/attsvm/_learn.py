@@ -1,4 +1,5 @@
 """Classifiers for scikit-learn over the library's own: fit, predict, explain."""
+import numbers
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -25,6 +26,8 @@ class Fitted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.class_weight not in (None, "balanced") and not isinstance(self.class_weight, dict):
             raise ValueError(f"class_weight = {self.class_weight!r}; expected 'balanced', None or "
                              "a dict")
+        if isinstance(self.ridge, numbers.Real) and self.ridge < 0:
+            raise InputError(f"ridge = {self.ridge!r}; expected a number from 0 on, or 'auto'")
         return Settings("fit", {"pool": self.pool, "heads": self.heads, "ridge": self.ridge,
                                 "starts": self.starts, "scale": self.scale, "seed": int(seed),
                                 "weights": "balanced" if self.class_weight == "balanced"
@@ -231,7 +234,11 @@ class AttentionTextClassifier(Fitted):
     def _samples(self, texts: Any, model: Any, labels: Any = None) -> Any:
         if isinstance(texts, str):
             raise InputError("X is one string; expected a list of strings")
-        words = [ffi.new("char[]", str(one).encode()) for one in texts]
+        texts = list(texts)
+        for k, one in enumerate(texts):
+            if not isinstance(one, str):
+                raise InputError(f"X[{k}] is {one!r}; expected a string")
+        words = [ffi.new("char[]", one.encode()) for one in texts]
         settings = Settings("samples", {"embeddings": self.embeddings,
                                         "threads": self._threads()})
         names = [ffi.new("char[]", str(one).encode()) for one in labels or ()]

@@ -416,6 +416,18 @@ static void wrong_calls_are_refused(void **state)
                  "5 features; the model was fitted to 2");
     attsvm_data_free(other.data);
     attsvm_classifier_free(c);
+    const int64_t bad[] = { -1, BAGS, INT64_MAX };
+    for (int k = 0; k < 3; k++) {
+        attsvm_cv *cv = NULL;
+        attsvm_cv_settings once;
+        attsvm_cv_settings_init(&once);
+        once.repeats = 1;
+        int64_t fold[BAGS] = { 0, 1, bad[k] };
+        y = (attsvm_targets){ .label = p.label, .classes = 2 };
+        assert_fails(attsvm_cv_run(&cv, p.data, &y, NULL, &once, fold, NULL, 0, NULL, NULL, &err),
+                     err, ATTSVM_E_ARG, "fold[2] = ");
+        assert_null(cv);
+    }
     attsvm_data_free(p.data);
 }
 
