@@ -125,13 +125,15 @@ static void exchange(gram *s, int64_t k)
 static double distance_of(gram *s, double noise)
 {
     int64_t n = s->count;
+    const double *length = s->run->set.length;
     dd sum = base_dd(0);
     double largest = 0, least = 1;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++) {
             dd product = svm_set_gram_exact(&s->run->set, s->slots[i], s->slots[j]);
-            double lengths = s->run->set.length[s->slots[i]] * s->run->set.length[s->slots[j]];
-            s->L[i * n + j] = base_dd_div(product, base_dd(lengths));
+            /* exact: rounded, it would change nearly dependent rows to independent ones */
+            dd lengths = base_dd_product(length[s->slots[i]], length[s->slots[j]]);
+            s->L[i * n + j] = base_dd_div(product, lengths);
         }
         s->y[i] = base_dd(s->r[i]);
         largest = fmax(largest, fabs(s->r[i]));

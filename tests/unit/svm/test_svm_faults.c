@@ -231,6 +231,22 @@ static void equalities_of_zero_queries(void **state)
     attsvm_data_free(data);
 }
 
+/* Tokens that agree to 2^-36, each of them a query: the distance to the equalities needs all digits
+   of their products. */
+static void equalities_of_tokens_that_nearly_agree(void **state)
+{
+    (void)state;
+    const double a = 0x1p-36, b = 0x1p-39, c = 0x1p-20;
+    double X[] = { 1 + a, 1 - 3 * a, 1, 1 - b, 1 + 2 * b, 1, 1 - 3 * c, 1 + 2 * c, 1 + 3 * c };
+    uint8_t sets[] = { 1, 1, 0, 1, 1, 1, 0, 1, 0 };
+    attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 3, .X = X });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_MULTI);
+    settings.query = ATTSVM_QUERY_ALL;
+    attsvm_solution_free(
+        solved(data, &settings, &(attsvm_selection){ .sets = sets }, ATTSVM_OPTIMAL));
+    attsvm_data_free(data);
+}
+
 /* --------------------------------------------------------------------------- labels */
 
 static void one_label_for_each_query_is_no_label_of_a_sequence(void **state)
@@ -459,6 +475,7 @@ int main(void)
         cmocka_unit_test(no_gap_beside_a_violation),
         cmocka_unit_test(check_names_the_row_that_is_violated_most),
         cmocka_unit_test(equalities_of_zero_queries),
+        cmocka_unit_test(equalities_of_tokens_that_nearly_agree),
         cmocka_unit_test(one_label_for_each_query_is_no_label_of_a_sequence),
         cmocka_unit_test(a_v_problem_reads_one_token_a_sequence),
         cmocka_unit_test(a_joint_problem_without_a_head_shows_the_heads_proof),
