@@ -296,6 +296,8 @@ const char *cli_unpredicted(const attsvm_train_settings *settings);
    fixed prompt; NULL: nothing. */
 const char *cli_zero_product(const attsvm_data *data, const attsvm_train *run,
                              const attsvm_train_settings *settings);
+/* In every sequence all tokens are equal, or have the same score v'x (v: d numbers; NULL: none). */
+bool cli_equal_tokens(const attsvm_data *data, const attsvm_array *v);
 /* Explains a gradient that is 0 or whose products underflow; true if it printed something. */
 bool cli_gradient_print(const attsvm_data *data, const attsvm_train *run,
                         const attsvm_train_settings *settings);

@@ -111,7 +111,39 @@ static double log_token_size(const attsvm_data *data)
     return log(largest);
 }
 
-/* What a gradient of exactly 0 means: later steps may move the head, or the parameters by a ridge,
+bool cli_equal_tokens(const attsvm_data *data, const attsvm_array *v)
+{
+    const int64_t n = attsvm_data_describe(data).n, d = attsvm_data_describe(data).d;
+    double *first = calloc((size_t)d, 2 * sizeof *first), *x = first + d;
+    bool equal = first != NULL;
+    for (int64_t i = 0; i < n && equal; i++) {
+        attsvm_data_token(data, i, 0, first);
+        for (int64_t t = 1; t < attsvm_data_length(data, i) && equal; t++) {
+            double a = 0, b = 0;
+            bool same = true;
+            attsvm_data_token(data, i, t, x);
+            for (int64_t j = 0; j < d; j++) {
+                same = same && x[j] == first[j];
+                a += v ? attsvm_array_get(v, j) * first[j] : 0;
+                b += v ? attsvm_array_get(v, j) * x[j] : 0;
+            }
+            equal = same || (v && a == b);
+        }
+    }
+    free(first);
+    return equal;
+}
+
+/* Whether the gradient is 0 at every point, not only by rounding at this one. */
+static bool is_zero_everywhere(const attsvm_data *data, const attsvm_train_settings *s)
+{
+    const attsvm_array *v = attsvm_data_array(data, "v");
+    const bool linear = s->head == ATTSVM_HEAD_LINEAR && s->model < ATTSVM_MODEL_VP;
+    const bool one = v && attsvm_array_count(v) == attsvm_data_describe(data).d;
+    return cli_equal_tokens(data, linear && one ? v : NULL);
+}
+
+/* What a gradient of 0 means: later steps may move the head, or the parameters by a ridge,
    by another mini-batch or by earlier gradients. */
 static void explain_zero(const attsvm_data *data, const attsvm_train *run,
                          const attsvm_train_settings *s, char *out, size_t size)
@@ -132,8 +164,9 @@ static void explain_zero(const attsvm_data *data, const attsvm_train *run,
                  "gauss:0.1, or leave --init out.",
                  product, head ? "; only the head moves" : "");
     else
-        snprintf(out, size, "Warning: the gradient%s is exactly 0%s.",
+        snprintf(out, size, "Warning: the gradient%s %s 0%s.",
                  head ? " of the attention parameters" : "",
+                 is_zero_everywhere(data, s) ? "is exactly" : "rounds to",
                  others ? ""
                  : head ? ", so that the next step moves at most the head"
                         : ", so that no further step moves anything");

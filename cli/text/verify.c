@@ -70,7 +70,7 @@ const char *cli_verified_must(const cli_verified *v)
     if (cli_verified_trains_head(v) || !cli_verified_linear(v) || !v->verdict.claimed ||
         c->choices == 0 || has_zero_gradient(v))
         return "none";
-    bool one = v->verdict.terms == 1 && !is_factored(v);
+    bool one = c->choices == 1 && !is_factored(v);
     return is_benign(c) && c->equal_scores && one ? "global" : "local";
 }
 
@@ -138,20 +138,25 @@ static void state_local(const cli_verified *v, char *out, size_t size)
     const attsvm_conditions *c = &v->conditions;
     const char *scores = c->equal_scores ? "The conditions for one outcome do not all hold"
                                          : "Scores differ among the other tokens";
-    const char *ties = c->unique_optimal ? "" : ", some sequence has two best tokens";
+    const char *link = c->equal_scores ? ", because" : ", and";
+    const char *ties = c->unique_optimal ? "" : " some sequence has two best tokens";
     const char *separate =
-        c->outcome == ATTSVM_INFEASIBLE ? ", and no direction separates the best tokens"
-        : !c->feasible ? ", and it is open whether a direction separates the best tokens"
+        c->outcome == ATTSVM_INFEASIBLE ? " no direction separates the best tokens"
+        : !c->feasible ? " it is open whether a direction separates the best tokens"
                        : "";
-    snprintf(
-        out, size,
-        "%s%s%s: descent may end in any locally optimal selection, depending on its start%s.%s",
-        scores, ties, separate,
-        c->feasible && c->unique_optimal && has_full_rank(v)
-            ? "; the path of growing norm leads to the best tokens"
-            : "",
-        !c->wide || !has_full_rank(v) ? ""
-        : cli_verified_prompt(v)      ? " Every selection can be separated."
+    snprintf(out, size,
+             "%s%s%s%s%s: descent may end in any locally optimal selection, depending on its "
+             "start%s.%s",
+             scores, *ties ? link : "", ties,
+             !*separate ? ""
+             : *ties    ? ", and"
+                        : link,
+             separate,
+             c->feasible && c->unique_optimal && has_full_rank(v)
+                 ? "; the path of growing norm leads to the best tokens"
+                 : "",
+             !c->wide || !has_full_rank(v) ? ""
+             : cli_verified_prompt(v)      ? " Every selection can be separated."
                                       : " Every selection can be separated if the tokens are in "
                                         "general position.");
 }
@@ -171,7 +176,7 @@ static void state_benign(const cli_verified *v, char *out, size_t size)
              is_factored(v) ? "matrix W = K Q' is stationary. As a function of K and Q, however, "
                               "the loss has stationary points, K = Q = 0 among them"
                             : "point is stationary",
-             v->verdict.terms > 1 ? "With several sequences descent" : "Descent",
+             v->conditions.choices > 1 ? "With several sequences descent" : "Descent",
              is_factored(v) ? "" : ", even from 0");
 }
 
@@ -183,8 +188,9 @@ static void state_outcome(const cli_verified *v, char *out, size_t size)
                  v->settings.step);
     else if (strcmp(cli_verified_must(v), "global") == 0)
         snprintf(out, size,
-                 "One token is best, all others share one score, and it can be separated from "
+                 "%s token is best, all others share one score, and it can be separated from "
                  "them: descent converges to it from any start (%s).",
+                 v->verdict.terms > 1 ? "In the only sequence with rivals one" : "One",
                  strcmp(v->settings.step, "gd") == 0
                      ? "proved for small steps"
                      : "proved for plain gradient descent with small steps, observed for this "
@@ -249,11 +255,13 @@ static const char *why_unsaturated(const cli_verified *v)
                "start values do (--init gauss:0.1).";
     if (cli_unpredicted(&v->settings))
         return cli_unpredicted(&v->settings);
+    if (attsvm_train_describe(v->run).iters == 0)
+        return "No step was made: these are the start values.";
     if (attsvm_train_describe(v->run).margin == 0)
         return "A rival has exactly the same logit. If a symmetry of data and start values causes "
                "this, more steps do not help, but other start values do (--init gauss:0.01).";
     if (has_zero_gradient(v) && !cli_verified_trains_head(v))
-        return "The gradient is 0 here: more steps do not help, but other start values may.";
+        return "The gradient rounds to 0 here: more steps do not help, but other start values may.";
     if (cli_verified_trains_head(v) && v->verdict.unpulled > 0)
         return "The head has outgrown the prompt: in some of these sequences the label is decided, "
                "their loss weighs less than 1e-16 of the largest, and joint training hardly moves "
@@ -294,12 +302,13 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
     case ATTSVM_VERDICT_NOT_LOCAL:
         snprintf(text, size,
                  "The model attends to one token of every sequence, but %" PRId64
-                 " rivals at the margin have the same score or a higher one: the selection is not "
+                 " %s at the margin %s the same score or a higher one: the selection is not "
                  "locally optimal%s.",
-                 o->against,
-                 o->against > o->tied_support
-                     ? cli_unpredicted(&v->settings) ? "" : ", and more steps should move it"
-                     : "; their scores are equal, and it is open whether descent stays");
+                 o->against, o->against == 1 ? "rival" : "rivals", o->against == 1 ? "has" : "have",
+                 cli_unpredicted(&v->settings) || has_zero_gradient(v) ? ""
+                 : o->against > o->tied_support
+                     ? ", and more steps may move it"
+                     : "; the scores are equal, and it is open whether descent stays");
         break;
     case ATTSVM_VERDICT_UNSATURATED:
         snprintf(text, size,

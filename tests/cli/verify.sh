@@ -157,7 +157,7 @@ never 'no further step moves'
 # two best tokens and a third: equal scores among the others, and no unique best token
 p_data X:float64:1,3,2=1,0,0,1,-1,-1 Y:int8:1=1 v:float64:2=1,1
 judge --init gauss:1
-says 'The conditions for one outcome do not all hold, some sequence has two best tokens'
+says 'do not all hold, because some sequence has two best tokens: descent'
 says 'Ties: some tokens have exactly equal scores'
 never 'Scores differ'
 never 'the path of growing norm'
@@ -168,7 +168,7 @@ json conditions.unique_optimal false
 # nothing separates the best tokens: "only the path of growing norm is sure to find them" was said
 p_data X:float64:2,2,1=1,0,0,1 Y:int8:2=1,-1 v:float64:1=1
 judge
-says 'no direction separates the best tokens'
+says 'do not all hold, because no direction separates the best tokens'
 never 'the path of growing norm'
 never 'can be separated'
 never 'Scores differ'
@@ -185,8 +185,30 @@ never 'Ties'
 never 'Exchangeable'
 never 'Warning'
 
+# a gradient that rounds to 0: "exactly 0", "more steps should move it" were said
+arrays s.npz X:float64:2,2,1=1,0,0,1 Y:float64:2=1,-1 v:float64:1=1
+run verify s.npz --iters 2000
+says 'the selection is not locally optimal.'
+says 'the gradient rounds to 0, so that no'
+never 'may move it'
+never 'exactly 0'
+# no step: equal logits were blamed
+run verify local.npz --model p --init zero --iters 0
+says 'No step was made: these are the start values.'
+never 'the same logit'
+never 'More steps'
+# only one of three sequences has a rival: "With several sequences" was said
+arrays s.npz X:float64:4,2=1,0,0,1,2,1,1,2 offsets:int64:4=0,1,2,4 Y:int8:3=1,-1,1 v:float64:2=1,-1
+good verify s.npz --model p
+says 'In the only sequence with rivals one token is best, all others share one score'
+never 'With several sequences'
+good verify far.npz --model p --init zero --iters 2000
+says 'With several sequences'
+never 'In the only sequence'
+
 # a few steps: more may decide; an exact tie: they do not
 run verify local.npz --model p --init zero --iters 3
+never 'No step was made'
 says 'More steps may decide it.'
 arrays s.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:6=0,1,2,0,2,1 offsets:int64:3=0,3,6 \
     Y:int8:2=1,1 v:float64:3=1,1,0
@@ -214,12 +236,13 @@ never 'More steps may'
 # a better rival near by, or one that is exactly as good
 p_data X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=.5,1 $w2 init_p:float64:2=20,0
 run verify s.npz --model p --init file --iters 1
-says 'not locally optimal, and more steps should move it'
+says '1 rival at the margin has the same score'
+says 'not locally optimal, and more steps may move it'
 never 'exactly as much'
 p_data X:float64:2,2,2=0,1,1,0,0,0,1,1 Y:int8:2=1,1 v:float64:2=1,1 $w2 init_p:float64:2=20,0
 run verify s.npz --model p --init file --iters 1
-says 'their scores are equal, and it is open whether descent stays'
-never 'should move it'
+says 'the scores are equal, and it is open whether descent stays'
+never 'may move it'
 
 # rules: a claim for all but adam
 never 'There is no claim'
@@ -240,7 +263,7 @@ bounded() {
     says 'without a prediction for this run'
     never 'from any start'
     never 'More steps may'
-    never 'should move it'
+    never 'may move it'
     good train equal.npz --model p --init zero "$@"
     says "$sentence"
     never 'direction to expect'
@@ -266,7 +289,7 @@ done
 p_data X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=.5,1 $w2 init_p:float64:2=20,0
 run verify s.npz --model p --init file --iters 1 --lr 0
 says 'the selection is not locally optimal.'
-never 'should move it'
+never 'may move it'
 
 # products that are 0: nothing moves, whatever the theorems say about W
 arrays product.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,.9 Y:int8:1=1 v:float64:3=0,0,1 \
