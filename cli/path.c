@@ -201,7 +201,7 @@ static bool found_nothing_better(const attsvm_path *path, int64_t point)
 }
 
 static void print_text(const char *file, const cli_call *call, const attsvm_path_settings *s,
-                       const attsvm_path *path)
+                       const attsvm_data *data, const attsvm_path *path)
 {
     attsvm_path_info info = attsvm_path_describe(path);
     char name[8], head[16];
@@ -212,7 +212,10 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
            head, info.terms);
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
-    if (is_joint && found_nothing_better(path, info.points - 1)) {
+    if (is_joint && cli_equal_tokens(data, NULL)) {
+        printf("Every sequence has only one token, or copies of one: the loss does not depend on "
+               "p.\n");
+    } else if (is_joint && found_nothing_better(path, info.points - 1)) {
         printf("At the last radius the search found nothing better than the point at |p| = %g: "
                "try more starts (--starts) before you conclude anything.\n",
                entry(path, "radius", info.points - 1));
@@ -322,7 +325,7 @@ attsvm_status cli_path(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_OK && call->common->json)
         status = print_json(file, s, path, err);
     else if (status == ATTSVM_OK && !call->common->quiet)
-        print_text(file, call, s, path);
+        print_text(file, call, s, data, path);
     attsvm_chosen_free(chosen);
     attsvm_path_free(path);
     attsvm_data_free(data);

@@ -31,6 +31,12 @@ arrays mixed.npz X:float64:4,5,1=-.175,1.664,.659,-1.641,-.005,-.623,.149,-1.608
 good path mixed.npz --model vp --ratio 0.5 --radii 1:30:3
 says 'The minimum lies inside the ball of p'
 never 'p tends to the'
+never 'does not depend on p'
+# ... which was also said where p changes nothing
+arrays copies.npz X:float64:2,2,2=1,0,1,0,0,1,0,1 Y:int8:2=1,-1
+good path copies.npz --model vp --radii 1:30:3
+says 'the loss does not depend on p'
+never 'attention mixes tokens'
 
 # mm-single-local: global path to token 0, local path to token 1
 arrays local.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,0 Y:int8:1=1 v:float64:3=0,0,1 \
