@@ -74,5 +74,7 @@ bad 2 'expected FIRST:LAST:COUNT' path local.npz --radii 1:2
 bad 2 'counts only with --model vp' path local.npz --head-radius 1
 bad 2 'local paths are for p and W' path slack.npz --model vp --cone 0.1
 bad 2 'with a nonlinear head a path needs model p, W or KQ' path slack.npz --model vp --head concave:1
+arrays tiny.npz X:float64:2,2,2=1e-150,0,0,1e-150,0,1e-150,-1e-150,0 Y:int8:2=1,-1
+bad 2 'rows must be from 1e-140' path tiny.npz --model vp
 bad 2 'local.npz' path slack.npz --select local.npz --model vp
 finish

@@ -131,7 +131,7 @@ attsvm_status path_find_heads(attsvm_path *path, attsvm_error *err)
     attsvm_svm_settings_init(&h.svm);
     h.svm.problem = ATTSVM_PROBLEM_V;
     h.svm.norm = ATTSVM_NORM_L2;
-    h.svm.soft = 1e6 / (size * size);
+    h.svm.soft = fmin(1e6 / (size * size), 1e300); /* above it, rows are too short anyway */
     h.svm.threads = path->settings.threads;
     attsvm_status status = ATTSVM_OK;
     for (int64_t k = 0; k < TRIALS * path->settings.starts && status == ATTSVM_OK; k++) {
