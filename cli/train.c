@@ -110,7 +110,9 @@ static void print_end(const attsvm_train_info *info)
         printf("; stopped by %s", attsvm_train_outcome_name(info->outcome));
     printf("\n  loss        %.10g", info->loss);
     if (isfinite(info->log_excess))
-        printf(", exp(%.1f) above its limit", info->log_excess);
+        printf(info->log_excess > -1e9 ? ", exp(%.1f) above its limit"
+                                       : ", exp(%.6g) above its limit",
+               info->log_excess);
     printf("\n  norm        %.8g, gradient ", info->norm);
     printf(fabs(info->grad_log_scale) < 1e9 ? "exp(%.1f)\n" : "exp(%.6g)\n", info->grad_log_scale);
     printf("  attention   on the selected token at least %.6g, on average %.6g (copies added)\n",

@@ -153,6 +153,9 @@ static attsvm_status bad_value(const reader *r, const field *f, const char *flag
     if (f->kind == FIELD_TEXT) /* the library has said what it expects */
         return ATTSVM_E_ARG;
     cli_field_range(f, range, sizeof range);
+    if (strcmp(f->name, "head") == 0 && strncmp(value, "concave:", 8) == 0)
+        return fail(r->err, ATTSVM_E_ARG, "--%s %s: expected concave:K with a number K, at least 0",
+                    flag, value);
     cli_guess guess = { .typed = value };
     for (const char *const *c = f->choices; f->kind == FIELD_CHOICE && *c; c++)
         cli_guess_try(&guess, *c);

@@ -88,7 +88,7 @@ static attsvm_status run(const validated *v, attsvm_cv **out, int32_t pool, atts
     attsvm_status status = attsvm_cv_run(out, attsvm_samples_data(v->samples), &v->targets, &fit,
                                          &s, fold, inst, key, cli_folds_show, &progress, err);
     cli_progress_end(&progress);
-    if (status == ATTSVM_E_DATA && !strstr(err->message, v->path))
+    if ((status == ATTSVM_E_DATA || status == ATTSVM_E_ARG) && !strstr(err->message, v->path))
         base_fail_in(err, status, v->path);
     return status;
 }

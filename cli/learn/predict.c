@@ -247,6 +247,8 @@ static attsvm_status read_samples(const cli_call *call, const predict_options *o
         return fail(err, ATTSVM_E_ARG, "Use either --text or FILE, not both");
     if (*o->text)
         return attsvm_samples_texts(out, &o->text, NULL, 1, &s, model, err);
+    if (call->count < 2 && cli_is_given(call, &cli_predict_table, "text"))
+        return fail(err, ATTSVM_E_ARG, "--text is empty; expected at least one word");
     if (call->count < 2)
         return fail(err, ATTSVM_E_ARG, "FILE is missing; usage: attsvm predict MODEL FILE");
     attsvm_status status = attsvm_samples_read(out, call->arguments[1], &s, model, err);

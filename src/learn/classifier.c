@@ -226,7 +226,8 @@ static attsvm_status kept_open(kept *k, const attsvm_data *data, const attsvm_ta
         for (int64_t i = 0; i < count; i++)
             mass += k->label[i] == c ? k->sample[i] : 0;
         if (!(mass > 0))
-            return fail(err, ATTSVM_E_DATA, "class %" PRId64 " has no bag of positive weight", c);
+            return fail(err, ATTSVM_E_DATA,
+                        "class number %" PRId64 " (from 0) has no bag of positive weight", c);
     }
     if (count == data->n)
         return ATTSVM_OK;

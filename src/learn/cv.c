@@ -111,6 +111,12 @@ static attsvm_status run_fold(validation *v, int64_t task, attsvm_error *err)
     if (status == ATTSVM_OK)
         status = attsvm_classifier_fit(&model, rest.data, &rest.targets, v->settings, go_on,
                                        v->stop, err);
+    if (status == ATTSVM_E_DATA && rest.data && own.data) {
+        char where[80];
+        snprintf(where, sizeof where, "without fold %" PRId64 " of repetition %" PRId64,
+                 task % folds, task / folds);
+        base_fail_in(err, status, where);
+    }
     if (status == ATTSVM_OK)
         status = attsvm_classifier_predict(&found, model, own.data, &how, err);
     if (status == ATTSVM_OK) {

@@ -138,6 +138,8 @@ attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes, 
     NEED(label);
     NEED(fold);
     int64_t *order, next = 0;
+    if (n < 2)
+        return fail(err, ATTSVM_E_ARG, "cross-validation needs at least two bags");
     if (folds < 2 || folds > n)
         return fail(err, ATTSVM_E_ARG,
                     "%" PRId64 " folds of %" PRId64

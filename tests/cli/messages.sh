@@ -20,6 +20,7 @@ bad 2 'did you mean lq:3?' svm data.npz --norm l3
 bad 2 'did you mean nuc?' svm data.npz --norm nuclear
 bad 2 'did you mean fro?' svm data.npz --norm frobenius
 bad 2 'init = random: expected auto, zero, uniform:B, gauss:S, file, svm:S,R[,ANGLE]' train data.npz --init random
+bad 2 'expected concave:K with a number K, at least 0' train data.npz --head concave:-1
 bad 2 'select = best: expected opt, ids, sets, or a result file' svm data.npz --select best
 
 bad 2 '--problem v: expected one of p, W' tokens data.npz --problem v
@@ -59,6 +60,10 @@ printf 'good\tfine day\nbad\tdull day\ngood\tfine tea\nbad\tdull tea\n' >texts.t
 good fit texts.txt --starts 1 --pool prompt -o texts.npz
 bad 2 'texts.npz classifies texts' predict texts.npz other.npz
 good predict texts.npz --text 'fine'
+bad 2 '--text is empty' predict texts.npz --text ''
+arrays few.npz X:float64:2,2,1=1,2,3,5 y:int64:2=5,6
+bad 2 'few.npz: 3 folds of 2 bags' cv few.npz --folds 3
+bad 2 'few.npz: without fold 0 of repetition 0: class number ' cv few.npz --folds 2 --pool mean
 printf 'good\tnever\nbad\tseen\n' >strange.txt
 good predict texts.npz strange.txt
 says 'the bias alone decides'
@@ -74,6 +79,11 @@ good patches images.npz -o patches.npz
 says 'No labels: the file has no array y'
 good train bare.npz --model vp --iters 10
 says 'where a head separates the labels: for v that of the v-SVM, for p that of the l2-norm SVM'
+
+arrays huge.npz X:float64:2,2,2=1e150,2e150,3e150,5e150,4e150,1e150,0,2e150 $Y v:float64:2=1,1
+good train huge.npz --model p --iters 10
+check 'numbers are short' sh -c '! grep -q "[0-9]\{40\}" out'
+bad 3 'the gradient of p is nan' train huge.npz --model p --head concave --iters 5
 
 # ------------------------------------------------------------------------ closing words
 good train data.npz --model p --iters 10

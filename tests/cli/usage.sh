@@ -152,6 +152,7 @@ for verb in train verify; do
     idle max-step 'with --step polyak' $verb set.npz --max-step 2
     refused lstar 'with --step polyak' $verb set.npz --step gd --lstar 0.1
     idle disturb-seed 'with --disturb' $verb set.npz --disturb-seed 3
+    idle kappa 'with --head concave' $verb set.npz --kappa 3
     idle every 'with --checkpoint' $verb set.npz --every 10
     refused resume 'with --checkpoint' $verb set.npz --resume
     refused query 'with --model W, KQ, vW, vKQ' $verb set.npz --query 0
@@ -168,6 +169,8 @@ for verb in svm tokens; do
     idle query-token 'with --query given, token' $verb set.npz --query all --query-token 1
     idle threshold 'with --problem multi, finite' $verb set.npz --threshold 0.1
 done
+idle radii 'without --ridge-path' path set.npz --radii 1:10:2 --ridge-path 1:0.1:2
+idle kappa 'with --head concave' path set.npz --radii 1:10:2 --kappa 3
 idle duplicates 'with other problems than v' svm set.npz --problem v --duplicates strict
 idle threshold 'with a result as --select' svm set.npz --problem multi --threshold 0.1
 idle threshold 'with a result as --select' svm set.npz --problem finite --select sets --threshold 0.1

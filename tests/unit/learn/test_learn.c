@@ -405,7 +405,7 @@ static void wrong_calls_are_refused(void **state)
     assert_null(c);
     y = (attsvm_targets){ .label = p.label, .classes = 3 };
     assert_fails(attsvm_classifier_fit(&c, p.data, &y, &s, NULL, NULL, &err), err, ATTSVM_E_DATA,
-                 "class 2 has no bag");
+                 "class number 2 (from 0) has no bag");
     s.pool = ATTSVM_POOL_WITNESS;
     assert_fails(attsvm_classifier_fit(&c, p.data, &y, &s, NULL, NULL, &err), err, ATTSVM_E_ARG,
                  "witness has two classes");
@@ -416,6 +416,9 @@ static void wrong_calls_are_refused(void **state)
                  "5 features; the model was fitted to 2");
     attsvm_data_free(other.data);
     attsvm_classifier_free(c);
+    int64_t alone;
+    assert_fails(attsvm_cv_folds(p.label, 1, 2, 2, 0, &alone, &err), err, ATTSVM_E_ARG,
+                 "at least two bags");
     const int64_t bad[] = { -1, BAGS, INT64_MAX };
     for (int k = 0; k < 3; k++) {
         attsvm_cv *cv = NULL;
