@@ -48,7 +48,6 @@ static const flag_rule rules[] = {
     { &attsvm_enumerate_table, "descent_runs", "enumerate", "yes", "with --enumerate", TOLD },
     { &attsvm_enumerate_table, "steps", "enumerate", "yes", "with --enumerate", TOLD },
     { &attsvm_path_table, "kappa", "head", "concave", "with --head concave", TOLD },
-    { &attsvm_path_table, "radii", "ridge_path", "", "without --ridge-path", TOLD },
     { &attsvm_path_table, "ratio", "model", "vp", "with --model vp", TOLD },
     { &attsvm_path_table, "ratio", "head_radius", "0", "without --head-radius", TOLD },
     { &attsvm_path_table, "head_radius", "model", "vp", "with --model vp", REFUSED },

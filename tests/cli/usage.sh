@@ -169,7 +169,6 @@ for verb in svm tokens; do
     idle query-token 'with --query given, token' $verb set.npz --query all --query-token 1
     idle threshold 'with --problem multi, finite' $verb set.npz --threshold 0.1
 done
-idle radii 'without --ridge-path' path set.npz --radii 1:10:2 --ridge-path 1:0.1:2
 idle kappa 'with --head concave' path set.npz --radii 1:10:2 --kappa 3
 idle duplicates 'with other problems than v' svm set.npz --problem v --duplicates strict
 idle threshold 'with a result as --select' svm set.npz --problem multi --threshold 0.1
