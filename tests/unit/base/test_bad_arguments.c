@@ -103,7 +103,7 @@ static void files_hold_what_belongs_together(void **state)
     const world *w = *state;
     const double x = 1;
     attsvm_named_array more[9];
-    char names[9][8];
+    char names[9][16];
     for (int k = 0; k < 9; k++) {
         snprintf(names[k], sizeof names[k], "own%d", k);
         more[k] = (attsvm_named_array){ names[k], { &x, { 1 }, 1, ATTSVM_F64 } };
