@@ -180,10 +180,24 @@ static void state_benign(const cli_verified *v, char *out, size_t size)
              is_factored(v) ? "" : ", even from 0");
 }
 
+/* Whether the step rule has a prediction, which the rank of K and Q excludes. */
+static bool above_rank(const cli_verified *v)
+{
+    bool claimed;
+    attsvm_svm_settings svm;
+    return is_factored(v) && v->settings.rank > 0 && !v->verdict.claimed &&
+           attsvm_train_limit(&v->settings, &svm, &claimed, NULL) == ATTSVM_OK && claimed;
+}
+
 /* Linear fixed heads, in runs that can grow. */
 static void state_outcome(const cli_verified *v, char *out, size_t size)
 {
-    if (!v->verdict.claimed)
+    if (above_rank(v))
+        snprintf(out, size,
+                 "The SVM of the selected tokens has a larger rank than K Q' may have (%" PRId64
+                 "), so that its direction cannot be reached, and nothing is predicted.",
+                 v->settings.rank);
+    else if (!v->verdict.claimed)
         snprintf(out, size, "No theorem predicts the direction for the step rule %s.",
                  v->settings.step);
     else if (strcmp(cli_verified_must(v), "global") == 0)
@@ -428,9 +442,10 @@ void cli_verified_print(const cli_verified *v)
     print_line("margin", "%.8g", d->margin, "of the SVM");
     print_line("gap", "%.2g", d->gap, "of the SVM's proof");
     printf("  %-12s %-14s %s\n", "norm", cli_verified_norm(&d->svm, norm, sizeof norm),
-           d->claimed                      ? "predicted for the step rule"
-           : cli_unpredicted(&v->settings) ? "of the step rule, without a prediction for this run"
-                                           : "there is no prediction for the step rule");
+           d->claimed ? "predicted for the step rule"
+           : cli_unpredicted(&v->settings) || above_rank(v)
+               ? "of the step rule, without a prediction for this run"
+               : "there is no prediction for the step rule");
     printf("  %-12s", "selected");
     for (int64_t g = 0; g < d->terms && g < MOST_SHOWN; g++)
         printf(" %" PRId64, selected[g]);

@@ -59,7 +59,8 @@ static attsvm_status set_field(const field *f, void *settings, const char *value
 const settings_table attsvm_svm_table = { "svm", svm_fields, sizeof svm_fields / sizeof *svm_fields,
                                           sizeof(attsvm_svm_settings), set_field };
 
-/* The smallest tolerances: margins, and norms other than l2, are known to so many digits. */
+/* The smallest tolerances: margins, norms other than l2, and logarithms of finite solutions are
+   known to so many digits. */
 static const double LEAST_TOL_L2 = 1e-15;
 static const double LEAST_TOL = 1e-12;
 
@@ -67,10 +68,12 @@ attsvm_status svm_check_settings(const attsvm_svm_settings *settings, attsvm_err
 {
     TRY(attsvm_settings_check(&attsvm_svm_table, settings, err));
     bool euclidean = settings->norm == ATTSVM_NORM_L2 || settings->norm == ATTSVM_NORM_FRO;
-    double least = euclidean ? LEAST_TOL_L2 : LEAST_TOL;
+    bool finite = settings->problem == ATTSVM_PROBLEM_FINITE;
+    double least = euclidean && !finite ? LEAST_TOL_L2 : LEAST_TOL;
     if (settings->tol > 0 && settings->tol < least)
-        return fail(err, ATTSVM_E_ARG, "tol = %g is below %g, the smallest tolerance in norm %s",
-                    settings->tol, least, norms[settings->norm - 1]);
+        return fail(err, ATTSVM_E_ARG, "tol = %g is below %g, the smallest tolerance %s %s",
+                    settings->tol, least, finite ? "of problem" : "in norm",
+                    finite ? "finite" : norms[settings->norm - 1]);
     if (settings->norm == ATTSVM_NORM_LQ && !(settings->q > 1))
         return fail(err, ATTSVM_E_ARG, "q = %g: an l_q norm has q above 1", settings->q);
     if (settings->soft > 0 && !euclidean)

@@ -139,6 +139,12 @@ static attsvm_status judge(attsvm_verdict *v, const attsvm_train *run, attsvm_sc
     v->outcome = info.outcome;
     v->margin = info.margin;
     v->gap = info.gap;
+    if (run->settings.model == ATTSVM_MODEL_KQ && run->settings.rank > 0 &&
+        info.outcome == ATTSVM_OPTIMAL) {
+        TRY(attsvm_solution_rank(*solution, err));
+        /* K Q' does not reach a matrix of larger rank */
+        v->claimed = v->claimed && (*solution)->info.rank <= run->settings.rank;
+    }
     TRY(attsvm_optimality_compute(&v->optimality, scores, *solution, NULL, 0, err));
     const double *theta = attsvm_train_theta(run, &count);
     return compare(v, scores->data, theta, count, &claim, info.norm, err);

@@ -89,5 +89,7 @@ bad 2 'tol = 1e-300 is below 1e-12, the smallest tolerance in norm spectral' \
     svm data.npz --problem W --norm spectral --select ids --tol 1e-300
 bad 2 'tol = 1e-16 is below 1e-15, the smallest tolerance in norm fro' \
     svm data.npz --problem W --norm fro --select ids --tol 1e-16
+bad 2 'tol = 1e-15 is below 1e-12, the smallest tolerance of problem finite' \
+    svm data.npz --problem finite --select ids --tol 1e-15
 
 finish

@@ -342,7 +342,9 @@ never 'Warning'
 run verify small.npz --model KQ --rank 1 --iters 300
 never 'the path of growing norm'
 never 'Every selection can'
+says 'has a larger rank than K Q'
 run verify small.npz --model KQ --rank 5 --iters 300
+never 'has a larger rank than K Q'
 says 'the path of growing norm leads to the best tokens'
 bad 2 'rank = 6 is more than d = 5' train small.npz --model KQ --rank 6
 bad 2 'rank = 100000000 is more than d = 5' path small.npz --model KQ --rank 100000000 --radii 1:10:2
