@@ -181,8 +181,10 @@ static void say_infeasible(const cli_solved *s)
         snprintf(text, sizeof text,
                  "No %s separates the selection: token %" PRId64 " of sequence %" PRId64
                  " has the same key as the selected token %" PRId64
-                 ", so their logits are equal for every %s.",
-                 letter(s), info->pair.token, info->pair.sequence, info->pair_selected, letter(s));
+                 "%s, so their logits are equal for every %s.",
+                 letter(s), info->pair.token, info->pair.sequence, info->pair_selected,
+                 s->claim.settings.problem == ATTSVM_PROBLEM_FINITE ? ", or their query is 0" : "",
+                 letter(s));
     else if (info->proof == ATTSVM_PROOF_BEYOND)
         snprintf(
             text, sizeof text,

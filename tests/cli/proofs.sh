@@ -84,6 +84,15 @@ ids:int64:1=1
 agree --problem W --norm spectral --query last --select ids
 check 'a solved problem ends' grep -q ': valid' out
 
+# ------------------------------ a query of 0 gives equal logits, whatever softmax values are asked for
+arrays zero.npz X:float64:1,2,2=1,0,0,1 Z:float64:1,2=0,0 O:uint8:1,2=1,1 s:float64:1,2=0.75,0.25
+for norm in fro nuc l1; do
+    run svm zero.npz --problem finite --norm $norm -o zero_result.npz
+    says 'infeasible'
+    good check zero.npz zero_result.npz --exact
+    says ': valid'
+done
+
 # ----------------------------------------- a tolerance that no answer can be shown to reach
 bad 2 'tol = 1e-300 is below 1e-12, the smallest tolerance in norm spectral' \
     svm data.npz --problem W --norm spectral --select ids --tol 1e-300

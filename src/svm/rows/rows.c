@@ -197,6 +197,16 @@ static bool is_copy(const svm_rows *rows, const svm_term *term, int64_t a, int64
     return !rows->keymap || data_same_key(rows->data, NULL, term->i, a, t);
 }
 
+/* Whether the query of the term is 0, and with it every row. */
+static bool has_zero_query(const svm_rows *rows, const svm_term *term, double *z)
+{
+    svm_rows_query(rows, term, z);
+    for (int64_t k = 0; k < rows->d; k++)
+        if (z[k] != 0)
+            return false;
+    return true;
+}
+
 svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_t t,
                               double *scratch)
 {
@@ -204,8 +214,12 @@ svm_row_kind svm_rows_resolve(const svm_rows *rows, const svm_term *term, int64_
     if (kind == SVM_NO_ROW || rows->problem == ATTSVM_PROBLEM_V)
         return kind;
     bool same = data_same_key(rows->data, rows->keymap, term->i, term->base, t);
-    if (kind == SVM_EQUAL) /* 0 = e */
-        return !same ? kind : svm_rows_rhs(rows, term, t) == 0 ? SVM_NO_ROW : SVM_IMPOSSIBLE;
+    if (kind == SVM_EQUAL) { /* 0 = e */
+        bool target = svm_rows_rhs(rows, term, t) != 0;
+        if (same)
+            return target ? SVM_IMPOSSIBLE : SVM_NO_ROW;
+        return target && has_zero_query(rows, term, scratch) ? SVM_IMPOSSIBLE : kind;
+    }
     if (same) {
         bool merged = !rows->strict && is_copy(rows, term, term->base, t, scratch);
         return merged ? SVM_NO_ROW : term->b_is_zero ? SVM_EMPTY : SVM_IMPOSSIBLE;
