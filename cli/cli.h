@@ -13,7 +13,8 @@
 
 /* Settings of every verb. */
 typedef struct cli_common {
-    const char *output; /* NULL: none given */
+    const char *output;    /* NULL: none given */
+    bool output_on_rank_0; /* -o was given, and this is another rank, where output is NULL */
     int64_t seed, threads, memory;
     const char *kernels; /* NULL: the widest the processor has */
     bool json, quiet;

@@ -286,7 +286,7 @@ attsvm_status cli_train(cli_call *call, attsvm_error *err)
     end_progress(&progress);
     if (status == ATTSVM_OK)
         status = compare_records(call, &s, train, err);
-    if (status == ATTSVM_OK && call->common->output)
+    if (status == ATTSVM_OK && (call->common->output || call->common->output_on_rank_0))
         status = attsvm_train_save(train, call->common->output, NULL, 0, err);
     if (status == ATTSVM_OK)
         status = draw(call, train, err);

@@ -374,11 +374,12 @@ attsvm_status cli_verify(cli_call *call, attsvm_error *err)
     if (status == ATTSVM_E_DATA)
         base_fail_in(err, status, v.file);
     /* interrupted: the run is saved without a verdict */
-    bool saved = status == ATTSVM_E_STOPPED && v.run && call->common->output &&
+    bool wanted = call->common->output || call->common->output_on_rank_0;
+    bool saved = status == ATTSVM_E_STOPPED && v.run && wanted &&
                  attsvm_train_describe(v.run).outcome != ATTSVM_TRAIN_NOT_RUN;
     if (saved)
         status = attsvm_train_save(v.run, call->common->output, NULL, 0, err);
-    else if (status == ATTSVM_OK && call->common->output)
+    else if (status == ATTSVM_OK && wanted)
         status = write_arrays(&v, call->common->output, err);
     if (status == ATTSVM_OK && !saved)
         status = draw(&v, call, err);

@@ -127,6 +127,7 @@ attsvm_status cli_ranks_check(cli_call *call, attsvm_status status, attsvm_error
     if (!is_shared(call->verb))
         return fail(err, ATTSVM_E_ARG, "this command runs in one process; start it without mpirun");
     if (dist_rank(call->comm) > 0 && !call->help) { /* rank 0 prints and writes for all */
+        common->output_on_rank_0 = common->output != NULL;
         common->output = NULL;
         common->json = false;
         common->quiet = true;
