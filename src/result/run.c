@@ -75,6 +75,9 @@ attsvm_status result_write_run(const attsvm_train *t, const char *path,
     dist_comm *comm = t->m->comm;
     bool named = path != NULL;
     dist_broadcast(comm, &named, sizeof named, 0);
+    /* a small run is whole on every rank, and rank 0 writes it */
+    if (!named && dist_rank(t->data->comm) > 0)
+        return ATTSVM_OK;
     if (!named)
         return fail(err, ATTSVM_E_ARG, "path is NULL");
     if (dist_rank(comm) > 0) {
