@@ -80,15 +80,16 @@ static void layout(lq_state *s, arena *a)
 
 static double slope(double x, double eps, double q)
 {
-    return x == 0 ? 0 : x * base_pow(x * x + eps * eps, 0.5 * q - 1);
+    return x == 0 ? 0 : x * svm_norm_power(x * x + eps * eps, 0.5 * q - 1);
 }
 
-static double curvature(double x, double eps, double q)
+/* Slope and curvature; both are 0 at x = 0 without eps, which is 0 only for exponents above 2. */
+static void smooth(double x, double eps, double q, double *slope, double *curvature)
 {
-    double square = x * x + eps * eps;
-    if (square == 0)
-        return 0; /* eps is 0 only for exponents above 2 */
-    return base_pow(square, 0.5 * q - 1) * (eps * eps + (q - 1) * x * x) / square;
+    const double square = x * x + eps * eps;
+    const double factor = square == 0 ? 0 : svm_norm_power(square, 0.5 * q - 1);
+    *slope = factor * x;
+    *curvature = factor == 0 ? 0 : factor * (eps * eps + (q - 1) * x * x) / square;
 }
 
 /* E and d at the current point. */
@@ -98,29 +99,18 @@ static void linearise(lq_state *s)
     for (int64_t j = 0; j < s->size; j++) {
         double S = s->S[j], x = s->theta[j];
         if (s->by_S) {
-            s->E[j] = curvature(S, s->eps, dual);
-            s->d[j] = slope(S, s->eps, dual) - x;
+            smooth(S, s->eps, dual, &s->d[j], &s->E[j]);
+            s->d[j] -= x;
         } else {
-            s->E[j] = 1 / curvature(x, s->eps, s->q);
-            s->d[j] = (S - slope(x, s->eps, s->q)) * s->E[j];
+            smooth(x, s->eps, s->q, &s->d[j], &s->E[j]);
+            s->d[j] = (S - s->d[j]) / s->E[j];
+            s->E[j] = 1 / s->E[j];
         }
         largest = fmax(largest, s->E[j]);
     }
     /* a positive minimum, so that equalities have a pivot where S vanishes */
     for (int64_t j = 0; j < s->size; j++)
         s->E[j] = fmax(s->E[j], LQ_LEAST * largest);
-}
-
-double svm_lq_norm(const double *x, int64_t count, double q)
-{
-    double largest = 0, sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs(x[i]));
-    if (largest == 0)
-        return 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += base_pow(fabs(x[i]) / largest, q);
-    return largest * base_pow(sum, 1 / q);
 }
 
 /* S, rp, mu at the current point; returns a size of the residuals. */
@@ -166,10 +156,10 @@ static double certify(lq_state *s)
     }
     if (!(margin > 0) || fixed)
         return INFINITY;
-    double primal = svm_lq_norm(s->theta, s->size, s->q);
+    double primal = svm_norm_of_entries(s->theta, s->size, s->q);
     if (isfinite(margin))
         primal /= fmin(margin, 1);
-    double ball = svm_lq_norm(s->S, s->size, s->q / (s->q - 1));
+    double ball = svm_norm_of_entries(s->S, s->size, s->q / (s->q - 1));
     double gap = ball > 0 ? (primal - dual / ball) / primal : INFINITY;
     if (gap < s->best) {
         s->best = gap;
@@ -455,7 +445,7 @@ attsvm_status svm_lq_core(const svm_small *part, double q, const double *theta0,
     }
     /* lambda so that |A'lambda|_q' = 1 */
     svm_small_sum(part, lambda, s.S, s.sums);
-    double ball = svm_lq_norm(s.S, s.size, q / (q - 1));
+    double ball = svm_norm_of_entries(s.S, s.size, q / (q - 1));
     for (int64_t r = 0; r < s.rows && ball > 0; r++)
         lambda[r] /= ball;
 done:
@@ -470,14 +460,14 @@ static attsvm_status size(double q, bool dual, const double *x, int64_t rows, in
                           double *out, attsvm_error *err)
 {
     (void)err;
-    *out = svm_lq_norm(x, rows * columns, dual ? q / (q - 1) : q);
+    *out = svm_norm_of_entries(x, rows * columns, dual ? q / (q - 1) : q);
     return ATTSVM_OK;
 }
 
 static double row_size(double q, const double *delta, const double *z, int64_t d)
 {
     q = q / (q - 1);
-    return svm_lq_norm(delta, d, q) * (z ? svm_lq_norm(z, d, q) : 1);
+    return svm_norm_of_entries(delta, d, q) * (z ? svm_norm_of_entries(z, d, q) : 1);
 }
 
 static attsvm_status core(svm_phase *phase, const svm_small *part, const double *W0, double *W,

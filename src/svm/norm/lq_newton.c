@@ -86,7 +86,7 @@ static void layout_steps(newton *s, arena *a)
 
 static double power(double x, double exponent)
 {
-    return copysign(base_pow(fabs(x), exponent), x);
+    return copysign(svm_norm_power(fabs(x), exponent), x);
 }
 
 /* The row A_r / |A_r| as a matrix. */
@@ -108,10 +108,10 @@ static void linearise(newton *s)
     for (int64_t j = 0; j < s->size; j++) {
         double x = s->theta[j], S = s->S[j];
         if (q < 2) {
-            s->E[j] = (dual - 1) * base_pow(fabs(S), dual - 2);
+            s->E[j] = (dual - 1) * svm_norm_power(fabs(S), dual - 2);
             s->e[j] = power(S, dual - 1) - x;
         } else {
-            s->E[j] = 1 / ((q - 1) * base_pow(fabs(x), q - 2));
+            s->E[j] = 1 / ((q - 1) * svm_norm_power(fabs(x), q - 2));
             s->e[j] = s->E[j] * (S - power(x, q - 1));
         }
         least = fmin(least, s->E[j]);
@@ -133,7 +133,7 @@ static void form(newton *s)
     int64_t t = s->tight, n = s->order;
     memset(s->M, 0, (size_t)(n * n) * sizeof *s->M);
     for (int64_t j = 0; j < s->flat; j++) { /* so that the largest entry of column J is about 1 */
-        double D = (s->q - 1) * base_pow(fabs(s->theta[s->J[j]]), s->q - 2);
+        double D = (s->q - 1) * svm_norm_power(fabs(s->theta[s->J[j]]), s->q - 2);
         s->balance[j] = 1 / fmax(sqrt(s->touched[s->J[j]]), sqrt(D));
         s->M[(t + j) * n + t + j] = -D * s->balance[j] * s->balance[j];
         s->rhs[t + j] = (power(s->theta[s->J[j]], s->q - 1) - s->S[s->J[j]]) * s->balance[j];
@@ -291,8 +291,8 @@ static double gap_of(newton *s)
         if (!s->part->equal[r] && s->b[r] > 0)
             margin = fmin(margin, s->margin[r] / s->b[r]);
     }
-    double primal = svm_lq_norm(s->theta, s->size, s->q) / fmin(margin, 1);
-    double ball = svm_lq_norm(s->S, s->size, s->q / (s->q - 1));
+    double primal = svm_norm_of_entries(s->theta, s->size, s->q) / fmin(margin, 1);
+    double ball = svm_norm_of_entries(s->S, s->size, s->q / (s->q - 1));
     return margin > 0 && ball > 0 ? (primal - value / ball) / primal : INFINITY;
 }
 
@@ -303,7 +303,7 @@ static double gap_of(newton *s)
  */
 static bool is_doubtful(const newton *s, double gap)
 {
-    double g = fmax(gap, 0x1p-52), norm = svm_lq_norm(s->theta, s->size, s->q);
+    double g = fmax(gap, 0x1p-52), norm = svm_norm_of_entries(s->theta, s->size, s->q);
     double off = s->q > 2 ? 2 * base_pow(s->q * g, 1 / s->q) : sqrt(8 * g / (s->q - 1));
     double spread = base_pow((double)s->size, fabs(1 / s->q - 0.5)); /* |A|_q' <= spread |A|_2 */
     for (int64_t r = 0; r < s->rows; r++) {
@@ -325,7 +325,7 @@ static void open_point(newton *s, const double *theta, const double *lambda)
     for (int64_t j = 0; j < s->size; j++)
         s->theta[j] = theta[j] / s->scale;
     /* S = f(theta) at the optimum, where |lambda A|_q' = 1 is the unit of the caller */
-    double unit = base_pow(svm_lq_norm(s->theta, s->size, s->q), s->q - 1);
+    double unit = base_pow(svm_norm_of_entries(s->theta, s->size, s->q), s->q - 1);
     for (int64_t r = 0; r < s->rows; r++) {
         s->length[r] = la_norm(part->u + r * part->p, part->p) *
                        la_norm(part->v + part->term[r] * part->q, part->q);
@@ -375,7 +375,7 @@ attsvm_status svm_lq_newton(const svm_small *part, double q, double *theta, doub
     if (!*decided)
         status = improve(&s, gap, &better, err);
     if (better) {
-        double ball = svm_lq_norm(s.S, s.size, q / (q - 1));
+        double ball = svm_norm_of_entries(s.S, s.size, q / (q - 1));
         for (int64_t j = 0; j < s.size; j++)
             theta[j] = s.scale * s.theta[j];
         for (int64_t r = 0; r < s.rows; r++)

@@ -224,7 +224,9 @@ attsvm_status svm_vertex_solve(svm_columns *of, const svm_set *set, double *W, d
 /* ----------------------------------------------------------------------- l_q */
 
 /* (sum |x|^q)^(1/q) without intermediate overflow. */
-double svm_lq_norm(const double *x, int64_t count, double q);
+double svm_norm_of_entries(const double *x, int64_t count, double q);
+/* x^y for x >= 0 */
+double svm_norm_power(double x, double y);
 /*
  * min |W|_q over the part, from theta0 (p x q; best a feasible point), to relative gap tol or as
  * far as rounding allows: theta (p x q), lambda (rows) with |sum lambda A|_q' = 1.

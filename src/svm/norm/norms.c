@@ -85,3 +85,31 @@ attsvm_status svm_norm_rank(const double *theta, int64_t d, double zero, int64_t
     free(memory);
     return status;
 }
+
+/* Multiples of 1/4, to which q = 3/2, 3 and even q lead, by square roots. */
+double svm_norm_power(double x, double y)
+{
+    const double quarters = 4 * y;
+    if (fabs(quarters) > 8 || quarters != floor(quarters))
+        return base_pow(x, y);
+    const int count = abs((int)quarters);
+    const double root = sqrt(x);
+    double value = count & 2 ? root : 1;
+    if (count & 1)
+        value *= sqrt(root);
+    for (int k = 4; k <= count; k += 4)
+        value *= x;
+    return y < 0 ? 1 / value : value;
+}
+
+double svm_norm_of_entries(const double *x, int64_t count, double q)
+{
+    double largest = 0, sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(x[i]));
+    if (largest == 0)
+        return 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += svm_norm_power(fabs(x[i]) / largest, q);
+    return largest * base_pow(sum, 1 / q);
+}
