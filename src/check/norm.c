@@ -93,6 +93,22 @@ static dd sum_of_powers(const dd *A, int64_t count, int k, double q)
     return sum;
 }
 
+/* In units of 2^k; a matrix norm only of vectors. */
+static dd size_in_units(attsvm_norm norm, double q, const dd *A, int64_t count, int k)
+{
+    switch (norm) {
+    case ATTSVM_NORM_L1: return sum_of_sizes(A, count, k);
+    case ATTSVM_NORM_LINF: return largest_size(A, count, k);
+    case ATTSVM_NORM_LQ:
+        return base_dd(base_pow(base_dd_value(sum_of_powers(A, count, k, q)), 1 / q));
+    case ATTSVM_NORM_NUC:
+    case ATTSVM_NORM_SPECTRAL:
+    case ATTSVM_NORM_L2:
+    case ATTSVM_NORM_FRO: return base_dd_sqrt(sum_of_squares(A, count, k));
+    }
+    return base_dd(INFINITY);
+}
+
 attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const dd *A, int64_t rows,
                             int64_t columns, int threads, attsvm_error *err)
 {
@@ -105,27 +121,15 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
     *out = (check_size){ base_dd(0), 0 };
     if (zero)
         return ATTSVM_OK;
-    bool vector = rows == 1 || columns == 1;
+    const bool singular = norm == ATTSVM_NORM_NUC || norm == ATTSVM_NORM_SPECTRAL;
+    if (singular && rows > 1 && columns > 1)
+        return check_singular(out, norm == ATTSVM_NORM_NUC, A, rows, columns, threads, err);
+    const dd size = size_in_units(norm, q, A, count, k);
     double relative = check_sum_error(count);
-    dd size = base_dd(INFINITY);
-    switch (norm) {
-    case ATTSVM_NORM_L1: size = sum_of_sizes(A, count, k); break;
-    case ATTSVM_NORM_LINF: size = largest_size(A, count, k); break;
-    case ATTSVM_NORM_LQ:
+    if (norm == ATTSVM_NORM_LQ)
         /* pow, its argument and q (a rounded quotient for a dual norm) are each wrong by some
            units; a change of q by a relative u changes the norm by at most u log(count) */
-        size = base_dd(base_pow(base_dd_value(sum_of_powers(A, count, k, q)), 1 / q));
         relative += 0x1p-50 * (2 + base_log((double)count));
-        break;
-    case ATTSVM_NORM_NUC:
-    case ATTSVM_NORM_SPECTRAL:
-        if (!vector)
-            return check_singular(out, norm == ATTSVM_NORM_NUC, A, rows, columns, threads, err);
-        size = base_dd_sqrt(sum_of_squares(A, count, k));
-        break;
-    case ATTSVM_NORM_L2:
-    case ATTSVM_NORM_FRO: size = base_dd_sqrt(sum_of_squares(A, count, k)); break;
-    }
     out->error = ldexp(relative * size.hi, k);
     out->value = scaled(size, k);
     return ATTSVM_OK;
