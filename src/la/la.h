@@ -105,6 +105,9 @@ typedef struct la_kernels {
     void (*trsm)(bool transpose, int64_t n, int64_t columns, const double *L, int64_t ldl,
                  double *B, int64_t ldb);
     int64_t (*cholesky)(int64_t n, double *A, int64_t lda);
+    /* eight stored rows, one per lane: y[j * stride + k] = row[k][j], j < d */
+    void (*small_place)(attsvm_dtype dtype, const void *const row[LA_LANES], int64_t d,
+                        int64_t stride, double *y);
     /* w, M, Z_sum and output at `map` */
     void (*small_forward)(const la_small *small, const double *map);
     /* gradient = sum over problems of rate (sum_t w_t x_t) z' (d x d, with own_maps d x d x 8),

@@ -1,21 +1,23 @@
 /*
- * Short sequences, as in the papers' experiments: all terms of a block at once, one per lane, with
- * tokens stored in that order.  The formulas are those of weights.c, which handles duplicates and
- * equal scores.
+ * Short sequences: the terms of a block, one per lane, in chunks.  Tables of tokens in that order
+ * are stored if they are small, as those of the papers' experiments; otherwise each thread makes
+ * them chunk by chunk.  The formulas are those of weights.c, which handles duplicates and equal
+ * scores.
  */
 #include "model/small.h"
 
+#include "data/reader.h"
+
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    MOST_VALUES = 1 << 21,    /* doubles in the second copy of the tokens: 16 MB          */
-    MOST_PER_BLOCK = 1 << 17, /* ... if there is a single block: 1 MB                    */
-    CHUNK = 64                /* terms that are computed together                        */
+    MOST_STORED = 1 << 21, /* doubles in the tables of all tokens: 16 MB */
+    MOST_LONG = 1 << 17,   /* ... of sequences that are not short: 1 MB  */
+    SHORT = 512, /* doubles in a short sequence; of longer ones, term by term is as fast */
+    CHUNK = 32   /* terms that are computed together           */
 };
-
-/* Values of a sequence; with more, term by term is as fast.  A single block may have any. */
-static const int64_t short_sequence = 512;
 
 static bool scores_differ(const model *m)
 {
@@ -31,32 +33,42 @@ static bool scores_differ(const model *m)
 /* A term with z = 0 adds nothing, but its exponent could be the largest: evaluate.c handles it. */
 static bool queries_differ_from_zero(const model *m)
 {
-    for (int64_t term = m->term_lo; term < m->term_hi && !m->prompt; term++) {
-        int64_t i, q;
-        double *z = m->worker[0].x;
-        data_terms_find(&m->query, term, &i, &q);
-        data_terms_query(&m->query, i, q, z);
-        if (la_norm(z, m->d) == 0)
-            return false;
-    }
+    data_reader reader = data_reader_open(m->data, m->own_lo, m->own_hi);
+    double *z = m->worker[0].x;
+    for (int64_t i; !m->prompt && data_reader_each(&reader, &i);)
+        for (int64_t q = 0; q < data_terms_queries(&m->query, i); q++) {
+            data_terms_query(&m->query, i, q, z);
+            if (model_is_zero(z, m->d))
+                return false;
+        }
     return true;
+}
+
+static double values(const model *m)
+{
+    return (double)m->terms * (double)m->data->T_max * (double)m->d;
+}
+
+static bool is_stored(const model *m)
+{
+    return values(m) <= MOST_STORED;
 }
 
 static bool fits(const model *m)
 {
-    double length = (double)m->data->T_max * (double)m->d, values = (double)m->terms * length;
-    if (m->blocks == 1)
-        return values <= MOST_PER_BLOCK;
-    return values <= MOST_VALUES && length <= (double)short_sequence;
+    if (m->data->T_max > SHORT / m->d)
+        return m->blocks == 1 && values(m) <= MOST_LONG;
+    return is_stored(m) || model_keys(m, m->own_lo).base;
 }
 
 /* Whether equal scores can be excluded; those of a ReLU head are known during an evaluation. */
 static bool applies(const model *m)
 {
     const attsvm_data *data = m->data;
-    bool relu = m->head.kind->kind == ATTSVM_HEAD_RELU && !m->trains_v && m->blocks == 1;
-    return fits(m) && !m->loss.takes_log && !m->has_duplicates && data->T_min == data->T_max &&
-           data->T_max > 1 && m->query.mode != ATTSVM_QUERY_CAUSAL &&
+    bool relu = m->head.kind->kind == ATTSVM_HEAD_RELU && !m->trains_v && m->blocks == 1 &&
+                values(m) <= MOST_LONG;
+    return data->T_min == data->T_max && data->T_max > 1 && fits(m) && !m->loss.takes_log &&
+           !m->has_duplicates && m->query.mode != ATTSVM_QUERY_CAUSAL &&
            (relu || (m->scores && scores_differ(m))) && queries_differ_from_zero(m);
 }
 
@@ -161,10 +173,13 @@ static void layout_work(const model *m, model_small_work *work, arena *a)
 {
     la_small l = model_small_shape(m, CHUNK < m->terms ? CHUNK : m->terms);
     model_small_layout_work(&l, a);
+    model_small_tables own = { 0 };
+    if (!is_stored(m))
+        model_small_layout(&l, &own, a);
     double *slope = take(a, (size_t)l.count), *log = take(a, (size_t)l.count);
     double *factor = take(a, (size_t)l.count), *gradient = take(a, (size_t)m->map_size);
     if (a->base)
-        *work = (model_small_work){ l, slope, log, factor, gradient };
+        *work = (model_small_work){ l, own, slope, log, factor, gradient };
 }
 
 /* l with the work space of a thread. */
@@ -197,31 +212,41 @@ static void layout_chunk(const model *m, la_small *chunk, const model_small_work
     *chunk = with_work(&l, &work->l);
 }
 
-/* Measures the memory, then sets and fills it. */
-static void layout(model *m, arena *a)
+/* The chunks of all blocks, with their tables. */
+static void layout_chunks(const model *m, model_small *small, arena *a)
 {
     const int64_t blocks = m->block_hi - m->block_lo;
-    int64_t chunks = 0;
+    int64_t chunks = 0, at = 0;
     for (int64_t b = 0; b < blocks; b++)
         chunks += (first_term(m, b + 1) - first_term(m, b) + CHUNK - 1) / CHUNK;
-    model_small *small = base_take(a, 1, sizeof *small);
-    model_small_work *work = base_take(a, (size_t)m->threads, sizeof *work);
-    la_small *chunk = base_take(a, (size_t)chunks, sizeof *chunk);
-    int64_t *first = take_int64(a, (size_t)blocks + 1), at = 0;
-    for (int k = 0; k < m->threads; k++)
-        layout_work(m, work + k, a);
+    small->chunk = base_take(a, (size_t)chunks, sizeof *small->chunk);
+    small->first = take_int64(a, (size_t)blocks + 1);
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t end = first_term(m, b + 1);
         if (a->base)
-            first[b] = at;
+            small->first[b] = at;
         for (int64_t lo = first_term(m, b); lo < end; lo += CHUNK, at++)
-            layout_chunk(m, chunk + at, work, lo, lo + CHUNK < end ? lo + CHUNK : end, a);
+            layout_chunk(m, small->chunk + at, small->work, lo, lo + CHUNK < end ? lo + CHUNK : end,
+                         a);
     }
+    if (a->base)
+        small->first[blocks] = at;
+}
+
+/* Measures the memory, then sets and fills it. */
+static void layout(model *m, arena *a)
+{
+    model_small *out = base_take(a, 1, sizeof *out), small = { 0 };
+    small.work = base_take(a, (size_t)m->threads, sizeof *small.work);
+    for (int k = 0; k < m->threads; k++)
+        layout_work(m, small.work + k, a);
+    if (is_stored(m))
+        layout_chunks(m, &small, a);
     if (!a->base)
         return;
-    first[blocks] = at;
-    *small = (model_small){ chunk, first, work, a->base };
-    m->small = small;
+    small.memory = a->base;
+    *out = small;
+    m->small = out;
 }
 
 attsvm_status model_small_create(model *m, attsvm_error *err)
@@ -241,6 +266,61 @@ void model_small_free(model_small *small)
 {
     if (small)
         free(small->memory);
+}
+
+/* One term into lane k: all but its tokens. */
+static void place_term(const model *m, const la_small *l, const model_small_tables *own, double *z,
+                       int64_t i, int64_t q, int64_t k)
+{
+    const int Y = data_terms_label(&m->query, i, q);
+    own->Y[k] = Y;
+    for (int64_t t = 0; t < l->T; t++)
+        l->score[t * l->count + k] = Y * m->scores[i * l->T + t];
+    if (!l->queries)
+        return;
+    data_terms_query(&m->query, i, q, z);
+    for (int64_t j = 0; j < l->d; j++)
+        own->Zt[j * l->count + k] = z[j];
+    if (k < l->problems)
+        memcpy(own->Z + k * l->stride, z, (size_t)l->d * sizeof *z);
+}
+
+/* The tokens of eight terms into the lanes from `at` on; rows in sequence are one long row. */
+static void place_tokens(const la_small *l, const model_small_tables *own,
+                         const la_rows keys[LA_LANES], int64_t at)
+{
+    const attsvm_dtype dtype = keys[0].dtype;
+    const int64_t bytes = l->d * (dtype == ATTSVM_F64 ? 8 : dtype == ATTSVM_F32 ? 4 : 2);
+    const int64_t rows = keys[0].index ? 1 : l->T;
+    const void *row[LA_LANES];
+    for (int64_t t = 0; t < l->T; t += rows) {
+        for (int k = 0; k < LA_LANES; k++)
+            row[k] = (const char *)keys[k].base + (keys[k].index ? keys[k].index[t] : t) * bytes;
+        la_active()->small_place(dtype, row, rows * l->d, l->count,
+                                 own->X + t * l->d * l->count + at);
+    }
+}
+
+/* l->problems terms from query *q of sequence *i on; lanes that remain repeat the last one. */
+static void place_terms(const model *m, const la_small *l, const model_small_tables *own, double *z,
+                        int64_t *i, int64_t *q)
+{
+    la_rows keys[LA_LANES];
+    int64_t sequence = *i, query = *q;
+    for (int64_t k = 0; k < l->count; k++) {
+        if (k < l->problems) {
+            sequence = *i;
+            query = *q;
+            if (++*q == data_terms_queries(&m->query, sequence)) {
+                *q = 0;
+                ++*i;
+            }
+        }
+        place_term(m, l, own, z, sequence, query, k);
+        keys[k % LA_LANES] = model_keys(m, sequence);
+        if (k % LA_LANES == LA_LANES - 1)
+            place_tokens(l, own, keys, k + 1 - LA_LANES);
+    }
 }
 
 /* The gradient over a chunk, in units of exp(the result). */
@@ -265,24 +345,51 @@ static double sum_chunk(const model *m, const la_small *l, const model_small_wor
     return largest;
 }
 
+/* Adds the gradient over a chunk to `gradient`, which is in units of exp(*log); -INFINITY: none. */
+static void add_chunk(const model *m, const la_small *l, const model_small_work *work,
+                      double *gradient, double *log)
+{
+    const bool first = *log == -INFINITY;
+    double *sum = first ? gradient : work->gradient, exponent = sum_chunk(m, l, work, sum);
+    if (first)
+        *log = exponent;
+    else if (exponent > -INFINITY)
+        la_axpy(model_sum_weight(gradient, m->map_size, log, exponent), sum, gradient, m->map_size);
+}
+
+/* The same over sequences lo..hi-1, whose tables the thread makes. */
+static void add_sequences(const model *m, model_small_work *work, double *z, int64_t lo, int64_t hi,
+                          double *gradient, double *log)
+{
+    int64_t i = lo, q = 0;
+    int64_t left = data_terms_first(&m->query, hi) - data_terms_first(&m->query, lo);
+    for (; left > 0; left -= CHUNK) {
+        la_small l = work->l;
+        l.problems = left < CHUNK ? left : CHUNK;
+        l.count = padded(l.problems);
+        place_terms(m, &l, &work->own, z, &i, &q);
+        add_chunk(m, &l, work, gradient, log);
+    }
+}
+
 double model_small_sum(const model *m, int64_t b, int worker, double *gradient)
 {
-    const model_small_work *work = &m->small->work[worker];
+    const model_small *small = m->small;
+    model_small_work *work = &small->work[worker];
+    const int64_t *first = m->block_first + m->block_lo + b;
+    data_reader reader = data_reader_open(m->data, first[0], first[1]);
     double log = -INFINITY;
-    for (int64_t k = m->small->first[b]; k < m->small->first[b + 1]; k++) {
-        const bool first = k == m->small->first[b];
-        const la_small *chunk = &m->small->chunk[k];
+    while (!small->chunk && data_reader_next(&reader))
+        add_sequences(m, work, m->worker[worker].x, reader.lo, reader.hi, gradient, &log);
+    for (int64_t k = small->chunk ? small->first[b] : 0; small->chunk && k < small->first[b + 1];
+         k++) {
+        const la_small *l = &small->chunk[k];
         la_small own;
         if (worker > 0) {
-            own = with_work(chunk, &work->l);
-            chunk = &own;
+            own = with_work(l, &work->l);
+            l = &own;
         }
-        double *sum = first ? gradient : work->gradient, exponent = sum_chunk(m, chunk, work, sum);
-        if (first)
-            log = exponent;
-        else if (exponent > -INFINITY)
-            la_axpy(model_sum_weight(gradient, m->map_size, &log, exponent), sum, gradient,
-                    m->map_size);
+        add_chunk(m, l, work, gradient, &log);
     }
     return log;
 }

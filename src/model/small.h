@@ -4,9 +4,15 @@
 
 #include "model/model.h"
 
+/* Writable views of the tables that la_small only reads. */
+typedef struct model_small_tables {
+    double *X, *Zt, *Z, *P, *v, *Y;
+} model_small_tables;
+
 /* Work space of a thread: of l what a chunk of terms does not bring along. */
 typedef struct model_small_work {
     la_small l;
+    model_small_tables own;
     double *slope, *log, *factor; /* (l.count)                    */
     double *gradient;             /* (map_size) of a single chunk */
 } model_small_work;
@@ -58,11 +64,6 @@ void model_small_batch_set(const model_small_batch *p, int64_t k, const double *
 void model_small_batch_gradient(model_small_batch *p);
 /* Whether model k ever had equal scores, so that its gradients are invalid. */
 bool model_small_batch_needs_general(const model_small_batch *p, int64_t k);
-
-/* Writable views of the tables that la_small only reads. */
-typedef struct model_small_tables {
-    double *X, *Zt, *Z, *P, *v, *Y;
-} model_small_tables;
 
 /* The shape of `terms` terms in lanes; its tables and work space; copies term lo + k to lane first
  * + k step. */

@@ -9,10 +9,11 @@
 
 bool model_small_batch_fits(const model *a, const model *b)
 {
-    return a->small && b->small && a->kind == ATTSVM_MODEL_W && b->kind == ATTSVM_MODEL_W &&
-           a->terms == b->terms && a->d == b->d && a->data->T_max == b->data->T_max &&
-           a->blocks == 1 && b->blocks == 1 && a->small->chunk->units == b->small->chunk->units &&
-           a->loss.value == b->loss.value && !a->loss.user.value;
+    return a->small && b->small && a->small->chunk && b->small->chunk &&
+           a->kind == ATTSVM_MODEL_W && b->kind == ATTSVM_MODEL_W && a->terms == b->terms &&
+           a->d == b->d && a->data->T_max == b->data->T_max && a->blocks == 1 && b->blocks == 1 &&
+           a->small->chunk->units == b->small->chunk->units && a->loss.value == b->loss.value &&
+           !a->loss.user.value;
 }
 
 static void layout(model_small_batch *p, la_small *l, model_small_tables *own, arena *a)

@@ -9,6 +9,7 @@
 typedef struct generated_shape {
     attsvm_generate_kind kind;
     int64_t n, T, d, T_min, queries, vocabulary, seed;
+    int32_t dtype; /* 0: the default */
 } generated_shape;
 
 static inline attsvm_data *generated_data(generated_shape shape)
@@ -25,6 +26,8 @@ static inline attsvm_data *generated_data(generated_shape shape)
     settings.queries = shape.queries;
     settings.vocabulary = shape.vocabulary;
     settings.seed = shape.seed;
+    if (shape.dtype)
+        settings.dtype = shape.dtype;
     assert_ok(attsvm_data_generate(&data, &settings, &err), err);
     return data;
 }

@@ -119,6 +119,7 @@ const la_kernels KERNELS = {
     .trsv = trsv,
     .trsm = trsm,
     .cholesky = cholesky,
+    .small_place = small_place,
     .small_forward = small_forward,
     .small_backward = small_backward,
     .small_axpy = small_axpy,

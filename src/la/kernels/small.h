@@ -3,6 +3,41 @@
  * over the tokens of a problem are plain vector operations (la.h, la_small).
  */
 
+/*
+ * Eight stored rows, one per lane.  The rows that follow them, which are placed next, are
+ * prefetched meanwhile.
+ */
+INLINE void place_of(attsvm_dtype dtype, const void *const row[LA_LANES], int64_t d, int64_t stride,
+                     double *y)
+{
+    const int64_t size = size_of(dtype), ahead = LA_LANES * d * size;
+    const char *x[LA_LANES];
+    for (int k = 0; k < LA_LANES; k++)
+        x[k] = row[k];
+    for (int64_t j = 0; j < d; j++) {
+        if (j * size % CACHE_LINE == 0)
+            for (int k = 0; k < LA_LANES; k++)
+                __builtin_prefetch(x[k] + ahead + j * size, 0, 2);
+        for (int part = 0; part < PARTS; part++) {
+            doubles v;
+            for (int k = 0; k < LANES; k++)
+                v[k] = load_one(dtype, x[part * LANES + k] + j * size);
+            store(y + j * stride + part * LANES, v);
+        }
+    }
+}
+
+static void small_place(attsvm_dtype dtype, const void *const row[LA_LANES], int64_t d,
+                        int64_t stride, double *y)
+{
+    if (dtype == ATTSVM_F64)
+        place_of(ATTSVM_F64, row, d, stride, y);
+    else if (dtype == ATTSVM_F32)
+        place_of(ATTSVM_F32, row, d, stride, y);
+    else
+        place_of(ATTSVM_F16, row, d, stride, y);
+}
+
 /* `rows` rows and `vectors` vectors of small_product. */
 INLINE void product_tile(int rows, int vectors, int64_t inner, const double *A, int64_t stride,
                          const double *x, double *y, int64_t count)

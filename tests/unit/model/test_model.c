@@ -178,12 +178,10 @@ static void small_matches_terms(void **state)
 }
 
 /* The same for data of several blocks and chunks; same bytes for any number of threads. */
-static void short_sequences_of_many_blocks(void **state)
+static void check_many_blocks(attsvm_data *data, bool stored)
 {
-    (void)state;
     enum { SIZE = 5 * 5 };
     static const attsvm_model_kind kinds[] = { ATTSVM_MODEL_P, ATTSVM_MODEL_W };
-    attsvm_data *data = generated(ATTSVM_SPHERE, 15013, 4, 5, .queries = 1, .seed = 7);
     for (int k = 0; k < 4; k++) {
         double theta[SIZE], x[3][SIZE], error = 0, size = 0;
         int64_t count = 0;
@@ -195,7 +193,7 @@ static void short_sequences_of_many_blocks(void **state)
             assert_int_equal(model_create(&m, data, &options, NULL), ATTSVM_OK);
             model_small *small = m->small;
             assert_non_null(small);
-            assert_true(m->blocks > 1);
+            assert_true(m->blocks > 1 && (small->chunk != NULL) == stored);
             m->small = run < 2 ? small : NULL;
             point(m, 5, k < 2 ? 2 : 3000, theta);
             model_evaluate(m, theta, NULL, 0, &g[run], NULL);
@@ -212,6 +210,20 @@ static void short_sequences_of_many_blocks(void **state)
         assert_true(size > 0 && sqrt(error / size) < 1e-12);
     }
     attsvm_data_free(data);
+}
+
+/* Tables of more than 16 MB are made chunk by chunk, from any type. */
+static void short_sequences_of_many_blocks(void **state)
+{
+    (void)state;
+    check_many_blocks(generated(ATTSVM_SPHERE, 15013, 4, 5, .queries = 1, .seed = 7), true);
+    check_many_blocks(generated(ATTSVM_SPHERE, 105013, 4, 5, .queries = 1, .seed = 7), false);
+    check_many_blocks(
+        generated(ATTSVM_SPHERE, 105013, 4, 5, .queries = 3, .seed = 8, .dtype = ATTSVM_F32),
+        false);
+    check_many_blocks(
+        generated(ATTSVM_SPHERE, 105013, 4, 5, .queries = 1, .seed = 9, .dtype = ATTSVM_F16),
+        false);
 }
 
 /* The kernel's gradients equal those of the general weights, which are used when values are
