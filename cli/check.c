@@ -74,10 +74,12 @@ static void print_text(const cli_call *call, const attsvm_report *report)
                  infeasible ? "norm of the weighted sum of rows; 0 is a contradiction"
                             : "of the weighted sum of rows; 1 at an optimum");
     if (report->tight >= 0)
-        printf("  %-11s %" PRId64 " rows, %" PRId64 " copies of selected tokens merged\n", "tight",
-               report->tight, report->merged);
+        printf("  %-11s %" PRId64 " row%s, %" PRId64 " %s of selected tokens merged\n", "tight",
+               report->tight, base_plural(report->tight), report->merged,
+               report->merged == 1 ? "copy" : "copies");
     if (report->active >= 0)
-        printf("  %-11s %" PRId64 " rows with a positive multiplier\n", "active", report->active);
+        printf("  %-11s %" PRId64 " row%s with a positive multiplier\n", "active", report->active,
+               base_plural(report->active));
     printf("\n%s%s: %s.\n", report->valid ? "Proved" : "Not proved",
            report->exact ? " in exact arithmetic" : "", report->reason);
 }

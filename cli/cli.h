@@ -249,6 +249,11 @@ typedef struct cli_solved {
 } cli_solved;
 void cli_solved_print(const cli_solved *solved, const char *output);
 
+/* ---------------------------------------------------------------------------- tokens */
+
+/* The locally optimal selections of the data set, and whether these are all. */
+void cli_enumeration_print(const attsvm_enumeration *enumeration, const attsvm_data *data);
+
 /* ---------------------------------------------------------------------------- verify */
 
 /* What attsvm verify finds. */

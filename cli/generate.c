@@ -73,9 +73,10 @@ static void print_text(const char *path, const attsvm_generator_info *g)
         snprintf(lengths, sizeof lengths, "%" PRId64 " to %" PRId64, s->T_min, s->T);
     else
         snprintf(lengths, sizeof lengths, "%" PRId64, s->T);
-    printf("%s: %" PRId64 " sequences of %s tokens in %" PRId64 " dimensions, %s, seed %" PRId64
+    printf("%s: %" PRId64 " sequence%s of %s token%s in %" PRId64 " dimension%s, %s, seed %" PRId64
            "\n\n",
-           path, s->n, lengths, s->d, kind, s->seed);
+           path, s->n, base_plural(s->n), lengths, base_plural(s->T), s->d, base_plural(s->d), kind,
+           s->seed);
     print_arrays(path, g);
     printf("\nNext: attsvm info %s\n", cli_shown(path));
 }

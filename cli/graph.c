@@ -215,14 +215,16 @@ static void print_match(const found *f)
                "%.4f\n",
                m->finite_error, m->correlation);
     if (!isnan(f->loss))
-        printf("             loss %.6g after %" PRId64 " steps\n", f->loss, f->options->iters);
+        printf("             loss %.6g after %" PRId64 " step%s\n", f->loss, f->options->iters,
+               base_plural(f->options->iters));
 }
 
 static void print_text(const found *f)
 {
     bool feasible = f->svm.outcome == ATTSVM_OPTIMAL, grows = f->svm.norm > 0;
-    printf("%s: %" PRId64 " contexts, %" PRId64 " words, %" PRId64 " last words\n\n",
-           cli_shown(f->path), f->info.n, f->info.vocabulary, f->about.lasts);
+    printf("%s: %" PRId64 " context%s, %" PRId64 " word%s, %" PRId64 " last word%s\n\n",
+           cli_shown(f->path), f->info.n, base_plural(f->info.n), f->info.vocabulary,
+           base_plural(f->info.vocabulary), f->about.lasts, base_plural(f->about.lasts));
     print_parts(f);
     printf("\n  direction  %s", attsvm_outcome_name(f->svm.outcome));
     if (feasible && !grows)

@@ -135,14 +135,15 @@ enum { MANY_BYTES = 1 << 20 }; /* copied arrays worth a hint that they could be 
 static void print_summary(const report *r)
 {
     const attsvm_data_info *info = &r->info;
-    printf("%s: %" PRId64 " sequence%s of ", cli_shown(r->path), info->n, info->n == 1 ? "" : "s");
+    printf("%s: %" PRId64 " sequence%s of ", cli_shown(r->path), info->n, base_plural(info->n));
     if (info->T_min < info->T_max)
         printf("%" PRId64 " to ", info->T_min);
     printf("%" PRId64 " token%s in %" PRId64 " dimension%s\n\n", info->T_max,
-           info->T_max == 1 ? "" : "s", info->d, info->d == 1 ? "" : "s");
+           base_plural(info->T_max), info->d, base_plural(info->d));
     printf("  tokens    %" PRId64 ", %s", info->tokens, attsvm_dtype_name(info->dtype));
     if (info->storage == ATTSVM_TABLE)
-        printf(", rows of a table of %" PRId64 " words", info->vocabulary);
+        printf(", rows of a table of %" PRId64 " word%s", info->vocabulary,
+               base_plural(info->vocabulary));
     if (info->positive + info->negative > 0)
         printf("\n  labels    %" PRId64 " positive, %" PRId64 " negative\n", info->positive,
                info->negative);

@@ -208,8 +208,8 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
     attsvm_settings_get(&attsvm_path_table, s, "model", name, sizeof name);
     attsvm_settings_get(&attsvm_path_table, s, "head", head, sizeof head);
     bool is_joint = s->model == ATTSVM_MODEL_VP, sets = info.kept >= 0;
-    printf("%s: model %s, %s loss, %s head, %" PRId64 " terms\n\n", cli_shown(file), name, s->loss,
-           head, info.terms);
+    printf("%s: model %s, %s loss, %s head, %" PRId64 " term%s\n\n", cli_shown(file), name, s->loss,
+           head, info.terms, base_plural(info.terms));
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
     if (is_joint && cli_equal_tokens(data, NULL)) {
@@ -234,15 +234,15 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
                info.svm == ATTSVM_INFEASIBLE ? ": no direction separates the target tokens" : "");
     }
     if (info.zero_weight_tokens > 0)
-        printf(
-            "The loss does not depend on the attention of %" PRId64
-            " other tokens: they do not constrain the path, so it need not agree with this SVM.\n",
-            info.zero_weight_tokens);
+        printf("The loss does not depend on the attention of %" PRId64
+               " other token%s: %s not constrain the path, so it need not agree with this SVM.\n",
+               info.zero_weight_tokens, base_plural(info.zero_weight_tokens),
+               info.zero_weight_tokens == 1 ? "it does" : "they do");
     if (info.kinks > 0)
         printf("In %" PRId64 " of %" PRId64
-               " terms a ReLU unit is at 0, where the loss has a kink: "
+               " term%s a ReLU unit is at 0, where the loss has a kink: "
                "the search stops there, and the path need not agree with this SVM.\n",
-               info.kinks, info.terms);
+               info.kinks, info.terms, base_plural(info.terms));
     if (s->cone > 0)
         printf("Local path: the minimum of the loss with cosine %g or more to the SVM direction.\n",
                1 - s->cone);

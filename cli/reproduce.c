@@ -74,9 +74,10 @@ static void print_outcome(const experiments_outcome *o)
         unjudged += c->expected.unjudged;
     }
     if (o->failed > 0)
-        printf("  %" PRId64 " of %" PRId64 " key numbers are not as expected", o->failed, checked);
+        printf("  %" PRId64 " of %" PRId64 " key number%s not as expected", o->failed, checked,
+               checked == 1 ? " is" : "s are");
     else if (checked > 0)
-        printf("  %" PRId64 " key numbers as expected", checked);
+        printf("  %" PRId64 " key number%s as expected", checked, base_plural(checked));
     else if (unjudged == 0)
         printf("  nothing to compare with");
     if (unjudged > 0)

@@ -41,8 +41,8 @@ static void catch_interrupt(void)
 static bool observe(void *context, const attsvm_svm_progress *p)
 {
     char text[128];
-    snprintf(text, sizeof text, "round %" PRId64 ", %" PRId64 " active rows, norm above %.6g",
-             p->rounds, p->active, p->dual);
+    snprintf(text, sizeof text, "round %" PRId64 ", %" PRId64 " active row%s, norm above %.6g",
+             p->rounds, p->active, base_plural(p->active), p->dual);
     cli_progress_line(context, text);
     return true;
 }

@@ -190,8 +190,10 @@ static void print_support(const findings *f)
 {
     bool queries = f->terms != attsvm_data_describe(f->data).n;
     int64_t count = f->optimality.support;
-    printf("\nSupport tokens, the rivals at the margin: %" PRId64 ".\n\n", count);
-    printf("  %8s%s  %8s  %6s  %10s  %22s\n", "sequence", queries ? "   query" : "", "selected",
+    printf("\nSupport tokens, the rivals at the margin: %" PRId64 ".\n", count);
+    if (count == 0)
+        return;
+    printf("\n  %8s%s  %8s  %6s  %10s  %22s\n", "sequence", queries ? "   query" : "", "selected",
            "rival", "multiplier", "score of selected over");
     for (int64_t k = 0; k < count && k < MOST_SHOWN; k++) {
         const attsvm_support *s = &f->support[k];
@@ -218,6 +220,7 @@ static const char *proof_text(const findings *f)
 static void say_local(const findings *f)
 {
     const attsvm_optimality *o = &f->optimality;
+    const char *have = o->against == 1 ? "has" : "have";
     char text[512];
     if (o->support == 0 && f->info.outcome == ATTSVM_OPTIMAL)
         snprintf(text, sizeof text,
@@ -231,15 +234,15 @@ static void say_local(const findings *f)
     else if (o->against > o->tied_support)
         snprintf(text, sizeof text,
                  "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
-                 "have the score of the selected token or a higher one, so descent leaves this "
+                 "%s the score of the selected token or a higher one, so descent leaves this "
                  "direction.",
-                 o->against);
+                 o->against, have);
     else
         snprintf(text, sizeof text,
                  "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
-                 "have exactly the score of the selected token. It is open whether descent leaves "
+                 "%s exactly the score of the selected token. It is open whether descent leaves "
                  "this direction.",
-                 o->against);
+                 o->against, have);
     say(text);
 }
 
@@ -260,10 +263,15 @@ static void say_optimality(const findings *f)
     if (o->global)
         say("It is globally optimal: in every sequence the selected token has the best score.");
     else {
-        snprintf(text, sizeof text,
-                 "It is not globally optimal: %" PRId64 " of %" PRId64
-                 " selected tokens do not have the best score.",
-                 o->missed, f->terms);
+        if (f->terms == 1)
+            snprintf(text, sizeof text,
+                     "It is not globally optimal: the selected token does not have the best "
+                     "score.");
+        else
+            snprintf(text, sizeof text,
+                     "It is not globally optimal: %" PRId64 " of %" PRId64
+                     " selected tokens %s not have the best score.",
+                     o->missed, f->terms, o->missed == 1 ? "does" : "do");
         say(text);
     }
     if (o->tied_support > 0)
@@ -274,67 +282,6 @@ static void say_optimality(const findings *f)
     if (!o->unique)
         say("This norm may have several minimisers; the support tokens are those of the one "
             "found.");
-}
-
-/* The number of selections: 625, 1.2e+30, or 16^1000 beyond the range of doubles. */
-static const char *count_text(const findings *f, double product, char *text, size_t size)
-{
-    attsvm_data_info info = attsvm_data_describe(f->data);
-    if (isfinite(product))
-        snprintf(text, size, "%.6g", product);
-    else if (info.T_min == info.T_max)
-        snprintf(text, size, "%" PRId64 "^%" PRId64, info.T_max, f->terms);
-    else
-        snprintf(text, size, "more than 10^308");
-    return text;
-}
-
-static void print_enumeration(const findings *f)
-{
-    attsvm_enumeration_info info = attsvm_enumeration_describe(f->enumeration);
-    char text[512], product[64];
-    putchar('\n');
-    if (info.exhaustive && (double)info.judged == info.product)
-        snprintf(text, sizeof text,
-                 "Locally optimal selections: %" PRId64 ". The list is complete: the SVMs of all "
-                 "%" PRId64 " selections were solved.",
-                 info.count, info.judged);
-    else if (info.exhaustive)
-        snprintf(text, sizeof text,
-                 "Locally optimal selections: %" PRId64 ". The list is complete: of %s "
-                 "selections %" PRId64
-                 " had their SVM solved; the others contain duplicates or one of %" PRId64
-                 " partial selections that no direction separates.",
-                 info.count, count_text(f, info.product, product, sizeof product), info.judged,
-                 info.pruned);
-    else if (info.stopped)
-        snprintf(text, sizeof text,
-                 "Locally optimal selections found: %" PRId64
-                 ". The list may be incomplete: stopped after the SVMs of %" PRId64
-                 " of %s selections.",
-                 info.count, info.judged, count_text(f, info.product, product, sizeof product));
-    else if (!info.searched)
-        snprintf(text, sizeof text,
-                 "Locally optimal selections found: %" PRId64 ". The list may be incomplete: the "
-                 "SVMs of %" PRId64 " selections ended without a proof.",
-                 info.count, info.stalled);
-    else
-        snprintf(text, sizeof text,
-                 "Locally optimal selections found: %" PRId64 ". The list may be incomplete: of %s "
-                 "selections the search examined %" PRId64 ".",
-                 info.count, count_text(f, info.product, product, sizeof product), info.judged);
-    say(text);
-    printf("\n  %10s  %s\n", "norm", "tokens");
-    for (int64_t k = 0; k < info.count && k < 2 * MOST_SHOWN; k++) {
-        attsvm_local_optimum local = attsvm_enumeration_get(f->enumeration, k);
-        printf("  %10.6g ", local.norm);
-        for (int64_t g = 0; g < info.terms && g < 2 * MOST_SHOWN; g++)
-            printf(" %" PRId64, local.alpha[g]);
-        printf("%s%s\n", info.terms > 2 * MOST_SHOWN ? " ..." : "",
-               local.global ? "  <- the best scores" : "");
-    }
-    if (info.count > 2 * MOST_SHOWN)
-        printf("  and %" PRId64 " more\n", info.count - 2 * MOST_SHOWN);
 }
 
 /* --------------------------------------------------------------------------- arrays */
@@ -447,14 +394,15 @@ static attsvm_status show(const cli_call *call, const findings *f, attsvm_error 
         return print_json(call, f, err);
     if (call->common->quiet)
         return ATTSVM_OK;
-    printf("%s: %" PRId64 " sequences or queries, selection %s\n\n", cli_shown(f->file), f->terms,
+    printf("%s: %" PRId64 " %s, selection %s\n\n", cli_shown(f->file), f->terms,
+           f->terms == 1 ? "sequence or query" : "sequences or queries",
            attsvm_chosen_describe(f->chosen).source);
     print_terms(f);
     if (f->info.outcome != ATTSVM_INFEASIBLE)
         print_support(f);
     say_optimality(f);
     if (f->enumeration)
-        print_enumeration(f);
+        cli_enumeration_print(f->enumeration, f->data);
     return ATTSVM_OK;
 }
 

@@ -196,8 +196,8 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     char name[8], text[32];
     const char *norm = predicted_norm(s, text, sizeof text);
     base_settings_print(attsvm_settings_find(&attsvm_train_table, "model"), s, name, sizeof name);
-    printf("%s: model %s, step %s, %s loss, %" PRId64 " terms\n\n", cli_shown(path), name, s->step,
-           s->loss, info.terms);
+    printf("%s: model %s, step %s, %s loss, %" PRId64 " term%s\n\n", cli_shown(path), name, s->step,
+           s->loss, info.terms, base_plural(info.terms));
     print_end(&info);
     if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
         print_textbook(s, &info);
@@ -246,9 +246,10 @@ static attsvm_status draw(const cli_call *call, const attsvm_train *train, attsv
     snprintf(title, sizeof title, "attsvm train %.200s", call->arguments[0]);
     const attsvm_train_info info = attsvm_train_describe(train);
     int used = snprintf(text, sizeof text,
-                        "After %" PRId64 " steps the selected token has %.4g of the attention on "
+                        "After %" PRId64 " step%s the selected token has %.4g of the attention on "
                         "average, at least %.4g. Loss %.6g, norm of the parameters %.6g",
-                        info.iters, info.softmax_mean, info.softmax_min, info.loss, info.norm);
+                        info.iters, base_plural(info.iters), info.softmax_mean, info.softmax_min,
+                        info.loss, info.norm);
     if (isfinite(info.accuracy))
         used += snprintf(text + used, sizeof text - (size_t)used, ", accuracy %.2f %%",
                          100 * info.accuracy);

@@ -114,9 +114,10 @@ static attsvm_status load(cli_verified *v, const cli_call *call, const attsvm_da
     v->settings.threads = threads;
     v->origin = origin; /* the texts of the settings */
     attsvm_settings_get(&attsvm_train_table, made, "model", model, sizeof model);
+    const int64_t iters = attsvm_train_describe(v->run).iters;
     if (!call->common->quiet && !call->common->json)
-        fprintf(stderr, "attsvm verify: taken from %s: model %s, step %s, %" PRId64 " steps\n",
-                path, model, made->step, attsvm_train_describe(v->run).iters);
+        fprintf(stderr, "attsvm verify: taken from %s: model %s, step %s, %" PRId64 " step%s\n",
+                path, model, made->step, iters, base_plural(iters));
     return ATTSVM_OK;
 }
 

@@ -201,7 +201,7 @@ static void print_text(const validated *v)
     const attsvm_array *pool = attsvm_cv_find(v->cv, "pool");
     int64_t chosen[ATTSVM_POOL_MEAN + 1] = { 0 };
     printf("%s: %" PRId64 " samples, %" PRId64 " folds, %" PRId64 " repetition%s\n\n", v->path,
-           info.n, info.folds, info.repeats, info.repeats == 1 ? "" : "s");
+           info.n, info.folds, info.repeats, base_plural(info.repeats));
     printf("  accuracy    %.4f", info.mean.accuracy);
     print_spread(info.deviation.accuracy);
     printf("  auc         %.4f", info.mean.auc);
@@ -219,7 +219,7 @@ static void print_text(const validated *v)
     for (int64_t k = ATTSVM_POOL_PROMPT; k <= ATTSVM_POOL_MEAN; k++)
         if (chosen[k] > 0)
             printf("%s %s in %" PRId64 " fold%s", shown++ > 0 ? "," : "", cli_pool_name(k),
-                   chosen[k], chosen[k] == 1 ? "" : "s");
+                   chosen[k], base_plural(chosen[k]));
     putchar('\n');
     if (info.repeats > 1)
         printf("\n+- is the deviation between repetitions.\n");

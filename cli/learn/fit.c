@@ -120,25 +120,26 @@ static void print_text(const fitted *f)
 {
     const attsvm_classifier_info info = attsvm_classifier_describe(f->model);
     const attsvm_samples_info s = attsvm_samples_describe(f->samples);
-    printf("%s: %" PRId64 " %s, %" PRId64 " classes", f->path, s.n, s.words > 0 ? "texts" : "bags",
-           info.classes);
+    printf("%s: %" PRId64 " %s%s, %" PRId64 " classes", f->path, s.n, s.words > 0 ? "text" : "bag",
+           base_plural(s.n), info.classes);
     if (s.words > 0)
-        printf(", %" PRId64 " words%s", s.words, s.embedded > 0 ? " with vectors" : "");
+        printf(", %" PRId64 " word%s%s", s.words, base_plural(s.words),
+               s.embedded > 0 ? " with vectors" : "");
     printf("\n\n  pool        %s", cli_pool_name(info.pool));
     if (!isnan(info.validation[0]) && !isnan(info.validation[1]))
         printf(" (validation: prompt %.4f, score %.4f)", info.validation[0], info.validation[1]);
     printf("\n  ridge       %g\n", info.ridge);
-    printf("  members     %" PRId64 ", %" PRId64 " converged, %" PRId64 " iterations\n",
-           info.starts, info.converged, info.iterations);
+    printf("  members     %" PRId64 ", %" PRId64 " converged, %" PRId64 " iteration%s\n",
+           info.starts, info.converged, info.iterations, base_plural(info.iterations));
     printf("  loss        %.6g, gradient at most %.1e\n", info.loss, info.gradient);
     printf("  accuracy    %.2f %% of the training data\n", 100 * info.accuracy);
     print_attention(f);
     print_absence(f, info.pool);
     if (s.dropped > 0)
         printf("  dropped     %" PRId64 " token%s without a word vector\n", s.dropped,
-               s.dropped == 1 ? "" : "s");
+               base_plural(s.dropped));
     if (s.empty > 0)
-        printf("  left out    %" PRId64 " empty text%s\n", s.empty, s.empty == 1 ? "" : "s");
+        printf("  left out    %" PRId64 " empty text%s\n", s.empty, base_plural(s.empty));
     printf("Wrote %s.\n", f->call->common->output);
 }
 

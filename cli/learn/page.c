@@ -177,7 +177,7 @@ void cli_predicted_page(FILE *out, const void *what)
     put_text(out, p->file);
     fprintf(out, ": predictions</title>\n<style>\n%s</style></head><body>\n<h1>", style);
     put_text(out, p->file);
-    fprintf(out, "</h1>\n<p>%" PRId64 " predictions of ", n);
+    fprintf(out, "</h1>\n<p>%" PRId64 " prediction%s of ", n, base_plural(n));
     put_text(out, p->model_file);
     fputs(
         ". Green tokens speak for the predicted class, red ones against it, by their contribution "

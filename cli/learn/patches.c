@@ -23,9 +23,10 @@ attsvm_status cli_patches(cli_call *call, attsvm_error *err)
         return status;
     }
     if (!call->common->quiet)
-        printf("%s: %" PRId64 " images of %" PRId64 " x %" PRId64 " pixels, %" PRId64 " x %" PRId64
-               " windows each, %" PRId64 " features\n%sWrote %s.\n",
-               from, info.n, info.height, info.width, info.rows, info.columns, info.d,
+        printf("%s: %" PRId64 " image%s of %" PRId64 " x %" PRId64 " pixels, %" PRId64 " x %" PRId64
+               " windows each, %" PRId64 " feature%s\n%sWrote %s.\n",
+               from, info.n, base_plural(info.n), info.height, info.width, info.rows, info.columns,
+               info.d, base_plural(info.d),
                labelled ? "" : "No labels: the file has no array y; --labels names another.\n", to);
     return ATTSVM_OK;
 }

@@ -201,34 +201,30 @@ static void print_explained(const cli_predicted *p)
            fall_text(info.sufficiency[0], text[2]), fall_text(info.random_sufficiency[0], text[3]));
 }
 
-static const char *plural(int64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void print_text(const cli_predicted *p, const predict_options *o)
 {
     const attsvm_prediction_info info = attsvm_prediction_describe(p->found);
     const attsvm_samples_info s = attsvm_samples_describe(p->samples);
     if (!*o->text) {
-        printf("%s: %" PRId64 " sample%s\n\n", p->file, info.n, plural(info.n));
+        printf("%s: %" PRId64 " sample%s\n\n", p->file, info.n, base_plural(info.n));
         print_measures(p);
         print_explained(p);
         if (s.dropped > 0)
             printf("  dropped     %" PRId64 " word%s unknown to the model\n", s.dropped,
-                   plural(s.dropped));
+                   base_plural(s.dropped));
         if (info.empty > 0)
             printf("  empty       %" PRId64
                    " text%s without a known word: the bias alone decides\n",
-                   info.empty, plural(info.empty));
+                   info.empty, base_plural(info.empty));
         if (s.unlabelled > 0 && p->confusion)
             printf("  unknown     %" PRId64 " label%s unknown to the model, left out\n",
-                   s.unlabelled, plural(s.unlabelled));
+                   s.unlabelled, base_plural(s.unlabelled));
         if (p->confusion)
             print_confusion(p, info.classes);
     }
     if (*o->text && s.dropped > 0)
-        printf("Dropped %" PRId64 " word%s unknown to the model.\n", s.dropped, plural(s.dropped));
+        printf("Dropped %" PRId64 " word%s unknown to the model.\n", s.dropped,
+               base_plural(s.dropped));
     cli_predicted_explain(p, *o->text ? 1 : o->explain, isatty(STDOUT_FILENO) == 1);
 }
 

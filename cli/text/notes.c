@@ -23,13 +23,14 @@ void cli_exchangeable_print(const attsvm_exchangeable *found)
     char text[512];
     if (found->groups == 0)
         return;
-    snprintf(text, sizeof text,
-             "Exchangeable words: %" PRId64 ", in %" PRId64
-             " groups. The words of a group occur equally often in every sequence and start alike: "
-             "exact descent never separates them, and where one of them is selected, rounding "
-             "chose it. Start from small random numbers instead: --init gauss:0.01. (A sufficient "
-             "test: other symmetries are not looked for.)",
-             found->words, found->groups);
+    snprintf(
+        text, sizeof text,
+        "Exchangeable words: %" PRId64 ", in %" PRId64
+        " group%s. The words of a group occur equally often in every sequence and start alike: "
+        "exact descent never separates them, and where one of them is selected, rounding "
+        "chose it. Start from small random numbers instead: --init gauss:0.01. (A sufficient "
+        "test: other symmetries are not looked for.)",
+        found->words, found->groups, base_plural(found->groups));
     putchar('\n');
     cli_wrap(stdout, text, 0, 0, WIDTH);
 }

@@ -104,8 +104,9 @@ static void print_figures(const cli_solved *s)
     print_count("rank", info->rank, "of W");
     snprintf(text, sizeof text, "%.3g s", info->seconds);
     snprintf(work, sizeof work,
-             "%.3g reads of the data in %.2g s, %" PRId64 " changes of the active set",
-             info->passes, info->pass_seconds, info->iterations);
+             "%.3g read%s of the data in %.2g s, %" PRId64 " change%s of the active set",
+             info->passes, info->passes == 1 ? "" : "s", info->pass_seconds, info->iterations,
+             base_plural(info->iterations));
     print_line("solved in", text, work);
     putchar('\n');
 }

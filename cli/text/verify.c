@@ -107,22 +107,22 @@ static void state_joint(const cli_verified *v, char *out, size_t size)
                  "the selected tokens. %s: %s.",
                  nu, assumption_b(j));
     else if (!isfinite(j->ratio_needed))
-        snprintf(
-            out, size,
-            "Head and prompt are trained together, and the %" PRId64 " of %" PRId64
-            " sequences at the margin of the head have no rivals: the relaxed p-SVM, which has "
-            "to beat rivals by 1 only there, is p = 0 and gives no direction. %s",
-            j->tight, v->verdict.terms,
-            isnan(j->unrelaxed) ? "No unrelaxed p-SVM was found, either."
-                                : "With bounded |v| the path leads p to the unrelaxed one, "
-                                  "with which p is compared.");
+        snprintf(out, size,
+                 "Head and prompt are trained together, and the %" PRId64 " of %" PRId64
+                 " sequences at the margin of the head %s no rivals: the relaxed p-SVM, which has "
+                 "to beat rivals by 1 only there, is p = 0 and gives no direction. %s",
+                 j->tight, v->verdict.terms, j->tight == 1 ? "has" : "have",
+                 isnan(j->unrelaxed) ? "No unrelaxed p-SVM was found, either."
+                                     : "With bounded |v| the path leads p to the unrelaxed one, "
+                                       "with which p is compared.");
     else
         snprintf(out, size,
                  "Head and prompt are trained together, and %" PRId64 " of %" PRId64
-                 " sequences are at the margin of the head: with |v| at least %.3g times |p| the "
-                 "path leads p to the relaxed p-SVM (it has to beat rivals by 1 only in those "
-                 "sequences), %s. Here %s%s.",
-                 j->tight, v->verdict.terms, j->ratio_needed,
+                 " sequences %s at the margin of the head: with |v| at least %.3g times |p| the "
+                 "path leads p to the relaxed p-SVM (it has to beat rivals by 1 only in %s), %s. "
+                 "Here %s%s.",
+                 j->tight, v->verdict.terms, j->tight == 1 ? "is" : "are", j->ratio_needed,
+                 j->tight == 1 ? "that sequence" : "those sequences",
                  isnan(j->unrelaxed) ? "and no unrelaxed one was found"
                                      : "with bounded |v| to the unrelaxed one",
                  ratio,
@@ -309,9 +309,9 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
     case ATTSVM_VERDICT_LOCAL:
         snprintf(text, size,
                  "The model has settled on tokens that are not all the best (%" PRId64
-                 " of %" PRId64 " are not), but every rival at the margin has a lower score: the "
+                 " of %" PRId64 " %s not), but every rival at the margin has a lower score: the "
                  "selection is locally optimal, and descent can end in it.",
-                 o->missed, d->terms);
+                 o->missed, d->terms, o->missed == 1 ? "is" : "are");
         break;
     case ATTSVM_VERDICT_NOT_LOCAL:
         snprintf(text, size,
@@ -325,10 +325,18 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
                      : "; the scores are equal, and it is open whether descent stays");
         break;
     case ATTSVM_VERDICT_UNSATURATED:
+        if (d->terms > 1)
+            snprintf(more, sizeof more, " in %" PRId64 " of %" PRId64 " sequences or queries",
+                     d->undecided, d->terms);
         snprintf(text, size,
-                 "The model has not decided in %" PRId64 " of %" PRId64 " sequences or queries: in "
-                 "one of them the selected token has only %.4f of the attention. %s",
-                 d->undecided, d->terms, d->attention, why_unsaturated(v));
+                 "The model has not decided%s: %sthe selected token has only %.4f of the "
+                 "attention. %s",
+                 more,
+                 d->terms == 1       ? ""
+                 : d->undecided == 1 ? "there "
+                                     : "in one of them ",
+                 d->attention, why_unsaturated(v));
+        *more = '\0';
         break;
     default:
         snprintf(
@@ -451,16 +459,18 @@ void cli_verified_print(const cli_verified *v)
         printf(" %" PRId64, selected[g]);
     printf("%s\n", d->terms > MOST_SHOWN ? " ..." : "");
     if (v->conditions.feasible && cli_verified_linear(v) && !cli_verified_trains_head(v))
-        printf("  %-12s %" PRId64 " of %-8" PRId64
-               " rivals are support tokens of the SVM of the best tokens\n",
-               "support", v->conditions.support, v->conditions.rows);
+        printf("  %-12s %" PRId64 " of %-8" PRId64 " rival%s %s of the SVM of the best tokens\n",
+               "support", v->conditions.support, v->conditions.rows,
+               base_plural(v->conditions.rows),
+               v->conditions.support == 1 ? "is a support token" : "are support tokens");
     if (v->joint)
         print_joint(v);
     if (v->landscape.samples > 0)
         print_landscape(&v->landscape);
     if (v->several) {
-        printf("  %-12s %-14" PRId64 " tokens, several in %" PRId64 " of %" PRId64 " terms\n",
-               "kept", v->kept.kept, v->kept.several, d->terms);
+        printf("  %-12s %-14" PRId64 " token%s, several in %" PRId64 " of %" PRId64 " term%s\n",
+               "kept", v->kept.kept, base_plural(v->kept.kept), v->kept.several, d->terms,
+               base_plural(d->terms));
         print_line("predictivity", "%.3e", 1 - v->kept.correlation,
                    "1 - correlation with W_fin + R W_svm of the kept tokens");
         print_line("", "%.8f", v->kept.correlation_svm, "correlation with W_svm alone");

@@ -72,6 +72,8 @@ const char *base_printable(const char *name, char out[BASE_NAME_SIZE]);
 /* Prints text from outside; all such text is printed here.  Control characters are escaped as
    \\x1b; with `json` as \\u001b, and line ends stay. */
 void base_print_text(FILE *out, const char *text, bool json);
+/* "s", and "" for one: the ending of a noun after its number. */
+const char *base_plural(int64_t count);
 /* Bytes of the UTF-8 character at `text`; 0 if it is invalid or NUL. */
 size_t base_utf8_length(const unsigned char *text, size_t size);
 bool base_is_utf8(const char *text);

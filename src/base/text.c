@@ -122,3 +122,8 @@ const char *base_path_tail(const char *path)
     size_t length = strlen(path);
     return length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
 }
+
+const char *base_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}

@@ -66,7 +66,7 @@ never 'locally optimal:'
 never 'globally optimal'
 good tokens local.npz --problem p --select ids
 says 'every rival at the margin has a lower score, so descent that starts near this direction'
-says '1 of 1 selected tokens do not have the best score'
+says 'the selected token does not have the best score'
 never 'Nothing separates'
 never 'observed for'
 never 'A tie decided'
@@ -76,7 +76,7 @@ good tokens local.npz --problem p --select ids --norm l1
 says 'observed for the step rules of this norm'
 says 'This norm may have several minimisers'
 good tokens tied.npz --problem p --select ids
-says 'have exactly the score of the selected token. It is open whether descent leaves this direction'
+says 'has exactly the score of the selected token. It is open whether descent leaves this direction'
 never 'so descent leaves'
 arrays worse.npz X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=.5,1 ids:int64:1=0
 good tokens worse.npz --problem p --select ids
@@ -96,7 +96,7 @@ good tokens none.npz --problem p --enumerate
 says 'The list is complete: the SVMs of all 4 selections were solved'
 arrays row.npz X:float64:2,3,1=0,1,2,0,1,2 Y:int8:2=1,1 v:float64:1=1
 good tokens row.npz --problem p --enumerate
-says 'one of 1 partial selections that no direction separates'
+says 'contain duplicates or 1 partial selection that no direction separates'
 never 'may be incomplete'
 good tokens many.npz --enumerate --max-selections 1000 --descent-runs 4 --steps 50
 never 'The list is complete'

@@ -214,7 +214,7 @@ arrays s.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:6=0,1,2,0,2,1 offsets:
     Y:int8:2=1,1 v:float64:3=1,1,0
 judge --init zero
 says 'exactly the same logit'
-says 'Exchangeable words: 2, in 1 groups.'
+says 'Exchangeable words: 2, in 1 group.'
 says '--init gauss:0.01'
 never 'More steps may'
 judge --init zero --json
@@ -422,7 +422,7 @@ never 'Exchangeable'
 arrays s.npz E:float64:3,3=1,0,0,0,1,0,0,0,1 tokens:int32:6=0,1,2,0,2,1 offsets:int64:3=0,3,6 \
     Y:int8:2=1,1 v:float64:3=1,1,0
 good train s.npz --model p --init zero --iters 50
-says 'Exchangeable words: 2, in 1 groups.'
+says 'Exchangeable words: 2, in 1 group.'
 good train s.npz --model p --init zero --iters 50 --json
 json exchangeable '{"groups":1,"words":2}'
 for tiny in 1e-110 1e-60; do
