@@ -302,8 +302,17 @@ const char *cli_unpredicted(const attsvm_train_settings *settings);
    fixed prompt; NULL: nothing. */
 const char *cli_zero_product(const attsvm_data *data, const attsvm_train *run,
                              const attsvm_train_settings *settings);
-/* In every sequence all tokens are equal, or have the same score v'x (v: d numbers; NULL: none). */
-bool cli_equal_tokens(const attsvm_data *data, const attsvm_array *v);
+/* Of a run or a path: what attention computes from the data. */
+typedef struct cli_layer {
+    int32_t model, head, query;
+    int64_t query_token;
+    const char *loss;
+} cli_layer;
+cli_layer cli_layer_of(const attsvm_train_settings *settings);
+/* Why the loss is the same for all attention parameters, and why the logits are: a sentence; NULL
+   if the tests find no reason. */
+const char *cli_no_effect(const attsvm_data *data, const cli_layer *layer);
+const char *cli_constant_logits(const attsvm_data *data, const cli_layer *layer);
 /* Explains a gradient that is 0 or whose products underflow; true if it printed something. */
 bool cli_gradient_print(const attsvm_data *data, const attsvm_train *run,
                         const attsvm_train_settings *settings);

@@ -204,7 +204,7 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
                        const attsvm_data *data, const attsvm_path *path)
 {
     attsvm_path_info info = attsvm_path_describe(path);
-    char name[8], head[16];
+    char name[8], head[16], text[256];
     attsvm_settings_get(&attsvm_path_table, s, "model", name, sizeof name);
     attsvm_settings_get(&attsvm_path_table, s, "head", head, sizeof head);
     bool is_joint = s->model == ATTSVM_MODEL_VP, sets = info.kept >= 0;
@@ -212,9 +212,14 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
            head, info.terms, base_plural(info.terms));
     print_table(path, is_joint ? &joint : sets ? &several : &single);
     printf("\n");
-    if (is_joint && cli_equal_tokens(data, NULL)) {
-        printf("Every sequence has only one token, or copies of one: the loss does not depend on "
-               "p.\n");
+    const cli_layer layer = { s->model, s->head, s->query, s->query_token, s->loss };
+    const char *reason = cli_no_effect(data, &layer);
+    if (reason) {
+        snprintf(text, sizeof text, "%s The loss does not depend on %s.", reason,
+                 s->model == ATTSVM_MODEL_KQ  ? "K and Q"
+                 : s->model == ATTSVM_MODEL_W ? "W"
+                                              : "p");
+        cli_wrap(stdout, text, 0, 0, 80);
     } else if (is_joint && found_nothing_better(path, info.points - 1)) {
         printf("At the last radius the search found nothing better than the point at |p| = %g: "
                "try more starts (--starts) before you conclude anything.\n",
@@ -243,10 +248,10 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
                " term%s a ReLU unit is at 0, where the loss has a kink: "
                "the search stops there, and the path need not agree with this SVM.\n",
                info.kinks, info.terms, base_plural(info.terms));
-    if (s->cone > 0)
+    if (s->cone > 0 && !reason)
         printf("Local path: the minimum of the loss with cosine %g or more to the SVM direction.\n",
                1 - s->cone);
-    else
+    else if (!reason)
         cli_wrap(stdout,
                  "These are the best local minima found from random directions, the previous point "
                  "and the SVM direction: a search, not a proof.",

@@ -202,7 +202,13 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
         print_textbook(s, &info);
     print_selected(train);
-    if (cli_gradient_print(data, train, s))
+    const cli_layer layer = cli_layer_of(s);
+    const char *reason = cli_no_effect(data, &layer);
+    if (reason) {
+        putchar('\n');
+        cli_wrap(stdout, reason, 0, 0, 80);
+    }
+    if (cli_gradient_print(data, train, s) || reason)
         norm = "";
     if (cli_unpredicted(s)) {
         putchar('\n');

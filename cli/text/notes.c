@@ -74,6 +74,11 @@ static bool is_zero(const attsvm_array *array)
     return array != NULL;
 }
 
+cli_layer cli_layer_of(const attsvm_train_settings *s)
+{
+    return (cli_layer){ s->model, s->head, s->query, s->query_token, s->loss };
+}
+
 const char *cli_zero_product(const attsvm_data *data, const attsvm_train *run,
                              const attsvm_train_settings *settings)
 {
@@ -112,44 +117,14 @@ static double log_token_size(const attsvm_data *data)
     return log(largest);
 }
 
-bool cli_equal_tokens(const attsvm_data *data, const attsvm_array *v)
-{
-    const int64_t n = attsvm_data_describe(data).n, d = attsvm_data_describe(data).d;
-    double *first = calloc((size_t)d, 2 * sizeof *first), *x = first + d;
-    bool equal = first != NULL;
-    for (int64_t i = 0; i < n && equal; i++) {
-        attsvm_data_token(data, i, 0, first);
-        for (int64_t t = 1; t < attsvm_data_length(data, i) && equal; t++) {
-            double a = 0, b = 0;
-            bool same = true;
-            attsvm_data_token(data, i, t, x);
-            for (int64_t j = 0; j < d; j++) {
-                same = same && x[j] == first[j];
-                a += v ? attsvm_array_get(v, j) * first[j] : 0;
-                b += v ? attsvm_array_get(v, j) * x[j] : 0;
-            }
-            equal = same || (v && a == b);
-        }
-    }
-    free(first);
-    return equal;
-}
-
-/* Whether the gradient is 0 at every point, not only by rounding at this one. */
-static bool is_zero_everywhere(const attsvm_data *data, const attsvm_train_settings *s)
-{
-    const attsvm_array *v = attsvm_data_array(data, "v");
-    const bool linear = s->head == ATTSVM_HEAD_LINEAR && s->model < ATTSVM_MODEL_VP;
-    const bool one = v && attsvm_array_count(v) == attsvm_data_describe(data).d;
-    return cli_equal_tokens(data, linear && one ? v : NULL);
-}
-
 /* What a gradient of 0 means: later steps may move the head, or the parameters by a ridge,
    by another mini-batch or by earlier gradients. */
 static void explain_zero(const attsvm_data *data, const attsvm_train *run,
                          const attsvm_train_settings *s, char *out, size_t size)
 {
-    const char *product = cli_zero_product(data, run, s), *step = s->step;
+    const cli_layer layer = cli_layer_of(s);
+    const bool never = cli_no_effect(data, &layer) != NULL;
+    const char *product = never ? NULL : cli_zero_product(data, run, s), *step = s->step;
     const bool head = s->model >= ATTSVM_MODEL_VP;
     const bool others = s->batch > 0 || s->ridge > 0 || strncmp(step, "momentum", 8) == 0 ||
                         strncmp(step, "signum", 6) == 0 || strncmp(step, "muon", 4) == 0 ||
@@ -166,8 +141,7 @@ static void explain_zero(const attsvm_data *data, const attsvm_train *run,
                  product, head ? "; only the head moves" : "");
     else
         snprintf(out, size, "Warning: the gradient%s %s 0%s.",
-                 head ? " of the attention parameters" : "",
-                 is_zero_everywhere(data, s) ? "is exactly" : "rounds to",
+                 head ? " of the attention parameters" : "", never ? "is exactly" : "rounds to",
                  others ? ""
                  : head ? ", so that the next step moves at most the head"
                         : ", so that no further step moves anything");

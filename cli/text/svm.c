@@ -118,11 +118,38 @@ static void say(const char *text)
     cli_wrap(stdout, text, 0, 0, WIDTH);
 }
 
+/* theta = 0 satisfies all rows: those that require 1 are none, or were merged. */
+static void say_nothing_required(const cli_solved *s)
+{
+    const int32_t problem = s->claim.settings.problem;
+    char text[256];
+    if (problem == ATTSVM_PROBLEM_JOINT)
+        snprintf(text, sizeof text,
+                 "Where the v-SVM is tight the selected tokens have no rivals, only copies: p = 0 "
+                 "is the solution and has no direction.");
+    else if (problem == ATTSVM_PROBLEM_MULTI)
+        snprintf(text, sizeof text,
+                 "The selected sets have no rivals: W = 0 is the solution and has no direction.");
+    else if (problem == ATTSVM_PROBLEM_FINITE)
+        snprintf(text, sizeof text,
+                 "The selected tokens of each set have equal attention, which W = 0 reproduces.");
+    else
+        snprintf(text, sizeof text,
+                 "The selected tokens have no rivals: all other tokens are copies of them. %s = 0 "
+                 "is the solution and has no direction.",
+                 letter(s));
+    say(text);
+}
+
 static void say_optimal(const cli_solved *s)
 {
     const attsvm_svm_settings *set = &s->claim.settings;
     char text[512];
     const char *theta = letter(s);
+    if (s->info.norm == 0 && s->info.objective == 0) {
+        say_nothing_required(s);
+        return;
+    }
     if (set->soft > 0)
         snprintf(text, sizeof text,
                  "This %s is the best compromise between a short %s and rivals inside the margin: "
@@ -166,18 +193,76 @@ static bool ended_with_head(const cli_solved *s)
     return s->claim.head && s->claim.head->outcome != ATTSVM_OPTIMAL;
 }
 
+/* Rows name a query besides the sequence. */
+static bool has_queries(const cli_solved *s, const attsvm_claim *claim)
+{
+    const int32_t query = claim->settings.query;
+    return query == ATTSVM_QUERY_ALL || query == ATTSVM_QUERY_CAUSAL ||
+           (query == ATTSVM_QUERY_GIVEN && attsvm_data_describe(s->data).queries > 1);
+}
+
+/* One row with the left-hand side 0: of a token that is 0 (v), or of a query that is 0 (W). */
+static bool is_zero_row(const cli_solved *s, const attsvm_claim *claim)
+{
+    const int32_t problem = claim->settings.problem;
+    return claim->active_count == 1 && claim->equal_count == 0 && s->info.residual == 0 &&
+           !s->info.conflict &&
+           (problem == ATTSVM_PROBLEM_V || problem == ATTSVM_PROBLEM_W ||
+            problem == ATTSVM_PROBLEM_MULTI);
+}
+
+static void say_zero_row(const cli_solved *s, const attsvm_claim *claim)
+{
+    const attsvm_row row = claim->active[0];
+    char text[320], query[32] = "the query";
+    if (has_queries(s, claim))
+        snprintf(query, sizeof query, "query %" PRId64, row.query);
+    if (claim->settings.problem == ATTSVM_PROBLEM_V)
+        snprintf(text, sizeof text,
+                 "No v separates the selection%s: the selected token of sequence %" PRId64
+                 " is 0, so its score is 0 for every v.",
+                 ended_with_head(s) ? " by label, so there is no joint problem" : "", row.sequence);
+    else
+        snprintf(text, sizeof text,
+                 "No W separates the selection: %s of sequence %" PRId64
+                 " is 0, so its logits are 0 for every W.",
+                 query, row.sequence);
+    say(text);
+}
+
+/* "3 rows with positive weights and 1 equality": what cancels in a proof. */
+static const char *proof_rows(const attsvm_claim *claim, char *text, size_t size)
+{
+    int used = snprintf(text, size, "%" PRId64 " row%s with %s", claim->active_count,
+                        base_plural(claim->active_count),
+                        claim->active_count == 1 ? "a positive weight" : "positive weights");
+    if (claim->equal_count > 0)
+        snprintf(text + used, size - (size_t)used, " and %" PRId64 " equalit%s", claim->equal_count,
+                 claim->equal_count == 1 ? "y" : "ies");
+    return text;
+}
+
 static void say_infeasible(const cli_solved *s)
 {
     const attsvm_svm_info *info = &s->info;
-    char text[640];
-    if (ended_with_head(s))
-        snprintf(
-            text, sizeof text,
-            "There is no joint problem: its rows follow from the v-SVM, and no v gives every "
-            "selected token a score of at least 1 on the side of its label. The proof: %" PRId64
-            " rows of the v-SVM with positive weights cancel (their sum has norm %.1e), while "
-            "their right-hand sides add up to 1. The rows with the largest weights are below.",
-            info->active, info->residual);
+    const attsvm_claim *claim = ended_with_head(s) ? s->claim.head : &s->claim;
+    const char *theta = ended_with_head(s) ? "v" : letter(s);
+    const char *head = "There is no joint problem: its rows follow from the v-SVM. ";
+    const bool several = claim->active_count + claim->equal_count > 1;
+    const char *cancel = several ? "cancel" : "cancels";
+    char text[640], rows[80];
+    proof_rows(claim, rows, sizeof rows);
+    if (is_zero_row(s, claim)) {
+        say_zero_row(s, claim);
+        return;
+    }
+    if (info->proof == ATTSVM_PROOF_BEYOND)
+        snprintf(text, sizeof text,
+                 "%sEvery %s that separates the selection%s has norm at least %.3e, more than 1e18 "
+                 "times what a single row requires: %s %s to that degree. The rows with the "
+                 "largest weights are below.",
+                 ended_with_head(s) ? head : "", theta, ended_with_head(s) ? " by label" : "",
+                 info->bound, rows, cancel);
     else if (info->conflict)
         snprintf(text, sizeof text,
                  "No %s separates the selection: token %" PRId64 " of sequence %" PRId64
@@ -186,22 +271,13 @@ static void say_infeasible(const cli_solved *s)
                  letter(s), info->pair.token, info->pair.sequence, info->pair_selected,
                  s->claim.settings.problem == ATTSVM_PROBLEM_FINITE ? ", or their query is 0" : "",
                  letter(s));
-    else if (info->proof == ATTSVM_PROOF_BEYOND)
-        snprintf(
-            text, sizeof text,
-            "Every %s that separates the selection has norm at least %.3e, more than 1e18 "
-            "times what a single row requires: %" PRId64
-            " rows with positive weights cancel to that degree. The rows with the largest weights "
-            "are below.",
-            letter(s), info->bound, info->active);
     else
         snprintf(text, sizeof text,
-                 "No %s separates the selection. The proof: every row requires a margin of at "
-                 "least its right-hand side, but %" PRId64
-                 " rows with positive weights cancel (their sum "
-                 "has norm %.1e), while their right-hand sides add up to 1. The rows with the "
-                 "largest weights are below.",
-                 letter(s), info->active, info->residual);
+                 "%sNo %s separates the selection%s. The proof: every row requires a margin of at "
+                 "least its right-hand side, but %s %s (their sum has norm %.1e), while their "
+                 "right-hand sides add up to 1. The rows with the largest weights are below.",
+                 ended_with_head(s) ? head : "", theta, ended_with_head(s) ? " by label" : "", rows,
+                 cancel, info->residual);
     say(text);
 }
 
@@ -275,9 +351,7 @@ static void print_rows(const cli_solved *s)
     for (int64_t k = 0; k < count; k++)
         weights[k] = (weight){ claim->lambda[k], k };
     qsort(weights, (size_t)count, sizeof *weights, by_lambda);
-    bool queries =
-        claim->settings.query != ATTSVM_QUERY_TOKEN && claim->settings.query != ATTSVM_QUERY_LAST &&
-        (claim->settings.query != ATTSVM_QUERY_GIVEN || attsvm_data_describe(s->data).queries > 1);
+    bool queries = has_queries(s, claim);
     bool rivals = claim->selection.alpha && claim->settings.problem != ATTSVM_PROBLEM_V;
     printf("\n  %-10s  %10s%s%s%10s\n", "multiplier", "sequence", queries ? "     query" : "",
            rivals ? "  selected" : "", rivals ? "rival" : "token");

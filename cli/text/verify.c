@@ -48,6 +48,12 @@ static bool has_full_rank(const cli_verified *v)
            v->settings.rank == attsvm_data_describe(v->data).d;
 }
 
+static const char *constant_logits(const cli_verified *v)
+{
+    const cli_layer layer = cli_layer_of(&v->settings);
+    return cli_constant_logits(v->data, &layer);
+}
+
 static bool has_zero_gradient(const cli_verified *v)
 {
     return attsvm_train_describe(v->run).grad_log_scale == -INFINITY;
@@ -68,7 +74,7 @@ const char *cli_verified_must(const cli_verified *v)
 {
     const attsvm_conditions *c = &v->conditions;
     if (cli_verified_trains_head(v) || !cli_verified_linear(v) || !v->verdict.claimed ||
-        c->choices == 0 || has_zero_gradient(v))
+        c->choices == 0 || has_zero_gradient(v) || constant_logits(v))
         return "none";
     bool one = c->choices == 1 && !is_factored(v);
     return is_benign(c) && c->equal_scores && one ? "global" : "local";
@@ -220,11 +226,13 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
     const attsvm_conditions *c = &v->conditions;
     const bool fixed = cli_verified_linear(v) && !cli_verified_trains_head(v);
     const char *product = cli_zero_product(v->data, v->run, &v->settings);
-    const char *bounded = cli_unpredicted(&v->settings);
+    const char *bounded = cli_unpredicted(&v->settings), *constant = constant_logits(v);
     if (c->rows == 0) {
         snprintf(out, size,
                  "Every sequence has only one token, or copies of one: attention has nothing to "
                  "choose.");
+    } else if (constant) {
+        snprintf(out, size, "%s No step moves attention, and nothing is predicted.", constant);
     } else if (fixed && c->choices == 0) {
         snprintf(out, size,
                  "In every sequence all tokens have the same score: attention does not change the "
@@ -257,6 +265,8 @@ static void say(const char *text)
 static const char *why_unsaturated(const cli_verified *v)
 {
     const char *product = cli_zero_product(v->data, v->run, &v->settings);
+    if (constant_logits(v))
+        return "Training cannot change these logits.";
     if (v->conditions.choices == 0 && cli_verified_linear(v) && !cli_verified_trains_head(v))
         return "Attention does not change the loss, so no number of steps moves it.";
     if (v->verdict.outcome == ATTSVM_INFEASIBLE)

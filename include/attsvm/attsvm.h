@@ -1277,9 +1277,9 @@ ATTSVM_API attsvm_status attsvm_train_limit(const attsvm_train_settings *train,
 typedef struct attsvm_conditions {
     bool equal_scores;      /* in every term all non-optimal tokens have the same score */
     bool unique_optimal;    /* no term has two optimal tokens that are not copies       */
-    bool wide;              /* W: d >= max(queries, rivals): every selection of tokens in general
-                               position is feasible; p: the key differences are linearly
-                               independent: every selection is feasible */
+    bool wide;              /* W: d >= max(queries, rivals), and no query is 0: every selection of
+                               tokens in general position is feasible; p: the key differences are
+                               linearly independent: every selection is feasible */
     bool feasible;          /* the SVM of the optimal tokens has a solution */
     bool all_support;       /* every rival is tight in it (theory 10.1): at every point the loss
                                decreases along the SVM direction */

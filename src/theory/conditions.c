@@ -69,7 +69,8 @@ static int by_mark(const void *x, const void *y)
     return memcmp(x, y, offsetof(mark, rivals));
 }
 
-/* Counts distinct queries, by their bits, and finds the largest number of rivals for one query. */
+/* Counts distinct queries, by their bits, and finds the largest number of rivals for one query.
+   A query of 0 leaves its rivals level, whatever d is. */
 static attsvm_status count_queries(attsvm_conditions *out, const attsvm_scores *scores,
                                    const int64_t *first, attsvm_error *err)
 {
@@ -84,18 +85,23 @@ static attsvm_status count_queries(attsvm_conditions *out, const attsvm_scores *
         data_terms_query(&scores->terms, i, q, z);
         all[g] = mark_of(z, d, data_terms_visible(&scores->terms, i, q) - 1);
     }
+    memset(z, 0, (size_t)d * sizeof *z);
+    const mark zero = mark_of(z, d, 0);
     free(z);
     if (status != ATTSVM_OK)
         return status;
     dist_gather(scores->comm, all, sizeof *all, first);
     qsort(all, (size_t)terms, sizeof *all, by_mark);
     out->queries = 0;
+    out->wide = true;
     for (int64_t g = 0, sum = 0; g < terms; g++) {
         bool next = g == 0 || by_mark(all + g, all + g - 1) != 0;
         out->queries += next;
         sum = (next ? 0 : sum) + all[g].rivals;
         out->rivals = sum > out->rivals ? sum : out->rivals;
+        out->wide = out->wide && (sum == 0 || by_mark(all + g, &zero) != 0);
     }
+    out->wide = out->wide && d >= out->queries && d >= out->rivals;
     free(all);
     return ATTSVM_OK;
 }
@@ -176,7 +182,6 @@ static attsvm_status compute(attsvm_conditions *out, const attsvm_scores *scores
     attsvm_status status;
     if (scores->terms.mode != 0) {
         status = count_queries(out, scores, first, err);
-        out->wide = scores->data->d >= out->queries && scores->data->d >= out->rivals;
     } else {
         status = independent(scores, &out->wide, err);
         settings.problem = ATTSVM_PROBLEM_P;

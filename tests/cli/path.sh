@@ -35,7 +35,7 @@ never 'does not depend on p'
 # ... which was also said where p changes nothing
 arrays copies.npz X:float64:2,2,2=1,0,1,0,0,1,0,1 Y:int8:2=1,-1
 good path copies.npz --model vp --radii 1:30:3
-says 'the loss does not depend on p'
+says 'The loss does not depend on p'
 never 'attention mixes tokens'
 
 # mm-single-local: global path to token 0, local path to token 1

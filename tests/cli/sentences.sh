@@ -71,4 +71,117 @@ arrays none.npz X:float64:2,2,1=1,0,0,1 Y:int8:2=1,1 v:float64:1=1
 good tokens none.npz --enumerate --problem p
 says 'The list is complete'
 
+# queries of 0: nothing moves; "descent may end in any locally optimal selection" was said
+x=1,.2,-.3,1,.7,-.6,-1,.4,.5,.9,.1,-.8
+arrays zero.npz X:float64:2,3,2=$x Y:int8:2=1,-1 v:float64:2=1,.5 Z:float64:2,2=0,0
+arrays some.npz X:float64:2,3,2=$x Y:int8:2=1,-1 v:float64:2=1,.5 Z:float64:2,2=1,0,0,0
+arrays full.npz X:float64:2,3,2=$x Y:int8:2=1,-1 v:float64:2=1,.5 Z:float64:2,2=1,0,0,1
+same='Every query that sees different tokens is 0: so are its logits, whatever the parameters are.'
+for model in W KQ vW vKQ; do
+    run verify zero.npz --model $model --init gauss:1 --iters 50
+    [ $status -eq 1 ] || problem 'exit status is not 1'
+    says "$same No step moves attention, and nothing is predicted."
+    says 'Training cannot change these logits.'
+    says 'is exactly 0'
+    never 'locally optimal'
+    never 'More steps'
+    run verify zero.npz --model $model --iters 50 --json
+    json conditions.must '"none"'
+    good train zero.npz --model $model --init zero --iters 50
+    says "$same"
+    says 'is exactly 0'
+    never 'direction to expect'
+    never 'Start from random numbers'
+    for file in some full; do
+        run verify $file.npz --model $model --iters 50
+        never "$same"
+        good train $file.npz --model $model --iters 50
+        never "$same"
+    done
+done
+for model in W KQ; do
+    good path zero.npz --model $model --radii 1:10:2
+    says "$same The loss does not depend on $([ $model = W ] && echo W || echo K and Q)."
+    never 'best local minima'
+    good path some.npz --model $model --radii 1:10:2
+    never 'does not depend'
+    says 'best local minima'
+done
+# ... of one sequence: "every selection can be separated if ..." was said
+arrays wide.npz X:float64:2,3,4=$x,1,2,3,5,-1,2,.5,.3,-.7,1,0,2 Y:int8:2=1,-1 \
+    v:float64:4=1,.5,0,1 Z:float64:2,4=1,0,0,0,0,0,0,0
+run verify wide.npz --model W --json
+json conditions.wide false
+run verify wide.npz --model W
+never 'can be separated'
+"$helper" change wide.npz wider.npz Z:5=1
+run verify wider.npz --model W
+says 'Every selection can be separated if the tokens are in general position.'
+# ... and in problem W: "1 rows with positive weights cancel" was said
+run svm some.npz --problem W
+says 'No W separates the selection: the query of sequence 1 is 0, so its logits are 0 for every W.'
+never 'weights cancel'
+good svm full.npz --problem W
+never 'is 0, so its'
+arrays queries.npz X:float64:1,3,2=$x Y:int8:1=1 v:float64:2=1,.5 Z:float64:1,2,2=1,0,0,0
+run svm queries.npz --problem W
+says 'query 1 of sequence 0 is 0, so its logits'
+# ... a selected token of 0 in problem v
+arrays v.npz X:float64:2,1,2=1,0,0,0 Y:int8:2=1,-1 v:float64:2=1,2
+run svm v.npz --problem v
+says 'No v separates the selection: the selected token of sequence 1 is 0, so its score is 0'
+run svm v.npz --problem joint
+says 'No v separates the selection by label, so there is no joint problem: the selected token'
+arrays v.npz X:float64:2,1,2=1,0,1,0 Y:int8:2=1,-1 v:float64:2=1,2
+run svm v.npz --problem v
+says '2 rows with positive weights cancel'
+never 'is 0, so its'
+run svm v.npz --problem joint
+says 'There is no joint problem: its rows follow from the v-SVM. No v separates the selection by'
+
+# the same for keys that are equal, and for scores
+arrays keys.npz X:float64:2,2,2=1,0,1,1,0,1,0,2 Y:int8:2=1,-1 v:float64:2=1,2 W:float64:2,2=1,0,0,0
+for model in p vp; do
+    run verify keys.npz --model $model --init gauss:1 --iters 50
+    says 'In every sequence all keys W x are equal: so are the logits, whatever p is. No step moves'
+    never 'no p was found'
+    good path keys.npz --model $model --radii 1:10:2
+    says 'whatever p is. The loss does not depend on p.'
+    never 'inside the ball'
+done
+arrays keys.npz X:float64:2,2,2=1,0,1,1,0,1,0,2 Y:int8:2=1,-1 v:float64:2=1,2 W:float64:2,2=1,0,0,1
+run verify keys.npz --iters 50
+never 'all keys'
+arrays flat.npz X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=1,1
+good path flat.npz --radii 1:10:2
+says 'all tokens have the same score: attention does not change the loss. The loss does not depend'
+good train flat.npz --model KQ --init zero
+says 'all tokens have the same score'
+never 'Start from random numbers'
+good train flat.npz --model vp --init gauss:1
+never 'same score'
+
+# no rivals: "every selected token beats all others ... no W of smaller norm does that" was said of 0
+arrays alone.npz X:float64:2,2,2=1,0,1,0,0,1,0,1 Y:int8:2=1,-1 v:float64:2=1,2
+for name in p W; do
+    good svm alone.npz --problem $name
+    says "The selected tokens have no rivals: all other tokens are copies of them. $name = 0"
+    never 'beats all others'
+    good svm full.npz --problem W
+    never 'no rivals'
+done
+good svm alone.npz --problem joint
+says 'p = 0 is the solution and has no direction'
+
+# keys that are equal with another score: no step helps
+arrays s.npz X:float64:1,2,2=1,0,1,1 Y:int8:1=1 v:float64:2=0,1 W:float64:2,2=1,0,0,0
+run verify s.npz --model p --iters 2000
+says 'Training cannot change these logits.'
+never 'More steps may'
+arrays s.npz X:float64:2,2,2=1,0,1,1,0,1,2,1 Y:int8:2=1,1 v:float64:2=0,1 W:float64:2,2=1,0,0,0
+run verify s.npz --model p --iters 2000
+says 'no number of steps puts all attention on them'
+never 'Training cannot'
+never 'More steps may'
+
 finish
