@@ -290,6 +290,11 @@ const char *cli_verified_must(const cli_verified *v);
 void cli_verified_verdict(const cli_verified *v, char *text, size_t size);
 void cli_verified_statement(const cli_verified *v, char *out, size_t size);
 void cli_verified_print(const cli_verified *v);
+/* Head and prompt: what theory says, and the numbers. */
+void cli_verified_joint(const cli_verified *v, char *out, size_t size);
+void cli_verified_joint_print(const cli_verified *v);
+/* A number and its meaning; nothing if it is NAN. */
+void cli_verified_line(const char *name, const char *format, double value, const char *meaning);
 
 /* Words that exact descent from this start never separates: in JSON (null if tokens are not words),
    and as a paragraph if there are any. */

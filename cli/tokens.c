@@ -217,6 +217,15 @@ static const char *proof_text(const findings *f)
                : " (observed for the step rules of this norm, proved for l2 and Frobenius)";
 }
 
+/* In every term all tokens have the same score, and every mixture of them. */
+static bool all_tied(const findings *f)
+{
+    for (int64_t g = 0; g < f->terms; g++)
+        if (attsvm_scores_term(f->scores, g).worst != attsvm_scores_term(f->scores, g).best)
+            return false;
+    return f->svm.head == ATTSVM_HEAD_LINEAR;
+}
+
 static void say_local(const findings *f)
 {
     const attsvm_optimality *o = &f->optimality;
@@ -231,6 +240,10 @@ static void say_local(const findings *f)
                  "The selection is locally optimal: every rival at the margin has a lower score, "
                  "so descent that starts near this direction with a large norm converges to it%s.",
                  proof_text(f));
+    else if (all_tied(f))
+        snprintf(text, sizeof text,
+                 "The selection is not locally optimal: in every sequence all tokens have the same "
+                 "score. Attention does not change the loss, and its gradient is 0 everywhere.");
     else if (o->against > o->tied_support)
         snprintf(text, sizeof text,
                  "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
@@ -278,7 +291,8 @@ static void say_optimality(const findings *f)
         say("A tie decided: a rival at the margin has exactly the score of the selected token, and "
             "local optimality requires a lower one.");
     if (o->tied_optimal > 0)
-        say("A tie decided: some sequence has two best tokens, and the first counts as the best.");
+        say("A tie decided: some sequence has several best tokens, and the first counts as the "
+            "best.");
     if (!o->unique)
         say("This norm may have several minimisers; the support tokens are those of the one "
             "found.");

@@ -141,7 +141,10 @@ static void explain_zero(const attsvm_data *data, const attsvm_train *run,
                  product, head ? "; only the head moves" : "");
     else
         snprintf(out, size, "Warning: the gradient%s %s 0%s.",
-                 head ? " of the attention parameters" : "", never ? "is exactly" : "rounds to",
+                 head           ? " of the attention parameters"
+                 : s->ridge > 0 ? " of the loss"
+                                : "",
+                 never ? "is exactly" : "rounds to",
                  others ? ""
                  : head ? ", so that the next step moves at most the head"
                         : ", so that no further step moves anything");

@@ -80,64 +80,6 @@ const char *cli_verified_must(const cli_verified *v)
     return is_benign(c) && c->equal_scores && one ? "global" : "local";
 }
 
-/* nu is (Gamma - Gamma(p)) / miss with miss > 1e-6 and margins accurate to 1e-12: values up to 1e-6
-   are rounding. */
-static const char *assumption_b(const attsvm_joint *j)
-{
-    const double rounding = 1e-5 * j->margin;
-    if (isnan(j->nu))
-        return "none decides whether the assumption holds";
-    if (fabs(j->nu) <= rounding)
-        return "too close to 0 to decide whether the assumption holds";
-    return j->nu > 0 ? "nothing found speaks against the assumption"
-                     : "the assumption does not hold";
-}
-
-static void state_joint(const cli_verified *v, char *out, size_t size)
-{
-    const attsvm_joint *j = &v->found;
-    char nu[48] = "Of the points tried", ratio[64] = "p is 0";
-    if (!isnan(j->nu))
-        snprintf(nu, sizeof nu, "The smallest nu found is %.4g", j->nu);
-    if (isfinite(j->ratio))
-        snprintf(ratio, sizeof ratio, "|v| is %.3g times |p|", j->ratio);
-    if (isnan(j->relaxed))
-        snprintf(out, size,
-                 "Head and prompt are trained together. A head separates the selected tokens by "
-                 "label, but no p was found that separates them from their rivals: there is no "
-                 "direction that p could approach.");
-    else if (j->all_tight)
-        snprintf(out, size,
-                 "Head and prompt are trained together, and every sequence is at the margin of the "
-                 "head: if Assumption B holds, the path leads v to the v-SVM and p to the p-SVM of "
-                 "the selected tokens. %s: %s.",
-                 nu, assumption_b(j));
-    else if (!isfinite(j->ratio_needed))
-        snprintf(out, size,
-                 "Head and prompt are trained together, and the %" PRId64 " of %" PRId64
-                 " sequences at the margin of the head %s no rivals: the relaxed p-SVM, which has "
-                 "to beat rivals by 1 only there, is p = 0 and gives no direction. %s",
-                 j->tight, v->verdict.terms, j->tight == 1 ? "has" : "have",
-                 isnan(j->unrelaxed) ? "No unrelaxed p-SVM was found, either."
-                                     : "With bounded |v| the path leads p to the unrelaxed one, "
-                                       "with which p is compared.");
-    else
-        snprintf(out, size,
-                 "Head and prompt are trained together, and %" PRId64 " of %" PRId64
-                 " sequences %s at the margin of the head: with |v| at least %.3g times |p| the "
-                 "path leads p to the relaxed p-SVM (it has to beat rivals by 1 only in %s), %s. "
-                 "Here %s%s.",
-                 j->tight, v->verdict.terms, j->tight == 1 ? "is" : "are", j->ratio_needed,
-                 j->tight == 1 ? "that sequence" : "those sequences",
-                 isnan(j->unrelaxed) ? "and no unrelaxed one was found"
-                                     : "with bounded |v| to the unrelaxed one",
-                 ratio,
-                 j->ratio >= j->ratio_needed || !isfinite(j->ratio) || isnan(j->unrelaxed) ? ""
-                 : v->verdict.svm.problem == ATTSVM_PROBLEM_JOINT
-                     ? "; p is nearer to the relaxed one and is compared with it"
-                     : "; p is nearer to the unrelaxed one and is compared with it");
-}
-
 /* Some conditions fail: says which, and what still holds. */
 static void state_local(const cli_verified *v, char *out, size_t size)
 {
@@ -145,24 +87,25 @@ static void state_local(const cli_verified *v, char *out, size_t size)
     const char *scores = c->equal_scores ? "The conditions for one outcome do not all hold"
                                          : "Scores differ among the other tokens";
     const char *link = c->equal_scores ? ", because" : ", and";
-    const char *ties = c->unique_optimal ? "" : " some sequence has two best tokens";
+    const char *ties = c->unique_optimal ? "" : " some sequence has several best tokens";
     const char *separate =
         c->outcome == ATTSVM_INFEASIBLE ? " no direction separates the best tokens"
         : !c->feasible ? " it is open whether a direction separates the best tokens"
                        : "";
     snprintf(out, size,
-             "%s%s%s%s%s: descent may end in any locally optimal selection, depending on its "
+             "%s%s%s%s%s: descent may end in any locally optimal selection%s, depending on its "
              "start%s.%s",
              scores, *ties ? link : "", ties,
              !*separate ? ""
              : *ties    ? ", and"
                         : link,
              separate,
+             c->outcome == ATTSVM_INFEASIBLE ? ", if there is one, or at a finite point" : "",
              c->feasible && c->unique_optimal && has_full_rank(v)
                  ? "; the path of growing norm leads to the best tokens"
                  : "",
-             !c->wide || !has_full_rank(v) ? ""
-             : cli_verified_prompt(v)      ? " Every selection can be separated."
+             !c->wide || !has_full_rank(v) || c->outcome == ATTSVM_INFEASIBLE ? ""
+             : cli_verified_prompt(v) ? " Every selection can be separated."
                                       : " Every selection can be separated if the tokens are in "
                                         "general position.");
 }
@@ -242,7 +185,7 @@ void cli_verified_statement(const cli_verified *v, char *out, size_t size)
     } else if (bounded) {
         snprintf(out, size, "%s No theorem predicts where such a run ends.", bounded);
     } else if (v->joint && v->found.outcome == ATTSVM_OPTIMAL) {
-        state_joint(v, out, size);
+        cli_verified_joint(v, out, size);
     } else if (cli_verified_trains_head(v)) {
         snprintf(out, size,
                  "The head is trained, too, and no theorem predicts the outcome for these data; "
@@ -261,6 +204,17 @@ static void say(const char *text)
     cli_wrap(stdout, text, 0, 0, WIDTH);
 }
 
+static const char *more_steps(attsvm_train_outcome outcome)
+{
+    switch (outcome) {
+    case ATTSVM_TRAIN_DIRECTION:
+        return "--stop-direction ended the run early; more steps may decide it.";
+    case ATTSVM_TRAIN_NORM: return "--stop-norm ended the run early; more steps may decide it.";
+    case ATTSVM_TRAIN_TIME: return "The time limit ended the run; more steps may decide it.";
+    default: return "More steps may decide it.";
+    }
+}
+
 /* Why attention is undecided, and whether more steps can help. */
 static const char *why_unsaturated(const cli_verified *v)
 {
@@ -268,7 +222,7 @@ static const char *why_unsaturated(const cli_verified *v)
     if (constant_logits(v))
         return "Training cannot change these logits.";
     if (v->conditions.choices == 0 && cli_verified_linear(v) && !cli_verified_trains_head(v))
-        return "Attention does not change the loss, so no number of steps moves it.";
+        return "Attention does not change the loss, so no gradient moves it.";
     if (v->verdict.outcome == ATTSVM_INFEASIBLE)
         return "No direction separates these tokens from their rivals, so no number of steps puts "
                "all attention on them.";
@@ -287,7 +241,8 @@ static const char *why_unsaturated(const cli_verified *v)
     if (has_zero_gradient(v) && !cli_verified_trains_head(v))
         return "The gradient rounds to 0 here: more steps do not help, but other start values may.";
     if (cli_verified_trains_head(v) && v->verdict.unpulled > 0)
-        return "The head has outgrown the prompt: in some of these sequences the label is decided, "
+        return "The head has outgrown the attention parameters: in some of these sequences the "
+               "label is decided, "
                "their loss weighs less than 1e-16 of the largest, and joint training hardly moves "
                "their attention any more. To settle it, let the head grow slowly: --eps 0,1e-3, or "
                "a larger second number.";
@@ -301,7 +256,7 @@ static const char *why_unsaturated(const cli_verified *v)
     if (!cli_verified_linear(v))
         return "More steps may decide it; with this head attention may also stay on several "
                "tokens.";
-    return "More steps may decide it.";
+    return more_steps(attsvm_train_describe(v->run).outcome);
 }
 
 /* What happened, in plain words. */
@@ -396,14 +351,6 @@ static void say_verdict(const cli_verified *v)
             "equal score is not lower.");
 }
 
-static void print_line(const char *name, const char *format, double value, const char *meaning)
-{
-    char text[40];
-    snprintf(text, sizeof text, format, value);
-    if (!isnan(value))
-        printf("  %-12s %-14s %s\n", name, text, meaning);
-}
-
 static void print_landscape(const attsvm_landscape *l)
 {
     printf("\nLandscape:\n\n");
@@ -413,36 +360,13 @@ static void print_landscape(const attsvm_landscape *l)
                 : "  The SVM of the best tokens ended without a proof: no landscape to sample.");
         return;
     }
-    print_line("samples", "%.0f", (double)l->samples, "random points, norms 0.01 to 1000");
-    print_line(
+    cli_verified_line("samples", "%.0f", (double)l->samples, "random points, norms 0.01 to 1000");
+    cli_verified_line(
         "falling", "%.2f %%", 100 * l->share,
         "of these, with a loss that decreases along the max-margin direction of the best tokens");
-    print_line(
+    cli_verified_line(
         "cosine", "%.3g", l->largest,
         "of gradient and that direction, the largest; below 0 no sampled point is stationary");
-}
-
-static void print_joint(const cli_verified *v)
-{
-    const attsvm_joint *j = &v->found;
-    printf("\nHead and prompt together:\n\n");
-    if (j->outcome != ATTSVM_OPTIMAL) {
-        say(j->outcome == ATTSVM_INFEASIBLE
-                ? "  No head separates the selected tokens by label: there is no v-SVM."
-                : "  The v-SVM of the selected tokens ended without a proof.");
-        return;
-    }
-    print_line("head margin", "%.8g", j->margin, "of the v-SVM of the selected tokens");
-    print_line("tight", "%.0f", (double)j->tight, "sequences at that margin");
-    print_line("label margin", "%.8g", j->label_margin,
-               "of the tokens as the model pools them now");
-    print_line("correlation", "%.6f", j->correlation_v, "of v and the v-SVM");
-    print_line("relaxed", "%.6f", j->correlation_relaxed, "correlation of p and the relaxed p-SVM");
-    print_line("unrelaxed", "%.6f", j->correlation_unrelaxed,
-               "correlation of p and the unrelaxed p-SVM");
-    print_line("nu", "%.6g", j->nu, "smallest found, of Assumption B");
-    if (!isnan(j->nu))
-        print_line("tried", "%.0f", (double)j->tried, "points for that");
 }
 
 void cli_verified_print(const cli_verified *v)
@@ -453,12 +377,13 @@ void cli_verified_print(const cli_verified *v)
     printf("%s: %s\n\n", cli_shown(v->file), attsvm_verdict_name(d->kind));
     say_verdict(v);
     putchar('\n');
-    print_line("attention", "%.8g", d->attention, "of the selected token and its copies, at least");
-    print_line("correlation", "%.8f", d->correlation, "with the SVM of the selected tokens");
-    print_line("angle", "%.4g", d->angle, "degrees");
-    print_line("efficiency", "%.6f", d->efficiency, "margin over the largest possible");
-    print_line("margin", "%.8g", d->margin, "of the SVM");
-    print_line("gap", "%.2g", d->gap, "of the SVM's proof");
+    cli_verified_line("attention", "%.8g", d->attention,
+                      "of the selected token and its copies, at least");
+    cli_verified_line("correlation", "%.8f", d->correlation, "with the SVM of the selected tokens");
+    cli_verified_line("angle", "%.4g", d->angle, "degrees");
+    cli_verified_line("efficiency", "%.6f", d->efficiency, "margin over the largest possible");
+    cli_verified_line("margin", "%.8g", d->margin, "of the SVM");
+    cli_verified_line("gap", "%.2g", d->gap, "of the SVM's proof");
     printf("  %-12s %-14s %s\n", "norm", cli_verified_norm(&d->svm, norm, sizeof norm),
            d->claimed ? "predicted for the step rule"
            : cli_unpredicted(&v->settings) || above_rank(v)
@@ -474,16 +399,16 @@ void cli_verified_print(const cli_verified *v)
                base_plural(v->conditions.rows),
                v->conditions.support == 1 ? "is a support token" : "are support tokens");
     if (v->joint)
-        print_joint(v);
+        cli_verified_joint_print(v);
     if (v->landscape.samples > 0)
         print_landscape(&v->landscape);
     if (v->several) {
         printf("  %-12s %-14" PRId64 " token%s, several in %" PRId64 " of %" PRId64 " term%s\n",
                "kept", v->kept.kept, base_plural(v->kept.kept), v->kept.several, d->terms,
                base_plural(d->terms));
-        print_line("predictivity", "%.3e", 1 - v->kept.correlation,
-                   "1 - correlation with W_fin + R W_svm of the kept tokens");
-        print_line("", "%.8f", v->kept.correlation_svm, "correlation with W_svm alone");
+        cli_verified_line("predictivity", "%.3e", 1 - v->kept.correlation,
+                          "1 - correlation with W_fin + R W_svm of the kept tokens");
+        cli_verified_line("", "%.8f", v->kept.correlation_svm, "correlation with W_svm alone");
     }
     putchar('\n');
     cli_verified_statement(v, text, sizeof text);

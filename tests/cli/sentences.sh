@@ -184,4 +184,53 @@ says 'no number of steps puts all attention on them'
 never 'Training cannot'
 never 'More steps may'
 
+# scores that are all equal: "it is open whether descent leaves this direction" was said
+good tokens flat.npz
+says 'in every sequence all tokens have the same score. Attention does not change the loss'
+never 'is open'
+good tokens tied.npz
+says 'is open'
+never 'does not change the loss'
+arrays flat.npz X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=1,1 V:float64:2,2=1,0,0,1
+good tokens flat.npz --head relu
+never 'does not change the loss'
+# ... "no number of steps moves it" was said of rules that move parameters without a gradient
+good train flat.npz --model KQ --init gauss:1 --ridge .1 --iters 5
+says 'Warning: the gradient of the loss is exactly 0.'
+good train flat.npz --model KQ --init gauss:1 --iters 5
+says 'Warning: the gradient is exactly 0, so that no further step moves anything.'
+
+# nothing separates the best tokens: descent need not end in a selection
+arrays line.npz X:float64:3,2,1=1,-1,1,2,3,-2 Y:int8:3=1,-1,1 v:float64:1=1
+run verify line.npz --init gauss:1
+says 'in any locally optimal selection, if there is one, or at a finite point, depending on'
+run verify two.npz --init gauss:1 --iters 10 --model W
+never 'can be separated'
+run verify full.npz --init gauss:1 --iters 10 --model W
+never 'or at a finite point'
+
+# what ended a run
+generate='generate --kind sphere --n 3 --T 4 --d 5 --queries 1 --seed 1 -q -o'
+good $generate small.npz
+run verify small.npz --iters 2000 --stop-norm .3
+says '--stop-norm ended the run early; more steps may decide it.'
+run verify small.npz --iters 20
+says '. More steps may decide it.'
+never 'ended the run'
+run verify small.npz --iters 2000 --lr 1e-4 --stop-direction .5
+says '--stop-direction ended the run early; more steps may decide it.'
+
+# W'p is what model vpW compares; it has no prompt that a head could outgrow in model vW
+arrays joint.npz X:float64:3,2,2=0,0,1,1,0,0,1,-1,0,0,.5,1.5 Y:int8:3=1,-1,1
+run verify joint.npz --model vpW --init gauss:1 --iters 500
+says "the path leads W'p to the relaxed p-SVM"
+says "times |W'p|"
+says "correlation of W'p and the unrelaxed p-SVM"
+never 'times |p|'
+run verify joint.npz --model vp --init gauss:1 --iters 500
+says 'the path leads p to the relaxed p-SVM'
+says 'times |p|'
+says 'correlation of p and the unrelaxed p-SVM'
+never "W'p"
+
 finish

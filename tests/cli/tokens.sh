@@ -84,7 +84,7 @@ says 'or a higher one, so descent leaves this direction'
 never 'is open'
 arrays best.npz X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=1,1
 good tokens best.npz --problem p
-says 'some sequence has two best tokens, and the first counts'
+says 'some sequence has several best tokens, and the first counts'
 says 'It is globally optimal'
 arrays one.npz X:float64:2,1,2=1,0,0,1 Y:int8:2=1,-1 v:float64:2=1,1
 good tokens one.npz --problem p

@@ -125,7 +125,7 @@ judge() { run verify s.npz --model p --iters 2000 "$@"; }
 p_data X:float64:2,2,2=1,0,0,1,2,1,0,1 Y:int8:2=1,-1 v:float64:2=0,0
 judge
 says 'In every sequence all tokens have the same score'
-says 'Attention does not change the loss, so no number of steps moves it'
+says 'Attention does not change the loss, so no gradient moves it'
 says 'Warning: the gradient is exactly 0'
 never 'Scores differ'
 never 'More steps'
@@ -157,7 +157,7 @@ never 'no further step moves'
 # two best tokens and a third: equal scores among the others, and no unique best token
 p_data X:float64:1,3,2=1,0,0,1,-1,-1 Y:int8:1=1 v:float64:2=1,1
 judge --init gauss:1
-says 'do not all hold, because some sequence has two best tokens: descent'
+says 'do not all hold, because some sequence has several best tokens: descent'
 says 'Ties: some tokens have exactly equal scores'
 never 'Scores differ'
 never 'the path of growing norm'
@@ -383,7 +383,7 @@ never 'the assumption does not hold'
 arrays s.npz X:float64:4,2=1,0,3,0,0,3,-1,0 offsets:int64:4=0,1,3,4 Y:int8:3=1,1,-1
 run verify s.npz --model vp --iters 500
 says 'have no rivals: the relaxed p-SVM'
-says 'the path leads p to the unrelaxed one, with which p is compared'
+says 'the path leads p to the unrelaxed one, which is compared here'
 never 'inf'
 never 'nan'
 run verify s.npz --model vp --iters 500 --json
@@ -446,7 +446,7 @@ json kind '"unsaturated"'
 json undecided 1
 json unpulled 1
 run verify "$source/examples/data/musk1.npz" --model vp --iters 1000
-says 'The head has outgrown the'
+says 'The head has outgrown the attention parameters'
 says 'grow slowly: --eps 0,1e-3'
 good verify "$source/examples/data/musk1.npz" --model vp --iters 10000 --eps 0,1e-3 --samples 0 --descent 0 --json
 json joint.compared '"unrelaxed"'
@@ -454,7 +454,7 @@ json undecided 0
 near correlation 0.9957 1e-3
 run verify local.npz --model vp --iters 3
 says 'has not decided'
-never 'The head has outgrown the'
+never 'The head has outgrown the attention parameters'
 
 # the landscape
 good generate --kind sphere --n 4 --T 4 --d 40 --queries 1 --seed 1 -o wide.npz -q
