@@ -210,25 +210,88 @@ static void print_match(const found *f)
     printf("  trained    W = finite + %.3g direction + rest; correlation with finite + R direction "
            "%.4f\n",
            m->R, m->together);
-    if (!isnan(m->finite_error))
+    if (isfinite(m->finite_error))
         printf("             inside the cycles off by %.2g of |finite|, across them correlation "
                "%.4f\n",
                m->finite_error, m->correlation);
+    else if (!isnan(m->finite_error)) /* finite is 0 */
+        printf("             across the cycles correlation %.4f\n", m->correlation);
     if (!isnan(f->loss))
         printf("             loss %.6g after %" PRId64 " step%s\n", f->loss, f->options->iters,
                base_plural(f->options->iters));
 }
 
+/* The word that is token t of context i. */
+static const char *word_at(const found *f, int64_t i, int64_t t, char buffer[CLI_WORD])
+{
+    const attsvm_array *tokens = attsvm_data_array(f->data, "tokens");
+    const int64_t at = attsvm_data_offset(f->data, i) + t;
+    return cli_graph_word(&f->shown, (int64_t)attsvm_array_get(tokens, at), buffer);
+}
+
+/* Why no W gives the words their orders. */
+static void infeasible_text(const found *f, char *text, size_t size)
+{
+    const attsvm_svm_info *svm = &f->svm;
+    const attsvm_row row = svm->conflict ? svm->pair : f->claim.active[0];
+    const int64_t last = attsvm_data_length(f->data, row.sequence) - 1;
+    char a[CLI_WORD], b[CLI_WORD];
+    if (svm->conflict)
+        snprintf(text, size,
+                 "No W gives the words these orders: the words %s and %s have the same vector.",
+                 word_at(f, row.sequence, svm->pair_selected, a),
+                 word_at(f, row.sequence, row.token, b));
+    else if (f->claim.active_count == 1 && f->claim.equal_count == 0 && svm->residual == 0)
+        snprintf(text, size,
+                 "No W gives the words these orders: the vector of last word %s is 0, and so are "
+                 "its logits for every W.",
+                 word_at(f, row.sequence, last, a));
+    else
+        snprintf(text, size,
+                 "No W gives the words these orders: the word vectors do not have enough "
+                 "dimensions, or depend linearly on each other.");
+}
+
+/* What the graph and its SVM mean for training. */
+static void outcome_text(const found *f, char *text, size_t size)
+{
+    if (f->svm.outcome == ATTSVM_INFEASIBLE)
+        infeasible_text(f, text, size);
+    else if (f->svm.outcome != ATTSVM_OPTIMAL)
+        snprintf(text, size,
+                 "The solver ended without a proof: it is open whether some W gives the words "
+                 "these orders.");
+    else if (f->about.edges == 0)
+        snprintf(text, size,
+                 "There is nothing to learn: every context consists of copies of its next word, "
+                 "and the loss is 0 for every W.");
+    else if (!(f->svm.norm > 0))
+        snprintf(text, size,
+                 "There is nothing to decide: W converges to the finite part, with the odds of the "
+                 "data.");
+    else if (f->about.cyclic == 0)
+        snprintf(text, size,
+                 "There are no cycles: attention can learn to pick the next word in every context, "
+                 "and W grows along the direction without bound.");
+    else
+        snprintf(text, size,
+                 "Between components W grows along the direction without bound, and attention "
+                 "decides. Inside the cycles W converges to the finite part, with the odds of the "
+                 "data.");
+}
+
 static void print_text(const found *f)
 {
     bool feasible = f->svm.outcome == ATTSVM_OPTIMAL, grows = f->svm.norm > 0;
+    char text[320];
     printf("%s: %" PRId64 " context%s, %" PRId64 " word%s, %" PRId64 " last word%s\n\n",
            cli_shown(f->path), f->info.n, base_plural(f->info.n), f->info.vocabulary,
            base_plural(f->info.vocabulary), f->about.lasts, base_plural(f->about.lasts));
     print_parts(f);
     printf("\n  direction  %s", attsvm_outcome_name(f->svm.outcome));
     if (feasible && !grows)
-        printf(", norm 0: every word is in one cycle with the others");
+        printf(", norm 0: %s", f->about.edges == 0 ? "no word has a rival"
+                                                   : "every word is in one cycle with the others");
     else if (feasible)
         printf(", norm %.8g, margin %.6g", f->svm.norm, f->svm.margin);
     printf("; checked: %s\n", f->report.valid ? "proved" : f->report.reason);
@@ -237,27 +300,8 @@ static void print_text(const found *f)
     if (f->compared && grows)
         print_match(f);
     putchar('\n');
-    if (!feasible)
-        cli_wrap(
-            stdout,
-            "No W gives the words these orders: the word vectors do not have enough dimensions.", 0,
-            0, 80);
-    else if (!grows)
-        cli_wrap(stdout,
-                 "There is nothing to decide: W converges to the finite part, with the odds of the "
-                 "data.",
-                 0, 0, 80);
-    else if (f->about.cyclic == 0)
-        cli_wrap(stdout,
-                 "There are no cycles: attention can learn to pick the next word in every context, "
-                 "and W grows along the direction without bound.",
-                 0, 0, 80);
-    else
-        cli_wrap(
-            stdout,
-            "Between components W grows along the direction without bound, and attention decides. "
-            "Inside the cycles W converges to the finite part, with the odds of the data.",
-            0, 0, 80);
+    outcome_text(f, text, sizeof text);
+    cli_wrap(stdout, text, 0, 0, 80);
     if (*f->options->svg)
         printf("Picture: %s\n", f->options->svg);
     if (f->call->common->output)
@@ -362,8 +406,11 @@ attsvm_status cli_graph(cli_call *call, attsvm_error *err)
     f.shown.graph = f.graph;
     if (status == ATTSVM_OK)
         status = cli_graph_words(&f.shown, f.path, f.info.vocabulary, err);
-    if (status == ATTSVM_OK)
+    if (status == ATTSVM_OK) {
         status = find_out(&f, err);
+        if (status == ATTSVM_E_DATA && strncmp(err->message, f.path, strlen(f.path)) != 0)
+            base_fail_in(err, status, f.path);
+    }
     /* after an interrupt the results so far are saved but not shown */
     if (status == ATTSVM_E_STOPPED && f.solution && call->common->output)
         status = save(&f, err);

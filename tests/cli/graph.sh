@@ -133,4 +133,41 @@ arrays cycle.npz E:float64:2,2=1,0,0,1 tokens:int32:4=0,1,0,1 offsets:int64:3=0,
 good graph cycle.npz
 says 'nothing to decide'
 ! grep -q nan out || problem 'a nan in the text'
+# sentences: each where it holds, and not where it does not
+unit=E:float64:3,3=1,0,0,0,1,0,0,0,1
+arrays s.npz $unit tokens:int32:3=0,0,1 offsets:int64:3=0,2,3 labels:int32:2=0,1
+good graph s.npz
+says 'norm 0: no word has a rival'
+says 'every context consists of copies of its next word, and the loss is 0 for every W'
+never 'in one cycle'
+never 'nothing to decide'
+arrays s.npz $unit tokens:int32:4=0,1,0,1 offsets:int64:3=0,2,4 labels:int32:2=0,1
+good graph s.npz
+says 'every word is in one cycle with the others'
+says 'nothing to decide'
+never 'nothing to learn'
+arrays s.npz E:float64:3,3=1,0,0,1,0,0,0,0,1 tokens:int32:3=0,1,2 offsets:int64:2=0,3 labels:int32:1=0
+run graph s.npz
+[ $status -eq 1 ] || problem 'exit status is not 1'
+says 'the words 0 and 1 have the same vector'
+never 'dimensions'
+arrays s.npz E:float64:3,3=1,0,0,0,1,0,0,0,0 tokens:int32:3=0,1,2 offsets:int64:2=0,3 labels:int32:1=0
+run graph s.npz
+says 'the vector of last word 2 is 0, and so are its logits for every W'
+never 'dimensions'
+arrays s.npz E:float64:4,1=1,2,3,4 tokens:int32:8=0,1,2,3,0,2,1,3 offsets:int64:3=0,4,8 labels:int32:2=0,2
+run graph s.npz
+says 'the word vectors do not have enough dimensions, or depend linearly'
+never 'same vector'
+# a finite part of 0: "off by inf of |finite|" was said
+arrays s.npz E:float64:4,4=1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1 tokens:int32:8=0,1,3,0,1,3,2,3 \
+    offsets:int64:4=0,3,6,8 labels:int32:3=0,1,2
+good graph s.npz --iters 100
+says 'across the cycles correlation'
+never 'inf '
+good graph small.npz --lr 2
+says 'inside the cycles off by'
+arrays s.npz E:float64:3,3=1e150,0,0,0,1e150,0,0,0,1e150 tokens:int32:3=0,1,2 offsets:int64:2=0,3 labels:int32:1=0
+bad 2 's.npz: sequence 0: the row of token 1 has length' graph s.npz
+
 finish
