@@ -114,7 +114,11 @@ static void print_end(const attsvm_train_info *info)
                                        : ", exp(%.6g) above its limit",
                info->log_excess);
     printf("\n  norm        %.8g, gradient ", info->norm);
-    printf(fabs(info->grad_log_scale) < 1e9 ? "exp(%.1f)\n" : "exp(%.6g)\n", info->grad_log_scale);
+    if (info->grad_log_scale == -INFINITY)
+        printf("0\n");
+    else
+        printf(fabs(info->grad_log_scale) < 1e9 ? "exp(%.1f)\n" : "exp(%.6g)\n",
+               info->grad_log_scale);
     printf("  attention   on the selected token at least %.6g, on average %.6g (copies added)\n",
            info->softmax_min, info->softmax_mean);
     printf("  entropy     %.4g; effective number of tokens %.4g, each copy counted\n",
@@ -170,20 +174,26 @@ static void print_next(const char *path, const char *output, const attsvm_train_
 }
 
 /* The SVM whose direction the trained parameters approach (theory 3, 6.8). */
-static void print_expected(const attsvm_train_settings *s, const char *norm)
+static void print_expected(const attsvm_train_settings *s, int64_t d, const char *norm)
 {
     const bool prompt = s->model == ATTSVM_MODEL_VP || s->model == ATTSVM_MODEL_VPW;
-    char text[256];
+    const bool factors = s->model == ATTSVM_MODEL_KQ || s->model == ATTSVM_MODEL_VKQ;
+    const char *theta = s->model == ATTSVM_MODEL_VPW ? "W'p" : prompt ? "p" : "W";
+    char text[384], rank[64] = "";
+    if (factors && s->rank > 0 && s->rank < d)
+        snprintf(rank, sizeof rank, ", if its solution has no larger rank than %" PRId64, s->rank);
     if (s->model < ATTSVM_MODEL_VP)
         snprintf(text, sizeof text,
-                 "The direction to expect is that of the %s-norm SVM of the selected tokens.",
-                 norm);
+                 "Once attention has settled on the selected tokens, the direction to expect is "
+                 "that of their %s-norm SVM%s.",
+                 norm, rank);
     else
         snprintf(text, sizeof text,
                  "Expected directions, where a head separates the labels: for v that of the v-SVM, "
-                 "for %s that of the %s-norm SVM of the selected tokens%s.",
-                 prompt ? "p" : "W", norm,
-                 prompt ? ", relaxed if the head grows much faster than p (docs/joint.md)" : "");
+                 "for %s that of the %s-norm SVM of the tokens on which attention settles%s%s%s%s.",
+                 factors ? "K Q'" : theta, norm, rank,
+                 prompt ? ", relaxed if the head grows much faster than " : "", prompt ? theta : "",
+                 prompt ? " (docs/joint.md)" : "");
     putchar('\n');
     cli_wrap(stdout, text, 0, 0, 80);
 }
@@ -217,7 +227,7 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
     if (*norm && strcmp(s->loss, "ntp") == 0)
         printf("\nattsvm graph %s computes the direction to expect.\n", path);
     else if (*norm && s->head == ATTSVM_HEAD_LINEAR)
-        print_expected(s, norm);
+        print_expected(s, attsvm_data_describe(data).d, norm);
     cli_exchangeable_print(exchangeable);
     cli_ranks_print(call);
     print_next(path, call->common->output, s);

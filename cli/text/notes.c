@@ -159,22 +159,26 @@ bool cli_gradient_print(const attsvm_data *data, const attsvm_train *run,
                         const attsvm_train_settings *settings)
 {
     const double scale = attsvm_train_describe(run).grad_log_scale;
-    const double tiny = log(0x1p-1022) + log(0x1p53), decimal = log(10);
+    const double end = log(0x1p-1022), tiny = end + log(0x1p53), decimal = log(10);
     bool prompt = settings->model == ATTSVM_MODEL_P || settings->model == ATTSVM_MODEL_PW ||
                   settings->model == ATTSVM_MODEL_VP || settings->model == ATTSVM_MODEL_VPW;
     char text[512];
     if (scale > tiny)
         return false;
-    double token = log_token_size(data), head = log_size(attsvm_data_array(data, "v"));
+    const bool trained = settings->model >= ATTSVM_MODEL_VP;
+    double token = log_token_size(data);
+    double head = trained ? 0 : log_size(attsvm_data_array(data, "v"));
     const attsvm_array *Z = attsvm_data_array(data, "Z");
     double query = prompt ? 0 : Z && settings->query == ATTSVM_QUERY_GIVEN ? log_size(Z) : token;
     double product = 2 * token + head + query;
     if (isfinite(product) && product < tiny && !cli_zero_product(data, run, settings))
         snprintf(text, sizeof text,
-                 "Warning: tokens (at most 1e%.0f), queries and head are so small that their "
-                 "products, about 1e%.0f, leave the range of doubles (2e-308): the gradient has "
-                 "lost digits or is 0. Scale them up.",
-                 token / decimal, product / decimal);
+                 "Warning: tokens (at most 1e%.0f)%s%s are so small that their products, about "
+                 "1e%.0f, %s the range of doubles (2e-308): the gradient %s. "
+                 "Scale them up.",
+                 token / decimal, prompt ? "" : ", queries", trained ? "" : " and head",
+                 product / decimal, product < end ? "leave" : "come near the end of",
+                 product < end ? "has lost digits or is 0" : "may have lost digits");
     else if (scale == -INFINITY)
         explain_zero(data, run, settings, text, sizeof text);
     else

@@ -19,6 +19,13 @@ static const char *name_entry(const attsvm_train *t, int64_t *at)
     return block->name;
 }
 
+/* Before the first step only the data and the start values can be too large. */
+static const char *remedy(const attsvm_train *t)
+{
+    return t->iter > 0 ? "use a smaller step size or fewer steps, or scale the tokens down"
+                       : "scale tokens, queries, the head or start values down";
+}
+
 /* Infinite or NaN parameters stay so, and a gradient with such entries cannot move them. */
 attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err)
 {
@@ -27,10 +34,10 @@ attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err)
         double value = t->theta[at];
         const char *name = name_entry(t, &at);
         return fail(err, ATTSVM_E_NUMERIC,
-                    "after %" PRId64 " steps entry %" PRId64
+                    "after %" PRId64 " step%s entry %" PRId64
                     " of %s is %g: the run has left the range of doubles; use a step size below lr "
                     "= %g or fewer steps, or scale the tokens down",
-                    t->iter, at, name, value, t->settings.lr);
+                    t->iter, base_plural(t->iter), at, name, value, t->settings.lr);
     }
     at = la_active()->first_nonfinite(ATTSVM_F64, t->gradient, t->m->size);
     if (at < 0)
@@ -38,9 +45,10 @@ attsvm_status train_check_range(const attsvm_train *t, attsvm_error *err)
     double value = t->gradient[at];
     const char *name = name_entry(t, &at);
     return fail(err, ATTSVM_E_NUMERIC,
-                "after %" PRId64 " steps entry %" PRId64 " of the gradient of %s is %g, beyond the "
-                "range of doubles; scale tokens, queries or the head down",
-                t->iter, at, name, isnan(value) ? NAN : value);
+                "after %" PRId64 " step%s entry %" PRId64
+                " of the gradient of %s is %g, beyond the "
+                "range of doubles; %s",
+                t->iter, base_plural(t->iter), at, name, isnan(value) ? NAN : value, remedy(t));
 }
 
 /*
@@ -79,9 +87,9 @@ attsvm_status train_measure(attsvm_train *t, attsvm_error *err)
     int64_t i, q;
     data_terms_find(&m->query, v.beyond, &i, &q);
     return fail(err, ATTSVM_E_NUMERIC,
-                "after %" PRId64 " steps the logits of sequence %" PRId64 " (query %" PRId64
-                ") leave the range of doubles; scale tokens, queries or start values down",
-                t->iter, i, q);
+                "after %" PRId64 " step%s the logits of sequence %" PRId64 " (query %" PRId64
+                ") leave the range of doubles; %s",
+                t->iter, base_plural(t->iter), i, q, remedy(t));
 }
 
 /*

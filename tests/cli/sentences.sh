@@ -233,4 +233,36 @@ says 'times |p|'
 says 'correlation of p and the unrelaxed p-SVM'
 never "W'p"
 
+# the direction that train expects
+good train small.npz --model KQ --rank 1
+says 'that of their nuc-norm SVM, if its solution has no larger rank than 1.'
+good train small.npz --model KQ --rank 5
+says 'that of their nuc-norm SVM.'
+good train joint.npz --model vpW
+says "for W'p that of the l2-norm SVM of the tokens on which attention settles, relaxed if"
+good train joint.npz --model vp
+says 'for p that of the l2-norm SVM'
+never "W'p"
+good train small.npz --model vW
+says 'for W that of the fro-norm SVM'
+good train small.npz --model vKQ
+says "for K Q' that of the nuc-norm SVM"
+good train only.npz --iters 1
+says 'gradient 0 '
+good train small.npz --iters 1
+says 'gradient exp('
+# tokens near the smallest double, and below
+arrays s.npz X:float64:1,2,2=1e-150,0,0,2e-150 Y:int8:1=1 v:float64:2=1,0
+good train s.npz
+says 'Warning: tokens (at most 1e-150) and head are so small'
+says 'come near the end of the range of doubles (2e-308): the gradient may have lost digits.'
+arrays s.npz X:float64:1,2,2=1e-150,0,0,2e-150 Y:int8:1=1 v:float64:2=1e-50,0
+good train s.npz
+says 'leave the range of doubles (2e-308): the gradient has lost digits or is 0.'
+# values that are too large: at the start, and by a step size
+arrays s.npz X:float64:1,2,2=1e150,0,0,2e150 Y:int8:1=1 v:float64:2=1,0
+bad 3 'after 0 steps entry 0 of the gradient of W is -inf, beyond the range of doubles; scale tokens' \
+    train s.npz --model W
+bad 3 'use a smaller step size or fewer steps, or scale the tokens down' train small.npz --model vKQ --lr 1e300
+
 finish

@@ -323,7 +323,7 @@ never 'Warning'
 good verify product.npz --model KQ --json
 json conditions.must '"local"'
 good train product.npz --model KQ
-says 'direction to expect is that of the nuc-norm SVM'
+says 'direction to expect is that of their nuc-norm SVM'
 good verify product.npz --model W --init zero
 says 'descent converges to it from any start'
 arrays product.npz X:float64:1,3,3=-.1,1,1,1,0,.9,0,0,.9 Y:int8:1=1 v:float64:3=0,0,1 \
@@ -428,7 +428,7 @@ for tiny in 1e-110 1e-60; do
         never 'direction to expect'
     else
         never 'Warning'
-        says 'direction to expect is that of the fro-norm SVM'
+        says 'direction to expect is that of their fro-norm SVM'
     fi
     good train s.npz --model W --iters 50 --json
     [ $tiny = 1e-110 ] && json zero_gradient true
