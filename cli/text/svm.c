@@ -76,6 +76,21 @@ static void print_count(const char *name, int64_t value, const char *meaning)
         print_line(name, text, meaning);
 }
 
+/* The margin is a distance if theta satisfies all rows, which a soft one or a stalled one need
+   not. */
+static const char *margin_text(const cli_solved *s)
+{
+    const attsvm_svm_settings *set = &s->claim.settings;
+    const bool found = s->info.outcome != ATTSVM_STALLED && set->soft == 0;
+    if (!found || set->problem == ATTSVM_PROBLEM_FINITE)
+        return "1/norm";
+    if (set->problem == ATTSVM_PROBLEM_V)
+        return "1/norm: distance to the nearest example";
+    return set->problem == ATTSVM_PROBLEM_JOINT
+               ? "1/norm: distance to the nearest rival where the v-SVM is tight"
+               : "1/norm: distance to the nearest rival";
+}
+
 static void print_figures(const cli_solved *s)
 {
     const attsvm_svm_info *info = &s->info;
@@ -84,10 +99,7 @@ static void print_figures(const cli_solved *s)
     print_line("status", attsvm_outcome_name(info->outcome), "");
     if (found) {
         print_number("norm", info->norm, "");
-        print_number("margin", info->margin,
-                     s->claim.settings.problem == ATTSVM_PROBLEM_V
-                         ? "1/norm: distance to the nearest example"
-                         : "1/norm: distance to the nearest rival");
+        print_number("margin", info->margin, margin_text(s));
         if (soft)
             print_number("objective", info->objective, "1/2 norm^2 + C times the shortfalls");
         snprintf(text, sizeof text, "%.2g", info->gap);
@@ -96,7 +108,10 @@ static void print_figures(const cli_solved *s)
         snprintf(text, sizeof text, "%.2g", info->violation);
         if (!isnan(info->violation))
             print_line("violation", text, soft ? "largest shortfall" : "largest of any row");
-        print_count("tight", info->tight, "support tokens: rivals at the margin");
+        print_count("tight", info->tight,
+                    s->claim.settings.problem == ATTSVM_PROBLEM_V
+                        ? "support vectors: selected tokens at the margin"
+                        : "support tokens: rivals at the margin");
     }
     print_count("active", info->active,
                 found ? "rows with a positive multiplier" : "rows in the proof");
@@ -152,9 +167,10 @@ static void say_optimal(const cli_solved *s)
     }
     if (set->soft > 0)
         snprintf(text, sizeof text,
-                 "This %s is the best compromise between a short %s and rivals inside the margin: "
-                 "no other has an objective lower by more than a fraction of %.1e.",
-                 theta, theta, fmax(s->info.gap, 0));
+                 "This %s is the best compromise between a short %s and %s inside the margin: no "
+                 "other has an objective lower by more than a fraction of %.1e.",
+                 theta, theta, set->problem == ATTSVM_PROBLEM_V ? "tokens" : "rivals",
+                 fmax(s->info.gap, 0));
     else if (set->problem == ATTSVM_PROBLEM_FINITE)
         snprintf(text, sizeof text,
                  "This W reproduces the attention ratios inside the selected sets, and none of "

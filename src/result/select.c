@@ -5,6 +5,7 @@
  */
 #include "result/result.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,22 @@ static void read_cells(const attsvm_array *array, const attsvm_chosen *out, cons
                 values[k] = attsvm_array_get(array, shared ? at : k);
 }
 
+/* Problem finite takes logarithms of the softmax values in the sets. */
+static attsvm_status check_softmax(const attsvm_chosen *out, const attsvm_data *data,
+                                   attsvm_error *err)
+{
+    int64_t k = 0;
+    for (int64_t i = 0; i < data->n; i++)
+        for (int64_t q = 0; q < data_terms_queries(&out->terms, i); q++)
+            for (int64_t t = 0; t < data_length(data, i); t++, k++)
+                if (out->sets[k] && !(out->softmax[k] > 0 && isfinite(out->softmax[k])))
+                    return fail(err, ATTSVM_E_DATA,
+                                "s is %g at token %" PRId64 " of sequence %" PRId64
+                                " (query %" PRId64 "); softmax must be positive where O is 1",
+                                out->softmax[k], t, i, q);
+    return ATTSVM_OK;
+}
+
 /* O, and s if the problem needs it. */
 static attsvm_status read_sets(attsvm_chosen *out, const attsvm_array *O, const attsvm_array *s,
                                const attsvm_data *data, bool finite, attsvm_error *err)
@@ -72,7 +89,7 @@ static attsvm_status read_sets(attsvm_chosen *out, const attsvm_array *O, const 
         out->sets[k] = out->softmax[k] != 0;
     if (finite)
         read_cells(s, out, data, out->softmax);
-    return ATTSVM_OK;
+    return finite ? check_softmax(out, data, err) : ATTSVM_OK;
 }
 
 /* The tokens with more attention than `threshold` in a trained model. */

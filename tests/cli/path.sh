@@ -48,7 +48,7 @@ good path local.npz --radii 10:10000:2 --cone 0.004 --select ids --json
 json selected '[[1],[1]]'
 near correlation.1 1 1e-9
 # radii may be named too: the synopsis has both
-good path local.npz --radii 1:2:2 --ridge-path 1e-2:1e-200:2 --json
+good path local.npz --ridge-path 1e-2:1e-200:2 --json
 near correlation.1 1 1e-4
 
 # several tokens, and the same bytes again

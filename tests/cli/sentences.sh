@@ -265,4 +265,38 @@ bad 3 'after 0 steps entry 0 of the gradient of W is -inf, beyond the range of d
     train s.npz --model W
 bad 3 'use a smaller step size or fewer steps, or scale the tokens down' train small.npz --model vKQ --lr 1e300
 
+# the margin of a soft, stalled or finite problem is no distance; of problem v it is one to tokens
+good svm small.npz
+says '1/norm: distance to the nearest rival'
+says 'support tokens: rivals at the margin'
+good svm small.npz --soft 1
+never 'distance'
+says 'rivals inside the margin'
+run svm small.npz --max-iter 1
+[ $status -eq 1 ] || problem 'exit status is not 1'
+never 'distance'
+good svm small.npz --problem v --soft 1
+says 'tokens inside the margin'
+says 'support vectors: selected tokens at the margin'
+never 'rivals inside'
+good svm small.npz --problem v
+says 'distance to the nearest example'
+good svm one.npz --problem joint
+says 'distance to the nearest rival where the v-SVM is tight'
+arrays sets.npz X:float64:1,3,2=1,0,0,1,-1,-1 Y:int8:1=1 v:float64:2=1,1 O:int8:1,3=1,1,0 \
+    s:float64:1,3=.6,.4,0
+good svm sets.npz --problem finite
+says 'reproduces the attention ratios'
+never 'distance'
+"$helper" change sets.npz even.npz s:0=.4
+good svm even.npz --problem finite
+says 'The selected tokens of each set have equal attention, which W = 0 reproduces.'
+good svm sets.npz --problem multi
+never 'no rivals'
+"$helper" change sets.npz all.npz O:2=1
+good svm all.npz --problem multi
+says 'The selected sets have no rivals: W = 0'
+bad 2 'all.npz: s is 0 at token 2 of sequence 0 (query 0); softmax must be positive where O is 1' \
+    svm all.npz --problem finite
+
 finish

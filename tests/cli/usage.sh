@@ -158,6 +158,12 @@ for verb in train verify; do
     refused query 'with --model W, KQ, vW, vKQ' $verb set.npz --query 0
     refused rank 'with --model KQ, vKQ' $verb set.npz --model vW --rank 2
 done
+for verb in train verify; do
+    idle query-token 'with --model W, KQ, vW, vKQ' $verb set.npz --query-token 1
+    idle query-token 'with --query given, token' $verb set.npz --model W --query all --query-token 1
+done
+idle query-token 'with --model W, KQ' path set.npz --query-token 1
+idle radii 'without --ridge-path' path set.npz --radii 1:2:2 --ridge-path 1:1e-3:2
 idle samples 'with --model vp, vpW' verify set.npz --samples 10
 idle descent 'with --model vp, vpW' verify set.npz --descent 10
 idle samples 'with --head linear' verify set.npz --model vp --head concave:1 --samples 10
