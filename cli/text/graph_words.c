@@ -18,8 +18,8 @@ static attsvm_status split(cli_graph_shown *g, const attsvm_array *words, int64_
         const char *stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
         char name[CLI_WORD] = "", printable[BASE_NAME_SIZE];
         if (at >= end)
-            return fail(err, ATTSVM_E_DATA, "words has %" PRId64 " words; E has %" PRId64 " rows",
-                        k, count);
+            return fail(err, ATTSVM_E_DATA, "words has %" PRId64 " word%s; E has %" PRId64 " row%s",
+                        k, base_plural(k), count, base_plural(count));
         stop = stop ? stop : end;
         size_t size = (size_t)(stop - at) < sizeof name ? (size_t)(stop - at) : sizeof name - 1;
         memcpy(name, at, size);

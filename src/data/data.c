@@ -97,8 +97,8 @@ static attsvm_status check_names(const attsvm_data *data, const char *name, int6
         lines += bytes[k] == '\n';
     if (!fits || lines != count)
         return fail(err, ATTSVM_E_DATA,
-                    "%s must hold %" PRId64 " names: uint8 bytes with a newline after each", name,
-                    count);
+                    "%s must hold %" PRId64 " name%s: uint8 bytes with a newline after each", name,
+                    count, base_plural(count));
     return ATTSVM_OK;
 }
 
@@ -257,8 +257,9 @@ static attsvm_status shape_per_query(const attsvm_data *data, const attsvm_array
             return fail(err, ATTSVM_E_DATA,
                         "offsets[%" PRId64 "] = %" PRId64
                         ", the last, is not the number of tokens, %" PRId64 "; %s has %" PRId64
-                        " entries",
-                        data->n, last, data->tokens, name, attsvm_array_count(array));
+                        " entr%s",
+                        data->n, last, data->tokens, name, attsvm_array_count(array),
+                        attsvm_array_count(array) == 1 ? "y" : "ies");
         snprintf(expected, sizeof expected,
                  "one entry for each of the %" PRId64 " sequences (or for each query)", data->n);
         return wrong_shape(array, name, expected, err);

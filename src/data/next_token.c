@@ -19,9 +19,9 @@ static attsvm_status check_next(const attsvm_data *data, const attsvm_array *lab
         if (t == end)
             return fail(err, ATTSVM_E_DATA,
                         "labels[%" PRId64 "] = %" PRId64 " is not among the %" PRId64
-                        " tokens of sequence %" PRId64 "; attention can only predict words of its "
-                        "context",
-                        i, word, data_length(data, i), i);
+                        " token%s of sequence %" PRId64
+                        "; attention can only predict words of its context",
+                        i, word, data_length(data, i), base_plural(data_length(data, i)), i);
         out[i] = (int32_t)word;
     }
     return ATTSVM_OK;

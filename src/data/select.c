@@ -56,9 +56,10 @@ static attsvm_status select_in(const data_terms *terms, const data_head *head, i
         int label = data_terms_label(terms, i, q);
         if (label == 0)
             return fail(err, ATTSVM_E_DATA,
-                        "Y has %" PRId64 " labels for %" PRId64 " sequences with %" PRId64
-                        " queries",
-                        data->labels, data->n, terms->count);
+                        "Y has %" PRId64 " label%s for %" PRId64 " sequence%s with %" PRId64
+                        " quer%s",
+                        data->labels, base_plural(data->labels), data->n, base_plural(data->n),
+                        terms->count, terms->count == 1 ? "y" : "ies");
         alpha[data_terms_first(terms, i) + q] =
             best_token(score, data_terms_visible(terms, i, q), label, &tied);
         *ties += tied;

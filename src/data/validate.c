@@ -114,8 +114,8 @@ attsvm_status data_check_offsets(const attsvm_array *offsets, int64_t rows, cons
                         i, i - 1, out[i], i - 1);
         if (out[i] > rows)
             return fail(err, ATTSVM_E_DATA,
-                        "offsets[%" PRId64 "] = %" PRId64 " is beyond the %" PRId64 " rows of %s",
-                        i, out[i], rows, of);
+                        "offsets[%" PRId64 "] = %" PRId64 " is beyond the %" PRId64 " row%s of %s",
+                        i, out[i], rows, base_plural(rows), of);
     }
     if (out[n] != rows)
         return fail(err, ATTSVM_E_DATA,
@@ -360,7 +360,8 @@ static attsvm_status fill_lengths(const attsvm_array *lengths, int64_t rows, con
     }
     if (out[n] != rows)
         return fail(err, ATTSVM_E_DATA,
-                    "lengths add up to %" PRId64 ", but %s has %" PRId64 " rows", out[n], of, rows);
+                    "lengths add up to %" PRId64 ", but %s has %" PRId64 " row%s", out[n], of, rows,
+                    base_plural(rows));
     return ATTSVM_OK;
 }
 

@@ -148,8 +148,8 @@ attsvm_status learn_classifier_check(const attsvm_classifier *classifier, const 
 {
     if (data->d != classifier->shape.d)
         return fail(err, ATTSVM_E_DATA,
-                    "tokens have %" PRId64 " features; the model was fitted to %" PRId64, data->d,
-                    classifier->shape.d);
+                    "tokens have %" PRId64 " feature%s; the model was fitted to %" PRId64, data->d,
+                    base_plural(data->d), classifier->shape.d);
     return ATTSVM_OK;
 }
 

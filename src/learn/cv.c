@@ -260,9 +260,9 @@ static attsvm_status run(validation *v, progress *p, attsvm_error *err)
     base_parallel(base_threads(v->settings->threads), tasks, run_task, v);
     v->stop = NULL;
     if (dist_stop_why(&stop) != DIST_GO_ON)
-        return fail(err, ATTSVM_E_STOPPED, "stopped by %s after %" PRId64 " of %" PRId64 " folds",
+        return fail(err, ATTSVM_E_STOPPED, "stopped by %s after %" PRId64 " of %" PRId64 " fold%s",
                     dist_stop_why(&stop) == DIST_STOP_TIME ? "its time limit" : "its observer",
-                    v->done, tasks);
+                    v->done, tasks, base_plural(tasks));
     for (int64_t k = 0; k < tasks; k++)
         if (v->status[k] != ATTSVM_OK) {
             if (err)
@@ -318,8 +318,9 @@ attsvm_status attsvm_cv_run(attsvm_cv **out, const attsvm_data *data, const atts
     TRY(attsvm_settings_check(&attsvm_fit_table, fit, err));
     TRY(attsvm_settings_check(&attsvm_cv_table, settings, err));
     if (inst && attsvm_array_count(inst) != data->tokens)
-        return fail(err, ATTSVM_E_DATA, "inst has %" PRId64 " entries for %" PRId64 " tokens",
-                    attsvm_array_count(inst), data->tokens);
+        return fail(err, ATTSVM_E_DATA, "inst has %" PRId64 " entr%s for %" PRId64 " token%s",
+                    attsvm_array_count(inst), attsvm_array_count(inst) == 1 ? "y" : "ies",
+                    data->tokens, base_plural(data->tokens));
     for (int64_t k = 0; fold && k < settings->repeats * data->n; k++)
         if (fold[k] < 0 || fold[k] >= data->n)
             return fail(err, ATTSVM_E_ARG, "fold[%" PRId64 "] = %" PRId64 " is not in 0..%" PRId64,

@@ -51,8 +51,8 @@ static attsvm_status check_labels(const int64_t *label, int64_t n, int64_t class
 {
     if (n < 0 || classes < 2)
         return fail(err, ATTSVM_E_ARG,
-                    "%" PRId64 " bags of %" PRId64 " classes; expected 0 or more of at least 2", n,
-                    classes);
+                    "%" PRId64 " bag%s of %" PRId64 " class%s; expected 0 or more of at least 2", n,
+                    base_plural(n), classes, classes == 1 ? "" : "es");
     for (int64_t i = 0; i < n; i++)
         if (label[i] < lowest || label[i] >= classes)
             return fail(err, ATTSVM_E_ARG,
@@ -142,9 +142,9 @@ attsvm_status attsvm_cv_folds(const int64_t *label, int64_t n, int64_t classes, 
         return fail(err, ATTSVM_E_ARG, "cross-validation needs at least two bags");
     if (folds < 2 || folds > n)
         return fail(err, ATTSVM_E_ARG,
-                    "%" PRId64 " folds of %" PRId64
-                    " bags: the number of folds may be 2 to %" PRId64,
-                    folds, n, n);
+                    "%" PRId64 " fold%s of %" PRId64
+                    " bag%s: the number of folds may be 2 to %" PRId64,
+                    folds, base_plural(folds), n, base_plural(n), n);
     TRY(check_labels(label, n, classes, 0, err));
     TRY(base_allocate(&order, (size_t)n, sizeof *order, "folds", err));
     base_random r = base_random_stream((uint64_t)seed, UINT64_C(0xf01d5));

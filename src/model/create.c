@@ -62,8 +62,8 @@ static attsvm_status check_labels(const model *m, attsvm_error *err)
     if (m->loss.takes_log && m->terms != m->n)
         return fail(err, ATTSVM_E_ARG,
                     "loss = ntp: a sequence has one label, so one query; here are %" PRId64
-                    " sequences and %" PRId64 " queries",
-                    m->n, m->terms);
+                    " sequence%s and %" PRId64 " quer%s",
+                    m->n, base_plural(m->n), m->terms, m->terms == 1 ? "y" : "ies");
     if (m->loss.takes_log)
         return ATTSVM_OK;
     if (!data->Y)
@@ -72,9 +72,10 @@ static attsvm_status check_labels(const model *m, attsvm_error *err)
                     attsvm_data_array(data, "labels") ? " Is it the array labels? Call it Y." : "");
     if (data->labels != m->n && data->labels != m->terms)
         return fail(err, ATTSVM_E_DATA,
-                    "Y has %" PRId64 " labels; this model has %" PRId64 " sequences and %" PRId64
-                    " terms",
-                    data->labels, m->n, m->terms);
+                    "Y has %" PRId64 " label%s; this model has %" PRId64 " sequence%s and %" PRId64
+                    " term%s",
+                    data->labels, base_plural(data->labels), m->n, base_plural(m->n), m->terms,
+                    base_plural(m->terms));
     return ATTSVM_OK;
 }
 

@@ -26,8 +26,8 @@ static attsvm_status read_ids(attsvm_chosen *out, const attsvm_array *ids, int64
         return fail(err, ATTSVM_E_DATA,
                     "Missing array ids: the selection, one token for each sequence or query.");
     if (attsvm_array_count(ids) != terms)
-        return fail(err, ATTSVM_E_DATA, "ids has %" PRId64 " entries; this problem needs %" PRId64,
-                    attsvm_array_count(ids), terms);
+        return fail(err, ATTSVM_E_DATA, "ids has %" PRId64 " entr%s; this problem needs %" PRId64,
+                    attsvm_array_count(ids), attsvm_array_count(ids) == 1 ? "y" : "ies", terms);
     for (int64_t k = 0; k < terms; k++)
         TRY(data_integer(ids, "ids", k, &out->alpha[k], err));
     return ATTSVM_OK;
@@ -44,8 +44,8 @@ static attsvm_status check_cells(const attsvm_array *array, const char *name,
     int64_t count = attsvm_array_count(array);
     if (count != out->cells && !(shared && count == data->tokens))
         return fail(err, ATTSVM_E_DATA,
-                    "%s has %" PRId64 " entries; expected %" PRId64 ", one for each %s", name,
-                    count, out->cells, each);
+                    "%s has %" PRId64 " entr%s; expected %" PRId64 ", one for each %s", name, count,
+                    count == 1 ? "y" : "ies", out->cells, each);
     return ATTSVM_OK;
 }
 

@@ -14,8 +14,9 @@ static attsvm_status set_labels(attsvm_scores *s, attsvm_error *err)
                     "use attsvm graph).");
     if (data->labels != data->n && data->labels != s->terms.count)
         return fail(err, ATTSVM_E_DATA,
-                    "Y has %" PRId64 " labels for %" PRId64 " sequences with %" PRId64 " queries",
-                    data->labels, data->n, s->terms.count);
+                    "Y has %" PRId64 " label%s for %" PRId64 " sequence%s with %" PRId64 " quer%s",
+                    data->labels, base_plural(data->labels), data->n, base_plural(data->n),
+                    s->terms.count, s->terms.count == 1 ? "y" : "ies");
     TRY(base_allocate(&s->label, (size_t)s->terms.count, sizeof *s->label, "labels", err));
     int64_t term = 0;
     for (int64_t i = 0; i < data->n; i++)

@@ -176,8 +176,8 @@ static attsvm_status read_all(attsvm_train *t, const attsvm_archive *archive, at
                     " records do not belong to this run",
                     numbers[0], numbers[1], numbers[2]);
     if (numbers[1] > t->settings.iters)
-        return fail(err, ATTSVM_E_ARG, "the checkpoint has %" PRId64 " steps; iters = %" PRId64,
-                    numbers[1], t->settings.iters);
+        return fail(err, ATTSVM_E_ARG, "the checkpoint has %" PRId64 " step%s; iters = %" PRId64,
+                    numbers[1], base_plural(numbers[1]), t->settings.iters);
     t->trace.count = numbers[2];
     int count = pieces_of(t, numbers, reals, pieces);
     for (int k = 1; k < count; k++)

@@ -345,8 +345,8 @@ attsvm_status attsvm_train_continue(attsvm_train *train, int64_t iters,
         iters = train->settings.iters;
     if (iters < train->iter)
         return fail(err, ATTSVM_E_ARG,
-                    "iters = %" PRId64 ": the run has done %" PRId64 " steps already", iters,
-                    train->iter);
+                    "iters = %" PRId64 ": the run has done %" PRId64 " step%s already", iters,
+                    train->iter, base_plural(train->iter));
     TRY(train_trace_extend(train, iters, err));
     forget_last_record(&train->trace);
     train->settings.iters = iters;

@@ -118,8 +118,9 @@ static attsvm_status build(attsvm_train *t, const attsvm_loss_callback *loss,
     TRY(read_eps(t, err));
     TRY(read_lstar(t, err));
     if (s->batch > t->m->n)
-        return fail(err, ATTSVM_E_ARG, "batch = %" PRId64 " is more than the %" PRId64 " sequences",
-                    s->batch, t->m->n);
+        return fail(err, ATTSVM_E_ARG,
+                    "batch = %" PRId64 " is more than the %" PRId64 " sequence%s", s->batch,
+                    t->m->n, base_plural(t->m->n));
     if (s->arithmetic != ATTSVM_ARITHMETIC_EXACT)
         TRY(train_textbook_check(t, err));
     if (s->resume && !*s->checkpoint)

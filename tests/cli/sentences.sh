@@ -299,4 +299,10 @@ says 'The selected sets have no rivals: W = 0'
 bad 2 'all.npz: s is 0 at token 2 of sequence 0 (query 0); softmax must be positive where O is 1' \
     svm all.npz --problem finite
 
+# messages count, too
+bad 2 'batch = 2 is more than the 1 sequence' train one.npz --batch 2
+bad 2 'batch = 3 is more than the 2 sequences' train two.npz --batch 3
+printf 'a,1,2,3\nb\n' >short.csv
+bad 2 'line 2 has 1 column' info short.csv
+
 finish

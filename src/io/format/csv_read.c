@@ -272,8 +272,8 @@ static attsvm_status add_row(table *t, int64_t count, attsvm_error *err)
 {
     if (count != t->columns)
         return fail(err, ATTSVM_E_FORMAT,
-                    "line %" PRId64 " has %" PRId64 " columns, the lines before it %" PRId64,
-                    t->line, count, t->columns);
+                    "line %" PRId64 " has %" PRId64 " column%s, the lines before it %" PRId64,
+                    t->line, count, base_plural(count), t->columns);
     int8_t label = 0;
     TRY(take_label(t, &label, err));
     TRY(take_bag(t, label, err));
@@ -298,8 +298,8 @@ static attsvm_status take_table(table *t, attsvm_error *err)
         return fail(err, ATTSVM_E_FORMAT, "there is no row");
     if (count < 3)
         return fail(err, ATTSVM_E_FORMAT,
-                    "line %" PRId64 " has %" PRId64 " columns; expected bag, label and features",
-                    t->line, count);
+                    "line %" PRId64 " has %" PRId64 " column%s; expected bag, label and features",
+                    t->line, count, base_plural(count));
     /* a column of row numbers, as data frames write it, has no title */
     t->skip = count > 3 && t->fields[0].size == 0 && is_label_title(&t->fields[2]);
     t->columns = count - t->skip;

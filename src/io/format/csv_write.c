@@ -60,11 +60,12 @@ static attsvm_status find_content(content *c, const io_source *sources, int64_t 
                     "a table needs at least one bag and one feature, and no empty bag");
     if (c->names && !names_fit(&c->names->array, c->n))
         return fail(err, ATTSVM_E_ARG,
-                    "bag_names must hold %" PRId64 " names: uint8 bytes with a newline after each",
-                    c->n);
+                    "bag_names must hold %" PRId64 " name%s: uint8 bytes with a newline after each",
+                    c->n, base_plural(c->n));
     if (attsvm_array_count(&c->Y->array) != c->n)
-        return fail(err, ATTSVM_E_ARG, "Y has %" PRId64 " labels for %" PRId64 " bags",
-                    attsvm_array_count(&c->Y->array), c->n);
+        return fail(err, ATTSVM_E_ARG, "Y has %" PRId64 " label%s for %" PRId64 " bag%s",
+                    attsvm_array_count(&c->Y->array), base_plural(attsvm_array_count(&c->Y->array)),
+                    c->n, base_plural(c->n));
     return ATTSVM_OK;
 }
 
@@ -129,8 +130,8 @@ static attsvm_status keep_offset(void *context, int64_t index, double value, att
         (index == 0 && value != 0) || (last && value != (double)N))
         return fail(err, ATTSVM_E_ARG,
                     "offsets[%" PRId64 "] = %g; offsets rise from 0 to the %" PRId64
-                    " tokens, and a table has no empty bag",
-                    index, value, N);
+                    " token%s, and a table has no empty bag",
+                    index, value, N, base_plural(N));
     c->first[index] = (int64_t)value;
     return ATTSVM_OK;
 }

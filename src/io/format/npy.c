@@ -261,10 +261,10 @@ attsvm_status io_npy_check_size(const io_npy *npy, uint64_t size, attsvm_error *
         return ATTSVM_OK;
     char shape[IO_SHAPE_SIZE];
     attsvm_array_shape_text(&npy->array, shape, sizeof shape);
-    return fail(err, ATTSVM_E_FORMAT,
-                "it has %" PRIu64
-                " bytes, but its header says shape %s of %s, which makes %" PRIu64,
-                size, shape, attsvm_dtype_name(npy->array.dtype), expected);
+    return fail(
+        err, ATTSVM_E_FORMAT,
+        "it has %" PRIu64 " byte%s, but its header says shape %s of %s, which makes %" PRIu64, size,
+        base_plural((int64_t)size), shape, attsvm_dtype_name(npy->array.dtype), expected);
 }
 
 /*
@@ -344,12 +344,13 @@ attsvm_status io_npy_read(attsvm_archive *archive, const char *name, const void 
 {
     (void)settings;
     if (size < 12)
-        return fail(err, ATTSVM_E_FORMAT, "it has %zu bytes, fewer than any npy header", size);
+        return fail(err, ATTSVM_E_FORMAT, "it has %zu byte%s, fewer than any npy header", size,
+                    base_plural((int64_t)size));
     size_t header_size = 0;
     TRY(io_npy_measure(bytes, &header_size, err));
     if (header_size > size)
-        return fail(err, ATTSVM_E_FORMAT, "it has %zu bytes, but its npy header alone has %zu",
-                    size, header_size);
+        return fail(err, ATTSVM_E_FORMAT, "it has %zu byte%s, but its npy header alone has %zu",
+                    size, base_plural((int64_t)size), header_size);
     io_npy npy;
     attsvm_status status = io_npy_parse(&npy, bytes, header_size, err);
     if (status != ATTSVM_OK)

@@ -93,8 +93,9 @@ static attsvm_status read_entry(const io_json *json, tensor *t, int64_t size, at
         char shape[IO_SHAPE_SIZE];
         attsvm_array_shape_text(&t->array, shape, sizeof shape);
         return fail(err, ATTSVM_E_FORMAT,
-                    "it has %" PRId64 " bytes, which is not shape %s of elements of %zu bytes",
-                    t->end - t->begin, shape, element);
+                    "it has %" PRId64 " byte%s, which is not shape %s of elements of %zu byte%s",
+                    t->end - t->begin, base_plural(t->end - t->begin), shape, element,
+                    base_plural((int64_t)element));
     }
     return ATTSVM_OK;
 }
@@ -128,8 +129,8 @@ static attsvm_status check_cover(const tensor *tensors, int64_t count, int64_t s
     }
     if (status == ATTSVM_OK && end != size)
         status = fail(err, ATTSVM_E_FORMAT,
-                      "the tensors have %" PRId64 " bytes, but %" PRId64 " follow the header", end,
-                      size);
+                      "the tensors have %" PRId64 " byte%s, but %" PRId64 " follow the header", end,
+                      base_plural(end), size);
     free(order);
     return status;
 }
@@ -226,13 +227,14 @@ attsvm_status io_safetensors_read(attsvm_archive *archive, const char *name, con
     const unsigned char *start = bytes;
     uint64_t length = 0;
     if (size < 8)
-        return fail(err, ATTSVM_E_FORMAT, "%zu bytes are fewer than any safetensors header", size);
+        return fail(err, ATTSVM_E_FORMAT, "it has %zu byte%s, fewer than any safetensors header",
+                    size, base_plural((int64_t)size));
     for (int k = 7; k >= 0; k--)
         length = length << 8 | start[k];
     if (length > IO_SAFETENSORS_HEADER_MOST || length > size - 8)
         return fail(err, ATTSVM_E_FORMAT,
-                    "the safetensors header has %" PRIu64 " bytes, the file %zu (limit %d)", length,
-                    size, IO_SAFETENSORS_HEADER_MOST);
+                    "the safetensors header has %" PRIu64 " byte%s, the file %zu (limit %d)",
+                    length, base_plural((int64_t)length), size, IO_SAFETENSORS_HEADER_MOST);
     if (length == 0 || start[8] != '{')
         return fail(err, ATTSVM_E_FORMAT, "the safetensors header does not begin with {");
     io_json *header;

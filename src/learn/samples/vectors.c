@@ -42,15 +42,15 @@ static attsvm_status parse_line(const char *at, const char *end, int64_t columns
         if (column >= columns || !io_parse_number(from, (size_t)(at - from), &value))
             return fail(err, ATTSVM_E_FORMAT,
                         "line %" PRId64 ", number %" PRId64 ": expected a word and %" PRId64
-                        " numbers",
-                        line, column + 1, columns);
+                        " number%s",
+                        line, column + 1, columns, base_plural(columns));
         row[column++] = (float)value;
         at += at < end;
     }
     if (column != columns)
         return fail(err, ATTSVM_E_FORMAT,
-                    "line %" PRId64 " has %" PRId64 " numbers; the first has %" PRId64, line,
-                    column, columns);
+                    "line %" PRId64 " has %" PRId64 " number%s; the first has %" PRId64, line,
+                    column, base_plural(column), columns);
     return ATTSVM_OK;
 }
 
@@ -98,8 +98,9 @@ static attsvm_status read_archive(vectors *x, const attsvm_archive *archive, att
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop ? stop : end;
         if (at >= end)
-            return fail(err, ATTSVM_E_FORMAT, "words has %" PRId64 " words; E has %" PRId64 " rows",
-                        k, E->shape[0]);
+            return fail(err, ATTSVM_E_FORMAT,
+                        "words has %" PRId64 " word%s; E has %" PRId64 " row%s", k, base_plural(k),
+                        E->shape[0], base_plural(E->shape[0]));
         const int64_t place = samples_vocabulary_find(x->v, at, (size_t)(stop - at));
         if (place >= 0 && !x->has[place]) {
             for (int64_t j = 0; j < x->columns; j++)

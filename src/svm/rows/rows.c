@@ -32,9 +32,10 @@ static attsvm_status copy_alpha(svm_rows *rows, const attsvm_selection *selectio
         return fail(err, ATTSVM_E_ARG, "the problem needs a selection alpha");
     if (selection->terms != rows->terms.count)
         return fail(err, ATTSVM_E_ARG,
-                    "the selection has %" PRId64 " entries alpha; the problem has %" PRId64
-                    " terms",
-                    selection->terms, rows->terms.count);
+                    "the selection has %" PRId64 " entr%s alpha; the problem has %" PRId64
+                    " term%s",
+                    selection->terms, selection->terms == 1 ? "y" : "ies", rows->terms.count,
+                    base_plural(rows->terms.count));
     for (int64_t g = 0; g < rows->terms.count; g++) {
         int64_t i = g, q = 0;
         if (rows->terms.count != rows->data->n)
@@ -110,9 +111,9 @@ static attsvm_status need_labels(const svm_rows *rows, attsvm_error *err)
     if (data->labels == data->n)
         return ATTSVM_OK;
     return fail(err, ATTSVM_E_DATA,
-                "Y has %" PRId64 " labels for %" PRId64
-                " sequences; the v-SVM needs one label for each sequence",
-                data->labels, data->n);
+                "Y has %" PRId64 " label%s for %" PRId64
+                " sequence%s; the v-SVM needs one label for each sequence",
+                data->labels, base_plural(data->labels), data->n, base_plural(data->n));
 }
 
 attsvm_status svm_rows_create(svm_rows *rows, const attsvm_data *data,

@@ -295,7 +295,7 @@ static void what_is_no_table_is_not_written_as_one(void **state)
     offsets[1] = 2;
     assert_fails(attsvm_archive_write(path, whole, 3, &err), err, ATTSVM_E_ARG, "offsets[2] = 2");
     whole[1].array.shape[0] = 1;
-    assert_fails(attsvm_archive_write(path, whole, 3, &err), err, ATTSVM_E_ARG, "1 labels for 2");
+    assert_fails(attsvm_archive_write(path, whole, 3, &err), err, ATTSVM_E_ARG, "1 label for 2");
     assert_int_equal(files_count(f), 0);
 }
 

@@ -264,7 +264,7 @@ static void one_label_for_each_query_is_no_label_of_a_sequence(void **state)
     int64_t alpha[] = { 0 };
     assert_fails(
         problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err), err,
-        ATTSVM_E_DATA, "Y has 2 labels for 1 sequences");
+        ATTSVM_E_DATA, "Y has 2 labels for 1 sequence;");
     assert_null(problem);
     attsvm_data_free(data);
 }
