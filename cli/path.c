@@ -231,6 +231,9 @@ static void print_text(const char *file, const cli_call *call, const attsvm_path
     } else if (is_joint) {
         print_case(&info, s);
         print_whether_there(&info, path);
+    } else if (info.svm == ATTSVM_OPTIMAL && sets && info.svm_norm == 0) {
+        printf(
+            "Attention keeps all tokens: their SVM has the solution 0, which is no direction.\n");
     } else if (info.svm == ATTSVM_OPTIMAL) {
         printf("The SVM of the %s tokens has norm %.8g.\n", sets ? "kept" : "target",
                info.svm_norm);

@@ -230,16 +230,28 @@ static void say_local(const findings *f)
 {
     const attsvm_optimality *o = &f->optimality;
     const char *have = o->against == 1 ? "has" : "have";
+    const char *several = "Scores of single tokens do not decide where descent ends with this "
+                          "head: attention may keep several tokens.";
     char text[512];
     if (o->support == 0 && f->info.outcome == ATTSVM_OPTIMAL)
         snprintf(text, sizeof text,
                  "The selection has no rivals: every other token is a copy of the selected one. It "
                  "is locally optimal.");
+    else if (o->local && f->svm.head != ATTSVM_HEAD_LINEAR)
+        snprintf(
+            text, sizeof text,
+            "The selection is locally optimal: every rival at the margin has a lower score. %s",
+            several);
     else if (o->local)
         snprintf(text, sizeof text,
                  "The selection is locally optimal: every rival at the margin has a lower score, "
                  "so descent that starts near this direction with a large norm converges to it%s.",
                  proof_text(f));
+    else if (o->against > 0 && f->svm.head != ATTSVM_HEAD_LINEAR)
+        snprintf(text, sizeof text,
+                 "The selection is not locally optimal: %" PRId64 " of the rivals at the margin "
+                 "%s the score of the selected token or a higher one. %s",
+                 o->against, have, several);
     else if (all_tied(f))
         snprintf(text, sizeof text,
                  "The selection is not locally optimal: in every sequence all tokens have the same "

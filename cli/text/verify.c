@@ -267,16 +267,18 @@ void cli_verified_verdict(const cli_verified *v, char *text, size_t size)
     char more[320] = "";
     switch (d->kind) {
     case ATTSVM_VERDICT_GLOBAL:
-        snprintf(
-            text, size,
-            "The model attends to the best token of every sequence: the best possible outcome.");
+        snprintf(text, size, "The model attends to the best token of every sequence%s.",
+                 !cli_verified_linear(v)       ? ""
+                 : cli_verified_trains_head(v) ? ", by the scores of the trained head"
+                                               : ": the best possible outcome");
         break;
     case ATTSVM_VERDICT_LOCAL:
         snprintf(text, size,
                  "The model has settled on tokens that are not all the best (%" PRId64
                  " of %" PRId64 " %s not), but every rival at the margin has a lower score: the "
-                 "selection is locally optimal, and descent can end in it.",
-                 o->missed, d->terms, o->missed == 1 ? "is" : "are");
+                 "selection is locally optimal%s.",
+                 o->missed, d->terms, o->missed == 1 ? "is" : "are",
+                 cli_verified_linear(v) ? ", and descent can end in it" : "");
         break;
     case ATTSVM_VERDICT_NOT_LOCAL:
         snprintf(text, size,
@@ -360,6 +362,10 @@ static void print_landscape(const attsvm_landscape *l)
                 : "  The SVM of the best tokens ended without a proof: no landscape to sample.");
         return;
     }
+    if (l->largest == -INFINITY) {
+        say("  The gradient is 0 at every point that was tried.");
+        return;
+    }
     cli_verified_line("samples", "%.0f", (double)l->samples, "random points, norms 0.01 to 1000");
     cli_verified_line(
         "falling", "%.2f %%", 100 * l->share,
@@ -385,7 +391,8 @@ void cli_verified_print(const cli_verified *v)
     cli_verified_line("margin", "%.8g", d->margin, "of the SVM");
     cli_verified_line("gap", "%.2g", d->gap, "of the SVM's proof");
     printf("  %-12s %-14s %s\n", "norm", cli_verified_norm(&d->svm, norm, sizeof norm),
-           d->claimed ? "predicted for the step rule"
+           d->claimed && cli_verified_linear(v) ? "predicted for the step rule"
+           : d->claimed ? "of the step rule, without a prediction for this head"
            : cli_unpredicted(&v->settings) || above_rank(v)
                ? "of the step rule, without a prediction for this run"
                : "there is no prediction for the step rule");
@@ -393,7 +400,8 @@ void cli_verified_print(const cli_verified *v)
     for (int64_t g = 0; g < d->terms && g < MOST_SHOWN; g++)
         printf(" %" PRId64, selected[g]);
     printf("%s\n", d->terms > MOST_SHOWN ? " ..." : "");
-    if (v->conditions.feasible && cli_verified_linear(v) && !cli_verified_trains_head(v))
+    if (v->conditions.feasible && v->conditions.rows > 0 && cli_verified_linear(v) &&
+        !cli_verified_trains_head(v))
         printf("  %-12s %" PRId64 " of %-8" PRId64 " rival%s %s of the SVM of the best tokens\n",
                "support", v->conditions.support, v->conditions.rows,
                base_plural(v->conditions.rows),

@@ -299,6 +299,40 @@ says 'The selected sets have no rivals: W = 0'
 bad 2 'all.npz: s is 0 at token 2 of sequence 0 (query 0); softmax must be positive where O is 1' \
     svm all.npz --problem finite
 
+# heads that are not linear may keep several tokens: "descent converges to it" was said
+arrays keep.npz X:float64:1,2,2=1,0,0,1 Y:int8:1=1 v:float64:2=1,.9 ids:int64:1=1
+good tokens keep.npz
+says 'every rival at the margin has a lower score, so descent'
+never 'keep several'
+good tokens keep.npz --head concave:5
+says 'has a lower score. Scores of single tokens do not decide where descent ends'
+never 'so descent'
+good tokens keep.npz --head concave:5 --select ids
+says 'or a higher one. Scores of single tokens do not decide'
+never 'descent leaves'
+good path keep.npz --model W --head concave:5 --radii 1:100:2
+says 'Attention keeps all tokens: their SVM has the solution 0'
+good path keep.npz --model W --head concave:.01 --radii 1:100:2
+says 'The SVM of the kept tokens has norm'
+never 'keeps all tokens'
+run verify keep.npz --model W --head concave:.01
+says 'The model attends to the best token of every sequence.'
+says 'without a prediction for this head'
+run verify keep.npz --model W
+says 'of every sequence: the best possible outcome.'
+says 'predicted for the step rule'
+run verify keep.npz --model vW
+says 'of every sequence, by the scores of the trained head.'
+never 'best possible'
+# no rivals, no gradient
+run verify only.npz --model W --landscape 5
+says 'The gradient is 0 at every point that was tried.'
+never 'rivals are'
+never 'inf'
+run verify keep.npz --model W --landscape 5
+says 'random points'
+says 'rival is a support token'
+
 # messages count, too
 bad 2 'batch = 2 is more than the 1 sequence' train one.npz --batch 2
 bad 2 'batch = 3 is more than the 2 sequences' train two.npz --batch 3
