@@ -357,13 +357,15 @@ static void print_landscape(const attsvm_landscape *l)
 {
     printf("\nLandscape:\n\n");
     if (l->svm != ATTSVM_OPTIMAL) {
-        say(l->svm == ATTSVM_INFEASIBLE
-                ? "  No direction separates the best tokens, so there is no landscape to sample."
-                : "  The SVM of the best tokens ended without a proof: no landscape to sample.");
+        cli_wrap(stdout,
+                 l->svm == ATTSVM_INFEASIBLE
+                     ? "No direction separates the best tokens, so there is no landscape to sample."
+                     : "The SVM of the best tokens ended without a proof: no landscape to sample.",
+                 0, 2, WIDTH);
         return;
     }
     if (l->largest == -INFINITY) {
-        say("  The gradient is 0 at every point that was tried.");
+        cli_wrap(stdout, "The gradient is 0 at every point that was tried.", 0, 2, WIDTH);
         return;
     }
     cli_verified_line("samples", "%.0f", (double)l->samples, "random points, norms 0.01 to 1000");

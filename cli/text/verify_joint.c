@@ -89,9 +89,9 @@ void cli_verified_joint_print(const cli_verified *v)
     if (j->outcome != ATTSVM_OPTIMAL) {
         cli_wrap(stdout,
                  j->outcome == ATTSVM_INFEASIBLE
-                     ? "  No head separates the selected tokens by label: there is no v-SVM."
-                     : "  The v-SVM of the selected tokens ended without a proof.",
-                 0, 0, 80);
+                     ? "No head separates the selected tokens by label: there is no v-SVM."
+                     : "The v-SVM of the selected tokens ended without a proof.",
+                 0, 2, 80);
         return;
     }
     cli_verified_line("head margin", "%.8g", j->margin, "of the v-SVM of the selected tokens");

@@ -333,6 +333,10 @@ run verify keep.npz --model W --landscape 5
 says 'random points'
 says 'rival is a support token'
 
+# sentences below a title are indented like its numbers
+run verify none.npz --model W --landscape 5
+check 'two spaces before the sentence' grep -q '^  No direction separates the best tokens' out
+
 # messages count, too
 bad 2 'batch = 2 is more than the 1 sequence' train one.npz --batch 2
 bad 2 'batch = 3 is more than the 2 sequences' train two.npz --batch 3
