@@ -68,10 +68,13 @@ bool check_theta_norm(check_trial *r)
 
 /* ------------------------------------------------------------------- the upper bound */
 
-/* Allowed rounding error; it must be smaller for a head, whose gap decides which rows are tight. */
+/*
+ * Allowed rounding error.  The gap of a head decides which rows are tight, whatever the tolerance:
+ * it is computed to the last digit.
+ */
 static double accuracy(const check_trial *r)
 {
-    return r->margin ? 1e-12 * r->tol : r->tol;
+    return r->margin ? 0x1p-93 : r->tol;
 }
 
 static bool take_margins(check_trial *r, double shift)
