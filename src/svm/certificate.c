@@ -16,8 +16,6 @@ static const double EQUALITY_SHIFT = 0.5e-7;
 static const double EQUALITY_SHARE = 1.0 / 64;
 /* Relative error of a norm in double, of entries or singular values, over d + 8. */
 static const double NORM_ROUNDING = 0x1p-48;
-/* A norm of at least this times m of theory 4.1 counts as infeasible. */
-static const double BEYOND = 1e18;
 
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err)
 {
@@ -182,7 +180,9 @@ attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, const doubl
         if (coef[s] == 0)
             continue;
         dd weight = { coef[s], low ? low[s] : 0 };
-        *value = base_dd_add(*value, base_dd_mul(weight, base_dd(set->b[s])));
+        double room = fabs(coef[s]) * svm_equalities_room(run, s) * (1 + 1e-6);
+        dd part = base_dd_sub(base_dd_mul(weight, base_dd(set->b[s])), base_dd(room));
+        *value = base_dd_add(*value, part);
         run->slots[count] = (int32_t)s;
         run->packed_lo[count] = weight.lo;
         run->packed[count++] = coef[s];
@@ -331,7 +331,8 @@ static attsvm_status meet_equalities(svm_run *run, double *theta, attsvm_error *
     double off, violation;
     TRY(svm_equalities_distance(run, theta, false, &violation, &off, err));
     run->projected = !run->interrupted && isfinite(off) &&
-                     !(equality_cost(run, theta, off) <= EQUALITY_SHARE * run->tol);
+                     (run->rows->problem == ATTSVM_PROBLEM_FINITE ||
+                      !(equality_cost(run, theta, off) <= EQUALITY_SHARE * run->tol));
     return run->projected ? svm_equalities_project(run, theta, err) : ATTSVM_OK;
 }
 
@@ -421,7 +422,7 @@ static bool hard_numbers(svm_run *run, attsvm_svm_info *info, const double *thet
     info->violation = fmax(info->violation, 1 - least);
     bool holds = isfinite(cost) && fabs(least - 1) <= run->tol / 2 &&
                  (pass->violated_zero_rows == 0 || !run->norm->size_exact) &&
-                 (info->norm == 0 || info->norm < BEYOND * longest_request(run));
+                 (info->norm == 0 || info->norm < SVM_BEYOND * longest_request(run));
     info->dual = info->norm > 0 || !holds ? base_dd_value(dual) : 0;
     return holds;
 }

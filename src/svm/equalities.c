@@ -30,8 +30,7 @@ typedef struct gram {
     void *memory;
 } gram;
 
-/* Tolerance of a row's right-hand side: that of FINITE is the logarithm of a rounded number. */
-static double room_of(const svm_run *run, int32_t slot)
+double svm_equalities_room(const svm_run *run, int64_t slot)
 {
     bool finite = run->rows->problem == ATTSVM_PROBLEM_FINITE;
     return finite ? 0x1p-51 * fmax(run->set.sigma[slot], fabs(run->set.b[slot])) : 0;
@@ -76,11 +75,12 @@ static double fine_residual(const svm_run *run, int32_t slot, const double *thet
     return residual;
 }
 
-/* Residual of a row in units of the set, less the tolerance of its right-hand side. */
+/* Residual of a row in units of the set, less half the tolerance of its right-hand side: a theta
+   without residuals then satisfies rows that depend on others, too, rounding or not. */
 static double residual_of(svm_run *run, int32_t slot, const double *theta, bool fine)
 {
     svm_set *set = &run->set;
-    double residual, room = room_of(run, slot);
+    double residual, room = svm_equalities_room(run, slot) / 2;
     if (fine)
         residual = fine_residual(run, slot, theta);
     else

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If every solution has at least this times m as its norm, the problem counts as infeasible
-   (theory 4.1). */
-static const double BEYOND = 1e18;
-
 static void no_theta(svm_run *run, attsvm_solution *solution)
 {
     for (int64_t k = 0; k < run->rows->size; k++)
@@ -45,7 +41,7 @@ static attsvm_status longest_request(const svm_run *run, double *out, attsvm_err
 
 /*
  * Exact if elimination finds multipliers that cancel; otherwise B = (b'lambda + e'mu)/|G|_dual must
- * be at least BEYOND m.
+ * be at least SVM_BEYOND m.
  */
 attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bool *proved,
                                      attsvm_error *err)
@@ -58,17 +54,12 @@ attsvm_status svm_certify_infeasible(svm_run *run, attsvm_solution *solution, bo
     memcpy(run->coef, run->phase->proof, (size_t)run->set.count * sizeof *run->coef);
     TRY(svm_exact_contradiction(run, run->coef, run->coef_lo, &exact, err));
     TRY(svm_certify_evaluate(run, run->coef, run->coef_lo, &value, &norm, err));
-    double bound = norm.hi > 0 ? value.hi / norm.hi * (1 - 1e-9) : INFINITY;
+    exact = exact && value.hi > 0;
+    double bound = exact ? INFINITY : norm.hi > 0 ? fmax(0, value.hi / norm.hi * (1 - 1e-9)) : 0;
     if (!exact && value.hi > 0)
         TRY(longest_request(run, &m, err));
-    /* the right-hand sides of FINITE are rounded logarithms */
-    double sum = 0;
-    for (int64_t s = 0; s < run->set.count; s++)
-        sum += fabs(run->coef[s]) * fmax(run->set.sigma[s], fabs(run->set.b[s])) * 0x1p-50;
-    if (run->rows->problem == ATTSVM_PROBLEM_FINITE && !(value.hi > sum))
-        exact = false, bound = 0;
-    *proved = value.hi > 0 && (exact || (bound >= 2 * BEYOND * m && norm.hi > 0));
-    info->bound = exact ? INFINITY : bound;
+    *proved = value.hi > 0 && (exact || (bound >= 2 * SVM_BEYOND * m && norm.hi > 0));
+    info->bound = bound;
     if (!*proved)
         return ATTSVM_OK;
     no_theta(run, solution);

@@ -120,6 +120,9 @@ attsvm_status svm_stop_finish(svm_run *run, attsvm_solution *solution, attsvm_er
 
 /* -------------------------------------------------------------------- certificates */
 
+/* A norm of at least this times m of theory 4.1 counts as infeasible. */
+#define SVM_BEYOND 1e18
+
 /* Sets norm and tolerance of the following certificates; |theta| in that norm. */
 void svm_certify_in(svm_run *run, const svm_phase *phase);
 attsvm_status svm_certify_size(const svm_run *run, const double *theta, double *out,
@@ -146,6 +149,9 @@ attsvm_status svm_certify_conflict(svm_run *run, attsvm_solution *solution, atts
 /* Chooses the current multipliers or phase->earlier, by the better lower bound, for the set. */
 attsvm_status svm_certify_choose(svm_run *run, attsvm_error *err);
 
+/* Tolerance of a row's right-hand side, in units of the set: that of FINITE is the logarithm of a
+   rounded number. */
+double svm_equalities_room(const svm_run *run, int64_t slot);
 /*
  * *distance: how far from theta, with run->low, a point is that satisfies equalities and rows with
  * b = 0 exactly, in the Frobenius norm; *violation: the largest violation of one.  `fine`: in more
@@ -163,7 +169,8 @@ attsvm_status svm_equalities_project(svm_run *run, double *theta, attsvm_error *
 
 /* Shared by both kinds.  Reserves scratch by slot for the current set; */
 attsvm_status svm_certify_reserve(svm_run *run, attsvm_error *err);
-/* value = b'coef and norm = |sum coef A|_dual, coef + low (or NULL) by slot in units of the set; */
+/* value = b'coef, less what the tolerances of right-hand sides may cost, and norm = |sum coef
+   A|_dual, coef + low (or NULL) by slot in units of the set; */
 attsvm_status svm_certify_evaluate(svm_run *run, const double *coef, const double *low, dd *value,
                                    dd *norm, attsvm_error *err);
 /* factor (coef + low) sigma as lambda (inequalities above 0) and mu (all equalities), ordered by

@@ -43,10 +43,34 @@ static void a_head_decides_at_every_tolerance(void **state)
     attsvm_data_free(data);
 }
 
+/*
+ * Rows (-1, 0) and (-1, -c) whose right-hand sides differ by c/2: the multipliers are 1/c long, so
+ * that the last digits of the logarithms cost 1e-16/c of the bound.
+ */
+static void multipliers_of_finite_cost_the_digits_of_logarithms(void **state)
+{
+    (void)state;
+    const int32_t norms[] = { ATTSVM_NORM_FRO, ATTSVM_NORM_L1, ATTSVM_NORM_LINF };
+    uint8_t sets[] = { 1, 1, 1 };
+    double Z[] = { 1, 0 };
+    for (double c = 1e-2; c > 1e-10; c /= 10)
+        for (size_t k = 0; k < sizeof norms / sizeof *norms; k++) {
+            double X[] = { 0, 0, 1, 0, 1, c }, s[] = { 0.5, 0.25, 0.25 * (1 - c / 2) };
+            attsvm_data *data = open_set((token_set){ .n = 1, .T = 3, .d = 2, .X = X, .Z = Z });
+            attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_FINITE);
+            settings.norm = norms[k];
+            attsvm_outcome outcome =
+                outcome_of(data, &settings, &(attsvm_selection){ .sets = sets, .softmax = s });
+            assert_int_not_equal(outcome, c > 5e-3 ? ATTSVM_STALLED : ATTSVM_INFEASIBLE);
+            attsvm_data_free(data);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_decides_at_every_tolerance),
+        cmocka_unit_test(multipliers_of_finite_cost_the_digits_of_logarithms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
