@@ -10,8 +10,8 @@
 
 /* Share of the tolerance allowed for rounding theta or multipliers to double. */
 static const double ROUNDING_SHARE = 1.0 / 16;
-/* A point that satisfies equalities, and rows with b = 0, moves no row by more than this. */
-static const double EQUALITY_SHIFT = 0.5e-7;
+/* Neither rounding, nor satisfying equalities and rows with b = 0, moves a row by more. */
+static const double LARGEST_SHIFT = 0.5e-7;
 /* Share of the tolerance allowed for rounding theta where there are such rows. */
 static const double EQUALITY_SHARE = 1.0 / 64;
 /* Relative error of a norm in double, of entries or singular values, over d + 8. */
@@ -271,7 +271,7 @@ static bool needs_low_parts(const svm_run *run, double norm)
     }
     if (fixed)
         moved = 0x1p-52 * (2 + longest_row(run) * norm) / EQUALITY_SHARE;
-    return moved > ROUNDING_SHARE * run->tol;
+    return moved > ROUNDING_SHARE * fmin(run->tol, LARGEST_SHIFT);
 }
 
 /*
@@ -315,7 +315,7 @@ static double equality_cost(const svm_run *run, const double *theta, double off)
     for (int64_t g = run->find.lo; g < run->find.hi; g++)
         bound = fmax(bound, run->find.bound[g]);
     dist_max(run->rows->data->comm, &bound, 1);
-    if (!(norm > 0) || !(off * bound <= EQUALITY_SHIFT) || !(run->pass.zero_distance > off))
+    if (!(norm > 0) || !(off * bound <= LARGEST_SHIFT) || !(run->pass.zero_distance > off))
         return INFINITY;
     if (set->soft > 0) {
         double objective = norm * norm / 2 + set->soft * run->pass.slacks;
