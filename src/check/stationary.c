@@ -95,8 +95,18 @@ static void tangent_gradient(tangent *s, bool nuclear)
         s->g[k] /= length;
 }
 
-/* trial = least squares over the passive rows (Cholesky); false where they are dependent. */
-static bool least_squares(tangent *s, int64_t count)
+/* left = g - sum lambda A; returns its length. */
+static double look(tangent *s, const double *lambda)
+{
+    memcpy(s->left, s->g, (size_t)s->size * sizeof *s->left);
+    for (int64_t k = 0; k < s->rows; k++)
+        for (int64_t j = 0; j < s->size && lambda[k] != 0; j++)
+            s->left[j] -= lambda[k] * s->A[k * s->size + j];
+    return sqrt(dot(s->left, s->left, s->size));
+}
+
+/* M = Cholesky factor of the products of the passive rows; false where they are dependent. */
+static bool factor(tangent *s, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const double *a = s->A + s->index[i] * s->size;
@@ -107,14 +117,32 @@ static bool least_squares(tangent *s, int64_t count)
                 return false;
             s->M[i * count + k] = k == i ? sqrt(sum) : sum / s->M[k * count + k];
         }
-        s->r[i] = (dot(a, s->g, s->size) - dot(s->M + i * count, s->r, i)) / s->M[i * count + i];
     }
+    return true;
+}
+
+/*
+ * trial = least squares over the passive rows; false where they are dependent.  The products of
+ * nearly parallel rows leave few digits: the solution is refined.
+ */
+static bool least_squares(tangent *s, int64_t count)
+{
+    enum { REFINEMENTS = 3 };
+    if (!factor(s, count))
+        return false;
     memset(s->trial, 0, (size_t)s->rows * sizeof *s->trial);
-    for (int64_t i = count - 1; i >= 0; i--) {
-        for (int64_t k = i + 1; k < count; k++)
-            s->r[i] -= s->M[k * count + i] * s->r[k];
-        s->r[i] /= s->M[i * count + i];
-        s->trial[s->index[i]] = s->r[i];
+    for (int step = 0; step < REFINEMENTS; step++) {
+        look(s, s->trial);
+        for (int64_t i = 0; i < count; i++) {
+            double along = dot(s->A + s->index[i] * s->size, s->left, s->size);
+            s->r[i] = (along - dot(s->M + i * count, s->r, i)) / s->M[i * count + i];
+        }
+        for (int64_t i = count - 1; i >= 0; i--) {
+            for (int64_t k = i + 1; k < count; k++)
+                s->r[i] -= s->M[k * count + i] * s->r[k];
+            s->r[i] /= s->M[i * count + i];
+            s->trial[s->index[i]] += s->r[i];
+        }
     }
     return true;
 }
@@ -149,10 +177,7 @@ static bool move(tangent *s)
 static double smallest_residual(tangent *s)
 {
     for (int64_t round = 0; round < 3 * s->rows + 3; round++) {
-        memcpy(s->left, s->g, (size_t)s->size * sizeof *s->left);
-        for (int64_t k = 0; k < s->rows; k++)
-            for (int64_t j = 0; j < s->size && s->lambda[k] != 0; j++)
-                s->left[j] -= s->lambda[k] * s->A[k * s->size + j];
+        look(s, s->lambda);
         int64_t best = -1;
         double largest = 1e-12;
         for (int64_t k = 0; k < s->rows; k++) {
@@ -169,12 +194,12 @@ static double smallest_residual(tangent *s)
             int64_t count = list_passive(s);
             if (count == 0 || !least_squares(s, count)) { /* the row depends on the others */
                 s->passive[best] = 0;
-                return sqrt(dot(s->left, s->left, s->size));
+                return look(s, s->lambda);
             }
             done = move(s);
         }
     }
-    return sqrt(dot(s->left, s->left, s->size));
+    return look(s, s->lambda);
 }
 
 attsvm_status check_first_order(const check_problem *p, const check_list *close, double *residual,

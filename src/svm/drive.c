@@ -183,7 +183,7 @@ static attsvm_status certify(svm_run *run, attsvm_solution *solution, bool *prov
         return ATTSVM_OK;
     if (phase->norm->local) {
         *done = true;
-        if (phase->stationary && info->violation <= 1e-9)
+        if (phase->stationary && isfinite(info->gap) && info->violation <= 1e-9)
             info->outcome = ATTSVM_STATIONARY;
         return ATTSVM_OK;
     }

@@ -66,11 +66,47 @@ static void multipliers_of_finite_cost_the_digits_of_logarithms(void **state)
         }
 }
 
+/* Nearly parallel queries: first-order conditions lost their digits in products of the rows. */
+static void rank_one_with_nearly_parallel_rows(void **state)
+{
+    (void)state;
+    double X[] = { 3, 100003, 0, 99996, 2, 100000, -3, 99998, 1, 99997, 5, 99999 };
+    double Z[] = { 100002, 100000, 99998, 99997, 100000, 100001 };
+    int64_t alpha[] = { 1, 1, 1 };
+    attsvm_data *data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    settings.rank = 1;
+    for (double tol = 1e-9; tol < 0.1; tol *= 10) {
+        settings.tol = tol;
+        assert_int_equal(outcome_of(data, &settings, &(attsvm_selection){ .alpha = alpha }),
+                         ATTSVM_STATIONARY);
+    }
+    attsvm_data_free(data);
+}
+
+/* The second singular value of the convex solution is 1e-12 of the first, to rounding. */
+static void a_rank_at_the_limit_of_the_checker(void **state)
+{
+    (void)state;
+    double X[] = { 0, -2, 1, 0, 3, -4, 1, -3, 1, 0, 3, 0 };
+    double Z[] = { 1e6, 999999, 1000004, 1000003, 999995, 999997 };
+    int64_t alpha[] = { 0, 1, 0 };
+    attsvm_data *data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = X, .Z = Z });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    settings.rank = 1;
+    settings.tol = 0.01;
+    assert_int_equal(outcome_of(data, &settings, &(attsvm_selection){ .alpha = alpha }),
+                     ATTSVM_OPTIMAL);
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_decides_at_every_tolerance),
         cmocka_unit_test(multipliers_of_finite_cost_the_digits_of_logarithms),
+        cmocka_unit_test(rank_one_with_nearly_parallel_rows),
+        cmocka_unit_test(a_rank_at_the_limit_of_the_checker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

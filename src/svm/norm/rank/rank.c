@@ -197,10 +197,12 @@ static attsvm_status look(limited *s, int64_t *iterations, bool *solved, double 
     *solved = dense_qp_solve(&s->least, &s->tangent, s->x, iterations);
     if (!*solved)
         return ATTSVM_OK;
-    double before = la_norm(s->start, size), after = la_norm(s->x, size);
+    double before = la_norm(s->start, size), after = la_norm(s->x, size), moved = 0;
+    for (int64_t k = 0; k < size; k++) /* at most the gain, unless rounding violates rows */
+        moved += (s->x[k] - s->start[k]) * (s->x[k] - s->start[k]);
     /* half the squared length is |W|_* for the nuclear factors, |W|_F^2 / 2 otherwise */
     *gain = (before * before - after * after) / (before * before);
-    *settled = *gain <= STATIONARY;
+    *settled = fmax(*gain, moved / (before * before)) <= STATIONARY;
     for (int64_t k = 0; k < s->least.count && *settled; k++) {
         int64_t r = s->least.active[k];
         bool noticed = s->least.lambda[k] * s->least.norm[r] > NOTICED * after;
@@ -344,11 +346,11 @@ static attsvm_status core_nuclear(svm_phase *phase, const svm_small *part, const
     return solve(phase, part, true, W0, W, err);
 }
 
-/* The rank of the convex solution may be within the limit. */
+/* The rank of the convex solution may be within the limit; the checker cuts at twice that. */
 static attsvm_status is_solved(const svm_phase *phase, bool *solved, attsvm_error *err)
 {
     int64_t rank;
-    TRY(svm_norm_rank(phase->start, phase->set->d, 1e-12, &rank, err));
+    TRY(svm_norm_rank(phase->start, phase->set->d, 0.5e-12, &rank, err));
     *solved = rank <= phase->rank;
     return ATTSVM_OK;
 }
