@@ -311,8 +311,6 @@ static attsvm_status take_over(svm_run *run, const attsvm_solution *solution, at
     memcpy(run->start, solution->theta, bytes);
     memcpy(run->set.theta, solution->theta, bytes);
     memset(run->set.theta_lo, 0, bytes);
-    if (run->norm->local) /* it has no acceptable point yet */
-        memset(run->set.theta, 0, bytes);
     run->best_pass = run->pass;
     if (!run->pass_is_at_stored_theta && before > 0) {
         run->best_pass.min_margin *= now / before;
@@ -341,6 +339,10 @@ static attsvm_status open_phase(svm_run *run, svm_phase *phase, const attsvm_sol
         TRY(take_over(run, solution, err));
         phase->start = run->start;
         *done = solution->info.norm == 0;
+    if (run->norm->local) { /* it has no acceptable point yet, and nothing is known of its rows */
+        memset(run->set.theta, 0, bytes);
+        run->best_pass = (svm_pass){ 0 };
+    }
         if (!*done && phase->norm->is_solved)
             TRY(phase->norm->is_solved(phase, done, err));
         if (*done)
