@@ -216,6 +216,33 @@ static attsvm_status end_solve(svm_run *run, svm_end end, attsvm_solution *solut
     return ATTSVM_OK;
 }
 
+/* x = 0 unless its entries are finite; returns whether they were. */
+static bool keep_finite(double *x, int64_t count)
+{
+    bool finite = isfinite(la_norm(x, count));
+    if (!finite)
+        memset(x, 0, (size_t)count * sizeof *x);
+    return finite;
+}
+
+/* Solves the set; a solve that leaves the range of doubles ends without a result. */
+static attsvm_status solve_set(svm_run *run, svm_end *end, attsvm_error *err)
+{
+    svm_set *set = &run->set;
+    attsvm_status status = run->phase->norm->solve(run->phase, end, err);
+    if (status != ATTSVM_OK && status != ATTSVM_E_NUMERIC)
+        return status;
+    bool finite = status == ATTSVM_OK;
+    finite &= keep_finite(set->theta, set->size) & keep_finite(set->theta_lo, set->size);
+    finite &= keep_finite(set->lambda, set->count) & keep_finite(set->lambda_lo, set->count);
+    if (finite)
+        return ATTSVM_OK;
+    if (err)
+        *err = (attsvm_error){ 0 };
+    *end = SVM_LIMIT;
+    return ATTSVM_OK;
+}
+
 /* The loop of one phase. *done: the solve ends, not only the phase. */
 static attsvm_status generate(svm_run *run, attsvm_solution *solution, bool *done,
                               attsvm_error *err)
@@ -226,7 +253,7 @@ static attsvm_status generate(svm_run *run, attsvm_solution *solution, bool *don
         bool whole = svm_sample_is_whole(&run->pass_settings);
         bool exact = whole && run->certify_next && !is_rough(run);
         phase->precision = exact ? SVM_EXACT : is_rough(run) ? SVM_ROUGH : SVM_PLAIN;
-        TRY(phase->norm->solve(phase, &end, err));
+        TRY(solve_set(run, &end, err));
         if (end != SVM_SOLVED) {
             TRY(end_solve(run, end, solution, done, err));
             continue;
@@ -312,6 +339,10 @@ static attsvm_status take_over(svm_run *run, const attsvm_solution *solution, at
     memcpy(run->set.theta, solution->theta, bytes);
     memset(run->set.theta_lo, 0, bytes);
     run->best_pass = run->pass;
+    if (run->norm->local) { /* it has no acceptable point yet, and nothing is known of its rows */
+        memset(run->set.theta, 0, bytes);
+        run->best_pass = (svm_pass){ 0 };
+    }
     if (!run->pass_is_at_stored_theta && before > 0) {
         run->best_pass.min_margin *= now / before;
         run->best_pass.min_zero_margin *= now / before;
@@ -339,10 +370,6 @@ static attsvm_status open_phase(svm_run *run, svm_phase *phase, const attsvm_sol
         TRY(take_over(run, solution, err));
         phase->start = run->start;
         *done = solution->info.norm == 0;
-    if (run->norm->local) { /* it has no acceptable point yet, and nothing is known of its rows */
-        memset(run->set.theta, 0, bytes);
-        run->best_pass = (svm_pass){ 0 };
-    }
         if (!*done && phase->norm->is_solved)
             TRY(phase->norm->is_solved(phase, done, err));
         if (*done)

@@ -66,6 +66,32 @@ static void multipliers_of_finite_cost_the_digits_of_logarithms(void **state)
         }
 }
 
+/* Each was an error: a singular value is NaN.  Now the best proof so far is reported. */
+static void numbers_that_leave_the_range_of_doubles(void **state)
+{
+    (void)state;
+    /* powers of q = 40 */
+    double far[] = { 0, 0, -4000, 0, 0, 0, -4000, -0.01 }, Z[] = { -4000, 0, -4000, -0.01 };
+    double s[] = { 0.5, 0.5, 0.48312402360819245, 0.5168759763918075 };
+    /* an active set on equalities that are parallel to 1e-8: theta grows to 1e300 */
+    double near[] = { -0.8329042867968625,  -0.3279445689311458, 63.266116484387425,
+                      51.43468712603929,    -0.8329042991161005, -0.32794458357407313,
+                      63.26611648755343,    51.434687137954874,  -0.8329042941024943,
+                      -0.32794456685563084, 63.266116485697765,  51.43468713661352 };
+    uint8_t both[] = { 1, 1, 1, 1 }, sets[] = { 0, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 0 };
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = far, .Z = Z });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_FINITE);
+    settings.norm = ATTSVM_NORM_LQ;
+    settings.q = 40;
+    outcome_of(data, &settings, &(attsvm_selection){ .sets = both, .softmax = s });
+    attsvm_data_free(data);
+    data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = near });
+    settings = settings_for(ATTSVM_PROBLEM_MULTI);
+    settings.query = ATTSVM_QUERY_ALL;
+    outcome_of(data, &settings, &(attsvm_selection){ .sets = sets });
+    attsvm_data_free(data);
+}
+
 /* Nearly parallel queries: first-order conditions lost their digits in products of the rows. */
 static void rank_one_with_nearly_parallel_rows(void **state)
 {
@@ -105,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_decides_at_every_tolerance),
         cmocka_unit_test(multipliers_of_finite_cost_the_digits_of_logarithms),
+        cmocka_unit_test(numbers_that_leave_the_range_of_doubles),
         cmocka_unit_test(rank_one_with_nearly_parallel_rows),
         cmocka_unit_test(a_rank_at_the_limit_of_the_checker),
     };
