@@ -303,7 +303,7 @@ static double form(const distance *s, const dd *y, double off, double largest_of
 /* r'S^-1 r <= *square by the bound above; false where R is not close enough. */
 static bool rounded(const distance *s, double *square, attsvm_status *status, attsvm_error *err)
 {
-    enum { REFINEMENTS = 6 };
+    enum { REFINEMENTS = 64 };
     int64_t n = s->count;
     arena a = { 0 };
     dd *S, *keys, *y;
@@ -333,8 +333,12 @@ static bool rounded(const distance *s, double *square, attsvm_status *status, at
     good = good && eps < 0.5;
     for (int64_t k = 0; k < n * n && good; k++)
         entry = check_max(entry, fabs(R[k]));
-    for (int k = 0; k < REFINEMENTS && good; k++)
+    for (int k = 0; k < REFINEMENTS && good; k++) { /* each leaves about eps of the error */
+        double before = off;
         off = refine(s, S, R, error, eps, y, t);
+        if (!(off < 0.7 * before))
+            break;
+    }
     if (good)
         *square = form(s, y, off, (double)n * entry / (1 - eps));
     free(a.base);

@@ -66,6 +66,26 @@ static void multipliers_of_finite_cost_the_digits_of_logarithms(void **state)
         }
 }
 
+/* Equalities that are parallel to 1e-8: their distance from theta was bounded too widely. */
+static void equalities_that_are_nearly_parallel(void **state)
+{
+    (void)state;
+    double X[] = {
+        -0.010000021,  -0.030000001999999998, -0.030000007,   -299.999999989, 100.0,
+        -99.999999998, -1000.000000013,       2000.000000017, 1000.00000001,  0.010000009,
+        0.010000007,   0.030000007999999998,  -299.999999999, -300.000000023, 199.999999989,
+        0.019999981,   -0.019999986,          2e-09
+    };
+    uint8_t sets[] = { 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1 };
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 3, .d = 3, .X = X });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_MULTI);
+    settings.query = ATTSVM_QUERY_ALL;
+    settings.tol = 1e-4;
+    assert_int_equal(outcome_of(data, &settings, &(attsvm_selection){ .sets = sets }),
+                     ATTSVM_OPTIMAL);
+    attsvm_data_free(data);
+}
+
 /* Each was an error: a singular value is NaN.  Now the best proof so far is reported. */
 static void numbers_that_leave_the_range_of_doubles(void **state)
 {
@@ -131,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_decides_at_every_tolerance),
         cmocka_unit_test(multipliers_of_finite_cost_the_digits_of_logarithms),
+        cmocka_unit_test(equalities_that_are_nearly_parallel),
         cmocka_unit_test(numbers_that_leave_the_range_of_doubles),
         cmocka_unit_test(rank_one_with_nearly_parallel_rows),
         cmocka_unit_test(a_rank_at_the_limit_of_the_checker),
