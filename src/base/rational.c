@@ -102,6 +102,55 @@ static bool invert(uint64_t *C, int64_t n)
     return true;
 }
 
+/* x = m 2^e, and 2^61 is 1. */
+static uint64_t residue(double x)
+{
+    int e;
+    double m = ldexp(frexp(fabs(x), &e), 53);
+    e = ((e - 53) % DIGIT + DIGIT) % DIGIT;
+    uint64_t value = reduce((unsigned __int128)(uint64_t)m << e);
+    return x < 0 && value > 0 ? PRIME - value : value;
+}
+
+uint64_t base_rational_dot(const uint64_t *u, const double *x, int64_t n)
+{
+    uint64_t sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        sum = reduce((unsigned __int128)u[j] * residue(x[j]) + sum);
+    return sum;
+}
+
+uint64_t base_rational_times(uint64_t a, uint64_t b)
+{
+    return times(a, b);
+}
+
+int64_t base_rational_rank(uint64_t *M, int64_t rows, int64_t columns)
+{
+    int64_t rank = 0;
+    for (int64_t j = 0; j < columns && rank < rows; j++) {
+        int64_t at = rank;
+        while (at < rows && M[at * columns + j] == 0)
+            at++;
+        if (at == rows)
+            continue;
+        uint64_t *row = M + rank * columns;
+        for (int64_t k = j; k < columns && at != rank; k++) {
+            uint64_t spare = row[k];
+            row[k] = M[at * columns + k];
+            M[at * columns + k] = spare;
+        }
+        uint64_t factor = PRIME - inverse(row[j]);
+        for (int64_t i = rank + 1; i < rows; i++) {
+            uint64_t left = times(M[i * columns + j], factor);
+            for (int64_t k = j; k < columns && left != 0; k++)
+                M[i * columns + k] = reduce((unsigned __int128)left * row[k] + M[i * columns + k]);
+        }
+        rank++;
+    }
+    return rank;
+}
+
 /* ------------------------------------------------------------------------- lifting */
 
 typedef struct lifting {

@@ -17,6 +17,15 @@ void base_rational_free(mpz_t *a, int64_t count);
 attsvm_status base_rational_probe(double numbers, double bits, const char *what, attsvm_error *err);
 
 /*
+ * Modulo the prime 2^61 - 1, in which a double is exact.  The sum of u_j x_j, u (n) residues; the
+ * product; the rank of M (rows x columns, overwritten), which is at most that over the rational
+ * numbers, and less only by bad luck.
+ */
+uint64_t base_rational_dot(const uint64_t *u, const double *x, int64_t n);
+uint64_t base_rational_times(uint64_t a, uint64_t b);
+int64_t base_rational_rank(uint64_t *M, int64_t rows, int64_t columns);
+
+/*
  * x = y / denominator solves M x = r: M (n x n), r and y (n x sides), denominator > 0. The solution
  * is checked by substitution. *solved is false if M is singular or the work exceeds the limit.
  */

@@ -15,7 +15,7 @@
 
 enum { FINE_BITS = 320 };              /* of a residual that double-double does not resolve */
 enum { MOST = 200 };                   /* rows that are factored in double-double      */
-static const double DEPENDENT = 1e-26; /* squared distance to the span of other rows */
+static const double DEPENDENT = 1e-28; /* squared distance to the span of other rows */
 static const double NOISE = 0x1p-104;  /* of |A||theta|: an error of <A, theta>      */
 static const double AGREES = 1e-10;    /* of the largest residual: a dependent row is met as well */
 
@@ -23,10 +23,11 @@ typedef struct gram {
     svm_run *run;
     int64_t count;
     int32_t *slots;
-    dd *L;        /* count x count: the Gram matrix, then its factor; up to MOST rows */
-    dd *y;        /* count: L^-1 r, then (E E')^-1 r                  */
-    double *r;    /* count: residuals over |A|                        */
-    double *step; /* (size) to a point that satisfies more than MOST rows */
+    dd *L;              /* count x count: the Gram matrix, then its factor; up to MOST rows */
+    dd *y;              /* count: L^-1 r, then (E E')^-1 r                  */
+    double *r;          /* count: residuals over |A|                        */
+    double *step;       /* (size) to a point that satisfies more than MOST rows */
+    uint64_t *residues; /* count x count, and 2 d                       */
     void *memory;
 } gram;
 
@@ -118,6 +119,33 @@ static void exchange(gram *s, int64_t k)
 }
 
 /*
+ * The number of independent rows: the rank of their products with random matrices u v', modulo a
+ * prime.  With a key map the stored rows are rounded, and `rank` is all that is known.
+ */
+static int64_t independent(const gram *s, int64_t rank)
+{
+    const svm_set *set = &s->run->set;
+    int64_t n = s->count, d = set->d;
+    uint64_t *M = s->residues, *u = M + n * n, *v = u + d;
+    base_random r = base_random_stream(1, 0);
+    if (s->run->rows->keymap)
+        return rank;
+    for (int64_t k = 0; k < n; k++) {
+        for (int64_t j = 0; j < 2 * d; j++)
+            u[j] = base_random_bits(&r) >> 3;
+        for (int64_t i = 0; i < n; i++) {
+            int32_t slot = s->slots[i];
+            uint64_t along = base_rational_dot(u, set->hi + slot * d, d);
+            along += base_rational_dot(u, svm_set_low(set, slot), d);
+            uint64_t other =
+                set->matrix ? base_rational_dot(v, set->z + set->query[slot] * d, d) : 1;
+            M[i * n + k] = base_rational_times(along, other);
+        }
+    }
+    return base_rational_rank(M, n, n);
+}
+
+/*
  * sqrt(r'(E E')^-1 r) = |L^-1 r| over an independent part of the rows, which a pivoted factor
  * finds, and what errors of r of size `noise` may add; INFINITY where the others are not satisfied
  * with them.
@@ -128,6 +156,7 @@ static double distance_of(gram *s, double noise)
     const double *length = s->run->set.length;
     dd sum = base_dd(0);
     double largest = 0, least = 1;
+    int64_t rank = 0;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++) {
             dd product = svm_set_gram_exact(&s->run->set, s->slots[i], s->slots[j]);
@@ -146,6 +175,7 @@ static double distance_of(gram *s, double noise)
                 return INFINITY;
             continue;
         }
+        rank++;
         sum = base_dd_add(sum, base_dd_div(base_dd_mul(s->y[k], s->y[k]), pivot));
         least = fmin(least, pivot.hi);
         for (int64_t i = k + 1; i < n; i++) {
@@ -156,6 +186,8 @@ static double distance_of(gram *s, double noise)
             s->y[i] = base_dd_sub(s->y[i], base_dd_mul(factor, s->y[k]));
         }
     }
+    if (largest > 0 && rank < n && independent(s, rank) > rank)
+        return INFINITY;
     return sqrt(base_dd_value(sum)) + noise * sqrt((double)n / least);
 }
 
@@ -180,6 +212,7 @@ static attsvm_status open_gram(gram *s, svm_run *run, attsvm_error *err)
         s->y = base_take(&a, order, sizeof *s->y);
         s->L = base_take(&a, order * order, sizeof *s->L);
         s->step = take(&a, most > MOST ? (size_t)set->size : 0);
+        s->residues = base_take(&a, order * order + 2 * (size_t)set->d, sizeof *s->residues);
         if (pass == 0)
             TRY(base_arena_allocate(&a, "equalities", err));
     }

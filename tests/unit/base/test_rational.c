@@ -94,12 +94,34 @@ static void limits(void **state)
     base_rational_free(y, 1);
 }
 
+/* Doubles are exact modulo the prime: the last digit of one entry changes the rank. */
+static void rank_of_doubles(void **state)
+{
+    (void)state;
+    const double rows[3][3] = { { 0.1, -0.3, 0x1p-1074 },
+                                { 0.2, -0.6, 0x1p-1073 },
+                                { 0, 3e300, 0 } };
+    for (int change = 0; change < 2; change++) {
+        uint64_t M[9], one = 1;
+        for (int k = 0; k < 9; k++)
+            M[k] = base_rational_dot(&one, &rows[k / 3][k % 3], 1);
+        double next = nextafter(0.2, 1);
+        if (change)
+            M[3] = base_rational_dot(&one, &next, 1);
+        assert_int_equal(base_rational_rank(M, 3, 3), change ? 3 : 2);
+    }
+    uint64_t u[] = { 3, 5 };
+    assert_int_equal(base_rational_dot(u, (double[]){ 4, -2 }, 2), 2);
+    assert_int_equal(base_rational_times(1, base_rational_dot(u, (double[]){ 0.5, 0.5 }, 2)), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_equations_with_two_sides),
         cmocka_unit_test(long_numbers),
         cmocka_unit_test(limits),
+        cmocka_unit_test(rank_of_doubles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

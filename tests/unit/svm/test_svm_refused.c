@@ -86,6 +86,29 @@ static void equalities_that_are_nearly_parallel(void **state)
     attsvm_data_free(data);
 }
 
+/* Four equalities that are independent, but not to 1e-13: only theta = 0 satisfies them. */
+static void equalities_that_are_almost_dependent(void **state)
+{
+    (void)state;
+    double X[] = { -9.2297074165570676e-12, -1.8101970702616707e-01, 6.5380965173634522e-13,
+                   1.4282446237268451e+00,  -1.0034249789511739e-15, -9.3543003097178602e-04,
+                   1.9935705452143272e-14,  -4.0728875299463687e-04, -5.5376246042357165e-13,
+                   7.1988453216396738e-03,  -7.9321286121435190e-11, 1.4909526641634406e+01,
+                   1.4123069728982325e-10,  8.8828423759748336e+00,  -7.5867093790176229e-14,
+                   8.8093748741569014e-03,  -2.3116967432583878e-14, 1.2468234002547325e-02,
+                   8.6133904833801440e-12,  -2.0939021572076524e-01, -1.3503385651377829e-07,
+                   -6.1276088577111750e+03, 4.6107905227412147e-10,  6.1026944058376934e+01 };
+    uint8_t sets[] = { 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0,
+                       0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1 };
+    attsvm_data *data = open_set((token_set){ .n = 3, .T = 4, .d = 2, .X = X });
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_MULTI);
+    settings.query = ATTSVM_QUERY_ALL;
+    settings.soft = 0.016345616391139604;
+    settings.tol = 1.2e-11;
+    outcome_of(data, &settings, &(attsvm_selection){ .sets = sets });
+    attsvm_data_free(data);
+}
+
 /* Each was an error: a singular value is NaN.  Now the best proof so far is reported. */
 static void numbers_that_leave_the_range_of_doubles(void **state)
 {
@@ -152,6 +175,7 @@ int main(void)
         cmocka_unit_test(a_head_decides_at_every_tolerance),
         cmocka_unit_test(multipliers_of_finite_cost_the_digits_of_logarithms),
         cmocka_unit_test(equalities_that_are_nearly_parallel),
+        cmocka_unit_test(equalities_that_are_almost_dependent),
         cmocka_unit_test(numbers_that_leave_the_range_of_doubles),
         cmocka_unit_test(rank_one_with_nearly_parallel_rows),
         cmocka_unit_test(a_rank_at_the_limit_of_the_checker),
