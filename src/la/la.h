@@ -169,10 +169,10 @@ static inline void la_axpy(double a, const double *x, double *y, int64_t count)
 void la_row(const la_rows *rows, int64_t t, double *x);
 
 /* Euclidean norm without intermediate overflow or underflow. */
+double la_norm(const double *x, int64_t count);
 /* Replaces logits a (count) by their softmax, -INFINITY by 0.  The plain form: entries may round
    to 0 or 1. */
 void la_softmax(double *a, int64_t count);
-double la_norm(const double *x, int64_t count);
 
 /* float16 <-> float32 bits, round to nearest even (IEEE 754). */
 float la_half_to_float(uint16_t half);
@@ -194,6 +194,12 @@ void la_syrk(bool transpose, int64_t n, int64_t k, double alpha, const double *A
 void la_trsv(bool transpose, int64_t n, const double *L, int64_t ldl, double *x);
 /* Lower Cholesky factor in place; returns 0, or k > 0 when the leading minor k is not positive. */
 int64_t la_cholesky(int64_t n, double *A, int64_t lda);
+/* Solves L L' x = b in place. */
+static inline void la_cholesky_solve(int64_t n, const double *L, int64_t ldl, double *x)
+{
+    la_trsv(false, n, L, ldl, x);
+    la_trsv(true, n, L, ldl, x);
+}
 /* Replaces the factor L by the full inverse of L L'; returns 0 on success. */
 int64_t la_cholesky_invert(int64_t n, double *L, int64_t ldl);
 /* Solves L X = B or L' X = B in place, B n x columns. */

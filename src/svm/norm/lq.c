@@ -238,8 +238,7 @@ static void direction(lq_state *s, double target, bool corrector, double *dlambd
         if (!s->part->equal[r])
             dlambda[r] += (target - second) / s->lambda[r] - s->w[r];
     }
-    la_trsv(false, rows, s->H, rows, dlambda);
-    la_trsv(true, rows, s->H, rows, dlambda);
+    la_cholesky_solve(rows, s->H, rows, dlambda);
     svm_small_sum(s->part, dlambda, s->dtheta, s->sums);
     for (int64_t j = 0; j < N; j++)
         s->dtheta[j] = s->d[j] + s->E[j] * s->dtheta[j];
@@ -335,8 +334,7 @@ static void fit_equalities(lq_state *s)
     }
     if (m == 0 || !interior_cholesky_shifted(m, s->H, s->dw))
         return;
-    la_trsv(false, m, s->H, m, s->rhs);
-    la_trsv(true, m, s->H, m, s->rhs);
+    la_cholesky_solve(m, s->H, m, s->rhs);
     for (int64_t i = 0; i < m; i++)
         s->lambda[row[i]] = s->rhs[i];
 }

@@ -204,8 +204,7 @@ static void direction(interior *s, double target, bool corrector, double *dX, do
         if (!part->equal[r])
             dlambda[r] += (target - (corrector ? s->dw_a[r] * s->dlambda_a[r] : 0)) / s->lambda[r];
     }
-    la_trsv(false, rows, s->H, rows, dlambda);
-    la_trsv(true, rows, s->H, rows, dlambda);
+    la_cholesky_solve(rows, s->H, rows, dlambda);
     dual_matrix(s, dlambda, 0, dZ);
     la_gemm(false, false, N, N, N, 1, dZ, N, s->X, N, 0, s->T1, N);
     la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, dX, N);

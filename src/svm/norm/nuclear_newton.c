@@ -267,8 +267,7 @@ static attsvm_status solve(polish *s, bool *solved, attsvm_error *err)
     TRY(independent(s->M, pairs, POLISH_PIVOT, s->k2, s->pair_order, &kept_pairs, err));
     for (int64_t i = 0; i < kept_pairs; i++)
         s->k2[i] = c[s->pair_order[i]];
-    la_trsv(false, kept_pairs, s->M, pairs, s->k2);
-    la_trsv(true, kept_pairs, s->M, pairs, s->k2);
+    la_cholesky_solve(kept_pairs, s->M, pairs, s->k2);
     memset(c, 0, (size_t)pairs * sizeof *c);
     for (int64_t i = 0; i < kept_pairs; i++)
         c[s->pair_order[i]] = s->k2[i];

@@ -113,8 +113,7 @@ static void correct(projection *p, int64_t rank)
         int32_t s = p->slots[k];
         p->x[i] = (set->b[s] + room(set, s, size) - p->margin[k]) / set->length[s];
     }
-    la_trsv(false, rank, p->G, p->count, p->x);
-    la_trsv(true, rank, p->G, p->count, p->x);
+    la_cholesky_solve(rank, p->G, p->count, p->x);
     memset(p->rest, 0, (size_t)p->count * sizeof *p->rest);
     for (int64_t i = 0; i < rank; i++)
         p->rest[p->order[i]] = p->x[i] / set->length[p->slots[p->order[i]]];

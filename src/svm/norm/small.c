@@ -346,8 +346,7 @@ attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, at
         c[i] = part->b[row[i]] / unit - y[row[i]];
     }
     if (la_cholesky(equals, G, equals) == 0) {
-        la_trsv(false, equals, G, equals, c);
-        la_trsv(true, equals, G, equals, c);
+        la_cholesky_solve(equals, G, equals, c);
         for (int64_t i = 0; i < equals; i++)
             for (int64_t k = 0; k < p; k++)
                 la_axpy(c[i] * part->u[row[i] * p + k], part->v + part->term[row[i]] * q, W + k * q,

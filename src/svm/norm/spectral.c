@@ -263,8 +263,7 @@ static void solve_refined(spectral *s)
     size_t bytes = (size_t)order * sizeof(double);
     interior_project_vector(order, s->dy, s->equals, s->Q);
     memcpy(s->rhs, s->dy, bytes);
-    la_trsv(false, order, s->K, order, s->dy);
-    la_trsv(true, order, s->K, order, s->dy);
+    la_cholesky_solve(order, s->K, order, s->dy);
     double last = INFINITY;
     for (int round = 0; round <= SPECTRAL_REFINE; round++) {
         memcpy(s->rest, s->rhs, bytes);
@@ -277,8 +276,7 @@ static void solve_refined(spectral *s)
         if (round == SPECTRAL_REFINE)
             break;
         last = size;
-        la_trsv(false, order, s->K, order, s->rest);
-        la_trsv(true, order, s->K, order, s->rest);
+        la_cholesky_solve(order, s->K, order, s->rest);
         memcpy(s->fix, s->rest, bytes);
         la_axpy(1, s->fix, s->dy, order);
     }
@@ -377,8 +375,7 @@ static void fit_equalities(spectral *s)
     la_gemv(true, s->rows, size, -1, s->A, size, s->lambda, -1, s->S);
     for (int64_t e = 0; e < equals; e++)
         s->nu[e] = la_dot(s->A + s->equal_row[e] * size, s->S, size);
-    la_trsv(false, equals, s->gram, equals, s->nu);
-    la_trsv(true, equals, s->gram, equals, s->nu);
+    la_cholesky_solve(equals, s->gram, equals, s->nu);
     for (int64_t e = 0; e < equals; e++)
         s->lambda[s->equal_row[e]] = s->nu[e];
 }

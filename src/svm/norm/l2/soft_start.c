@@ -102,8 +102,7 @@ static bool newton(interior *w, double mu)
     if (!factor(w))
         return false;
     memcpy(w->step, w->rhs, (size_t)d * sizeof *w->step);
-    la_trsv(false, d, w->H, d, w->step);
-    la_trsv(true, d, w->H, d, w->step);
+    la_cholesky_solve(d, w->H, d, w->step);
     svm_set_margins(w->set, w->step);
     for (int64_t r = 0; r < w->rows; r++) {
         double room = set->upper[r] - w->l[r];
