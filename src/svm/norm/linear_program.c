@@ -90,9 +90,8 @@ static void scale_rows(svm_columns *c)
 {
     const svm_small *part = c->part;
     for (int64_t r = 0; r < part->rows; r++) {
-        const double *v = part->v + part->term[r] * part->q;
         int exponent;
-        frexp(la_norm(part->u + r * part->p, part->p) * la_norm(v, part->q), &exponent);
+        frexp(part->length[r], &exponent);
         c->sigma[r] = ldexp(1, -exponent);
     }
 }

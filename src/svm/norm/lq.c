@@ -54,7 +54,6 @@ typedef struct lq_state {
     double *dtheta, *dlambda, *dw, *dlambda_a, *dw_a, *rhs, *S, *trial;
     double *best_theta, *best_lambda;
     double best;
-    int64_t *equal_row;
     void *memory;
 } lq_state;
 
@@ -68,7 +67,6 @@ static void layout(lq_state *s, arena *a)
     s->mix = take(a, terms * p);
     s->sums = take(a, terms * p);
     s->H = take(a, m * m);
-    s->equal_row = take_int64(a, m);
     double **by_row[] = { &s->b,  &s->lambda, &s->w,         &s->rp,   &s->dlambda,
                           &s->dw, &s->rhs,    &s->dlambda_a, &s->dw_a, &s->best_lambda };
     for (size_t k = 0; k < sizeof by_row / sizeof *by_row; k++)
@@ -315,28 +313,20 @@ static attsvm_status prepare(lq_state *s, attsvm_error *err)
 /* Multipliers of the equalities, by least squares, to bring S towards S(theta). */
 static void fit_equalities(lq_state *s)
 {
-    int64_t N = s->size, m = 0, *row = s->equal_row;
-    for (int64_t r = 0; r < s->rows; r++)
-        if (s->part->equal[r])
-            row[m++] = r;
+    const svm_small *part = s->part;
+    int64_t N = s->size, equals = part->equals;
     svm_small_sum(s->part, s->lambda, s->S, s->sums);
     for (int64_t j = 0; j < N; j++)
         s->S[j] = slope(s->theta[j], fmax(s->eps, LQ_SMALL), s->q) - s->S[j];
-    const svm_small *part = s->part;
-    int64_t p = part->p, q = part->q;
-    svm_small_apply(part, s->S, q, s->dlambda, s->sums);
-    for (int64_t i = 0; i < m; i++) {
-        const double *u = part->u + row[i] * p, *v = part->v + part->term[row[i]] * q;
-        for (int64_t j = 0; j <= i; j++)
-            s->H[i * m + j] =
-                la_dot(u, part->u + row[j] * p, p) * la_dot(v, part->v + part->term[row[j]] * q, q);
-        s->rhs[i] = s->dlambda[row[i]];
-    }
-    if (m == 0 || !interior_cholesky_shifted(m, s->H, s->dw))
+    svm_small_apply(part, s->S, part->q, s->dlambda, s->sums);
+    svm_small_equality_gram(part, s->H);
+    for (int64_t e = 0; e < equals; e++)
+        s->rhs[e] = s->dlambda[part->equality[e]];
+    if (equals == 0 || !interior_cholesky_shifted(equals, s->H, s->dw))
         return;
-    la_cholesky_solve(m, s->H, m, s->rhs);
-    for (int64_t i = 0; i < m; i++)
-        s->lambda[row[i]] = s->rhs[i];
+    la_cholesky_solve(equals, s->H, equals, s->rhs);
+    for (int64_t e = 0; e < equals; e++)
+        s->lambda[part->equality[e]] = s->rhs[e];
 }
 
 /*

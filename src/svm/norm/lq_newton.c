@@ -38,7 +38,7 @@ typedef struct newton {
     int64_t rows, size, flat, tight, order;
     int64_t *T, *J;            /* rows in play; entries near 0               */
     uint8_t *in, *near;        /* (rows) in T; (size) in J                   */
-    double *length, *b;        /* (rows) |A|; b in the unit of theta         */
+    double *b;                 /* (rows) in the unit of theta                */
     double *theta, *S, *E, *e; /* (size)                                     */
     double *lambda, *margin;   /* (rows)                                     */
     double *y;                 /* (rows) scratch                             */
@@ -56,7 +56,6 @@ static void layout(newton *s, arena *a)
     size_t m = (size_t)s->rows, N = (size_t)s->size;
     s->theta = take(a, N);
     s->S = take(a, N);
-    s->length = take(a, m);
     s->b = take(a, m);
     s->lambda = take(a, m);
     s->margin = take(a, m);
@@ -87,17 +86,6 @@ static void layout_steps(newton *s, arena *a)
 static double power(double x, double exponent)
 {
     return copysign(svm_norm_power(fabs(x), exponent), x);
-}
-
-/* The row A_r / |A_r| as a matrix. */
-static const double *unit_row(newton *s, int64_t r)
-{
-    const svm_small *part = s->part;
-    const double *u = part->u + r * part->p, *v = part->v + part->term[r] * part->q;
-    for (int64_t i = 0; i < part->p; i++)
-        for (int64_t j = 0; j < part->q; j++)
-            s->A[i * part->q + j] = u[i] * v[j] / s->length[r];
-    return s->A;
 }
 
 /* E, e and J at the point. */
@@ -139,8 +127,9 @@ static void form(newton *s)
         s->rhs[t + j] = (power(s->theta[s->J[j]], s->q - 1) - s->S[s->J[j]]) * s->balance[j];
     }
     for (int64_t k = 0; k < t; k++) {
-        const double *A = unit_row(s, s->T[k]);
-        s->rhs[k] = (s->b[s->T[k]] - s->margin[s->T[k]]) / s->length[s->T[k]];
+        const double *A = s->A;
+        svm_small_unit_row(part, s->T[k], s->A);
+        s->rhs[k] = (s->b[s->T[k]] - s->margin[s->T[k]]) / s->part->length[s->T[k]];
         for (int64_t j = 0; j < s->flat; j++)
             s->M[k * n + t + j] = s->M[(t + j) * n + k] = A[s->J[j]] * s->balance[j];
         for (int64_t j = 0; j < s->size; j++) {
@@ -149,7 +138,7 @@ static void form(newton *s)
         }
         svm_small_apply(part, s->A, part->q, s->y, s->sums); /* <A_l, E A_k> */
         for (int64_t l = 0; l < t; l++)
-            s->M[k * n + l] = s->y[s->T[l]] / s->length[s->T[l]];
+            s->M[k * n + l] = s->y[s->T[l]] / s->part->length[s->T[l]];
     }
 }
 
@@ -193,7 +182,7 @@ static attsvm_status step_once(newton *s, double *moved, attsvm_error *err)
     TRY(solve(s, err));
     memset(s->y, 0, (size_t)s->rows * sizeof *s->y);
     for (int64_t k = 0; k < s->tight; k++) {
-        s->y[s->T[k]] = s->x[k] / s->length[s->T[k]];
+        s->y[s->T[k]] = s->x[k] / s->part->length[s->T[k]];
         s->lambda[s->T[k]] += s->y[s->T[k]];
     }
     svm_small_sum(s->part, s->y, s->S, s->sums); /* A'dlambda */
@@ -216,13 +205,13 @@ static void choose_rows(newton *s)
 {
     double most_lambda = 0, most_excess = 0;
     for (int64_t r = 0; r < s->rows; r++) {
-        most_lambda = fmax(most_lambda, s->lambda[r] * s->length[r]);
-        most_excess = fmax(most_excess, (s->margin[r] - s->b[r]) / s->length[r]);
+        most_lambda = fmax(most_lambda, s->lambda[r] * s->part->length[r]);
+        most_excess = fmax(most_excess, (s->margin[r] - s->b[r]) / s->part->length[r]);
     }
     for (int64_t r = 0; r < s->rows; r++) {
-        double excess = (s->margin[r] - s->b[r]) / s->length[r];
-        s->in[r] =
-            s->part->equal[r] || s->lambda[r] * s->length[r] * most_excess > excess * most_lambda;
+        double excess = (s->margin[r] - s->b[r]) / s->part->length[r];
+        s->in[r] = s->part->equal[r] ||
+                   s->lambda[r] * s->part->length[r] * most_excess > excess * most_lambda;
     }
 }
 
@@ -236,9 +225,9 @@ static void list_rows(newton *s)
     }
     memset(s->touched, 0, (size_t)s->size * sizeof *s->touched);
     for (int64_t k = 0; k < s->tight; k++) {
-        const double *A = unit_row(s, s->T[k]);
+        svm_small_unit_row(s->part, s->T[k], s->A);
         for (int64_t j = 0; j < s->size; j++)
-            s->touched[j] += A[j] * A[j];
+            s->touched[j] += s->A[j] * s->A[j];
     }
 }
 
@@ -248,7 +237,7 @@ static bool repair(newton *s)
     double norm = la_norm(s->theta, s->size);
     bool changed = false;
     for (int64_t r = 0; r < s->rows; r++) {
-        bool lacks = s->margin[r] < s->b[r] - NEWTON_MET * s->length[r] * norm;
+        bool lacks = s->margin[r] < s->b[r] - NEWTON_MET * s->part->length[r] * norm;
         bool leaves = s->in[r] && !s->part->equal[r] && s->lambda[r] < 0;
         if (leaves || (!s->in[r] && lacks)) {
             s->in[r] = !s->in[r];
@@ -309,7 +298,7 @@ static bool is_doubtful(const newton *s, double gap)
     for (int64_t r = 0; r < s->rows; r++) {
         double excess = s->margin[r] - s->b[r], unit = fmax(1, s->scale * s->b[r]) / s->scale;
         if (!s->part->equal[r] && excess > CLEARLY_TIGHT * unit &&
-            excess <= off * norm * spread * s->length[r])
+            excess <= off * norm * spread * s->part->length[r])
             return true;
     }
     return false;
@@ -327,8 +316,6 @@ static void open_point(newton *s, const double *theta, const double *lambda)
     /* S = f(theta) at the optimum, where |lambda A|_q' = 1 is the unit of the caller */
     double unit = base_pow(svm_norm_of_entries(s->theta, s->size, s->q), s->q - 1);
     for (int64_t r = 0; r < s->rows; r++) {
-        s->length[r] = la_norm(part->u + r * part->p, part->p) *
-                       la_norm(part->v + part->term[r] * part->q, part->q);
         s->b[r] = part->b[r] / s->scale;
         s->lambda[r] = unit * lambda[r];
     }

@@ -95,14 +95,6 @@ static void products(const interior *s, const double *G, double *y)
         y[r] *= 2;
 }
 
-static int64_t inequalities(const svm_small *part)
-{
-    int64_t count = 0;
-    for (int64_t r = 0; r < part->rows; r++)
-        count += !part->equal[r];
-    return count;
-}
-
 /* tr X Z + w'lambda over the number of complementary pairs. */
 static double complementarity(const interior *s)
 {
@@ -110,7 +102,7 @@ static double complementarity(const interior *s)
     for (int64_t r = 0; r < s->part->rows; r++)
         if (!s->part->equal[r])
             sum += s->w[r] * s->lambda[r];
-    return sum / (double)(s->order + inequalities(s->part));
+    return sum / (double)(s->order + s->part->rows - s->part->equals);
 }
 
 static void measure(interior *s)
@@ -255,7 +247,7 @@ static bool step_once(interior *s)
     for (int64_t r = 0; r < rows; r++)
         if (!part->equal[r])
             sum += (s->w[r] + ap * s->dw_a[r]) * (s->lambda[r] + ad * s->dlambda_a[r]);
-    double mu_a = sum / (double)(N + inequalities(part)), ratio = fmax(mu_a, 0) / s->mu;
+    double mu_a = sum / (double)(N + rows - part->equals), ratio = fmax(mu_a, 0) / s->mu;
     double sigma = fmin(1, fmax(ratio * ratio * ratio, 1e-6));
 
     direction(s, sigma * s->mu, true, s->dX, s->dZ, s->dlambda, s->dw);
@@ -275,7 +267,7 @@ static bool step_once(interior *s)
 }
 
 /* The relative gap that the interior point itself proves, and W = 2 X_12 into W. */
-static double prove_interior(const interior *s, const double *norms, double *W)
+static double prove_interior(const interior *s, double *W)
 {
     const svm_small *part = s->part;
     int64_t p = part->p, q = part->q;
@@ -283,8 +275,8 @@ static double prove_interior(const interior *s, const double *norms, double *W)
         for (int64_t j = 0; j < q; j++)
             W[i * q + j] = 2 * s->X[i * s->order + p + j];
     svm_small_apply(part, W, q, s->rows1, s->sums);
-    double scale = svm_small_scale(part, s->rows1, norms, s->primal);
-    double dual = s->dual - svm_small_missed(part, s->lambda, s->rows1, norms, scale);
+    double scale = svm_small_scale(part, s->rows1, s->primal);
+    double dual = s->dual - svm_small_missed(part, s->lambda, s->rows1, scale);
     return scale > 0 ? (scale * s->primal - dual) / (scale * s->primal) : INFINITY;
 }
 
@@ -304,26 +296,20 @@ static attsvm_status interior_point(const svm_small *part, const double *W0, dou
                                     attsvm_error *err)
 {
     interior s = { 0 };
-    double *W = NULL, *norms = NULL, try_at = POLISH_FROM;
+    double *W = NULL, try_at = POLISH_FROM;
     point->gap = INFINITY;
     point->polished = false;
     attsvm_status status = create(&s, part, err);
     if (status == ATTSVM_OK)
         status = base_allocate(&W, (size_t)(part->p * part->q), sizeof *W, "W", err);
     if (status == ATTSVM_OK)
-        status = base_allocate(&norms, (size_t)part->rows, sizeof *norms, "row norms", err);
-    if (status != ATTSVM_OK)
-        goto done;
-    for (int64_t r = 0; r < part->rows; r++)
-        norms[r] = la_norm(part->u + r * part->p, part->p) *
-                   la_norm(part->v + part->term[r] * part->q, part->q);
-    status = start(&s, W0, err);
+        status = start(&s, W0, err);
     bool going = true;
     for (int step = 0;
          status == ATTSVM_OK && going && step < NUCLEAR_STEPS && svm_small_step(part, iterations);
          step++) {
         going = step_once(&s);
-        double gap = prove_interior(&s, norms, W);
+        double gap = prove_interior(&s, W);
         keep(point, &s, W, gap);
         double relative = fabs(s.primal - s.dual) / s.primal;
         if (((relative < try_at && relative > enough) || !going) && !svm_small_stopped(part)) {
@@ -333,8 +319,6 @@ static attsvm_status interior_point(const svm_small *part, const double *W0, dou
         going = going && point->gap > fmax(POLISH_GOAL, enough) && relative > NUCLEAR_END &&
                 !svm_small_stopped(part);
     }
-done:
-    free(norms);
     free(W);
     destroy(&s);
     return status;

@@ -43,7 +43,7 @@ typedef struct polish {
     double last;                        /* gap of the previous step                 */
     double *lambda, *step, *y;          /* (part rows), (rows in play) twice        */
     double *S, *svd, *U, *Vt, *sigma, *W, *T, *margin, *sums, *K;
-    double *F, *G, *H, *C, *B, *M, *k, *k2, *norms;
+    double *F, *G, *H, *C, *B, *M, *k, *k2;
     interior_schur schur;
 } polish;
 
@@ -58,7 +58,6 @@ static void layout(polish *s, arena *a)
     s->rows = take_int64(a, m);
     s->order = take_int64(a, m);
     s->pair_order = take_int64(a, pairs);
-    s->norms = take(a, m);
     s->in = base_take(a, m, 1);
     s->lambda = take(a, m);
     s->step = take(a, m);
@@ -329,12 +328,12 @@ static attsvm_status prove(polish *s, double *gap, attsvm_error *err)
     double primal = 0, dual = 0;
     for (int64_t k = 0; k < r; k++)
         primal += s->k2[k];
-    double scale = svm_small_scale(part, s->margin, s->norms, primal);
+    double scale = svm_small_scale(part, s->margin, primal);
     for (int64_t i = 0; i < part->rows; i++)
         dual += part->b[i] * s->lambda[i];
     if (scale > 0) {
         primal *= scale;
-        dual -= svm_small_missed(part, s->lambda, s->margin, s->norms, scale);
+        dual -= svm_small_missed(part, s->lambda, s->margin, scale);
         *gap = (primal - dual / s->sigma[0]) / primal;
     }
     return ATTSVM_OK;
@@ -347,8 +346,6 @@ static void choose_rows(polish *s, const double *lambda, const double *w, double
     for (int64_t i = 0; i < part->rows; i++) {
         s->in[i] = part->equal[i] || 0.5 * (double)part->rows * lambda[i] > w[i] * primal;
         s->lambda[i] = s->in[i] ? lambda[i] : 0;
-        s->norms[i] = la_norm(part->u + i * part->p, part->p) *
-                      la_norm(part->v + part->term[i] * part->q, part->q);
     }
 }
 

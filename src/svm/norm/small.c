@@ -33,8 +33,10 @@ static void layout(svm_small *part, arena *a, bool reduce, named **order)
     part->u = take(a, m * d);
     part->v = take(a, t * (part->matrix ? d : 1));
     part->b = take(a, m);
+    part->length = take(a, m);
     part->term = take_int64(a, m);
     part->slot = take_int64(a, m);
+    part->equality = take_int64(a, m);
     part->equal = base_take(a, m, 1);
     part->left = reduce ? take(a, d * d) : NULL;
     part->right = reduce ? take(a, d * d) : NULL;
@@ -63,6 +65,28 @@ static attsvm_status shorten(int64_t rows, int64_t d, double *A, double **basis,
     return status;
 }
 
+static void list_equalities(svm_small *part)
+{
+    part->equals = 0;
+    for (int64_t r = 0; r < part->rows; r++)
+        if (part->equal[r])
+            part->equality[part->equals++] = r;
+}
+
+void svm_small_equality_gram(const svm_small *part, double *G)
+{
+    int64_t p = part->p, q = part->q;
+    for (int64_t i = 0; i < part->equals; i++) {
+        int64_t r = part->equality[i];
+        const double *u = part->u + r * p, *v = part->v + part->term[r] * q;
+        for (int64_t j = 0; j <= i; j++) {
+            int64_t s = part->equality[j];
+            G[i * part->equals + j] =
+                la_dot(u, part->u + s * p, p) * la_dot(v, part->v + part->term[s] * q, q);
+        }
+    }
+}
+
 /*
  * Marks equalities that others imply, by a pivoted Cholesky factor of their Gram matrix at unit
  * diagonal: the cores need independent ones, and the first phase has shown that they are
@@ -70,31 +94,21 @@ static attsvm_status shorten(int64_t rows, int64_t d, double *A, double **basis,
  */
 static attsvm_status mark_implied(const svm_small *part, svm_set *set, attsvm_error *err)
 {
-    int64_t p = part->p, q = part->q, equals = 0, rank;
-    for (int64_t r = 0; r < part->rows; r++) {
+    int64_t equals = part->equals, rank;
+    for (int64_t r = 0; r < part->rows; r++)
         set->implied[part->slot[r]] = 0;
-        equals += part->equal[r];
-    }
     if (equals == 0)
         return ATTSVM_OK;
     double *G;
-    int64_t *row, *order;
+    int64_t *order;
     arena a = { 0 };
     for (int pass = 0; pass < 2; pass++) {
         G = take(&a, (size_t)equals * (size_t)equals);
-        row = take_int64(&a, (size_t)equals);
         order = take_int64(&a, (size_t)equals);
         if (pass == 0)
             TRY(base_arena_allocate(&a, "equalities", err));
     }
-    for (int64_t r = 0, e = 0; r < part->rows; r++)
-        if (part->equal[r])
-            row[e++] = r;
-    for (int64_t i = 0; i < equals; i++)
-        for (int64_t j = 0; j <= i; j++)
-            G[i * equals + j] =
-                la_dot(part->u + row[i] * p, part->u + row[j] * p, p) *
-                la_dot(part->v + part->term[row[i]] * q, part->v + part->term[row[j]] * q, q);
+    svm_small_equality_gram(part, G);
     for (int64_t i = equals - 1; i >= 0; i--)
         for (int64_t j = 0; j <= i; j++) { /* the row of a zero query is zero */
             double length = sqrt(G[i * equals + i]) * sqrt(G[j * equals + j]);
@@ -102,7 +116,7 @@ static attsvm_status mark_implied(const svm_small *part, svm_set *set, attsvm_er
         }
     attsvm_status status = la_cholesky_pivoted(equals, G, equals, SAME_ROW, order, &rank, err);
     for (int64_t e = rank; e < equals && status == ATTSVM_OK; e++)
-        set->implied[part->slot[row[order[e]]]] = 1;
+        set->implied[part->slot[part->equality[order[e]]]] = 1;
     free(a.base);
     return status;
 }
@@ -120,6 +134,7 @@ static void drop_implied(svm_small *part, const svm_set *set)
         part->slot[kept++] = part->slot[r];
     }
     part->rows = kept;
+    list_equalities(part);
 }
 
 /* The rows in order; sigma is a power of two, so nothing is rounded. */
@@ -166,13 +181,25 @@ attsvm_status svm_small_create(svm_small *part, svm_set *set, bool reduce, attsv
             part->terms += k == 0 || order[k].term != order[k - 1].term;
     }
     copy_rows(part, set, order);
+    list_equalities(part);
     TRY(mark_implied(part, set, err));
     drop_implied(part, set);
     if (reduce) {
         TRY(shorten(part->rows, d, part->u, &part->left, &part->p, err));
         TRY(shorten(part->terms, d, part->v, &part->right, &part->q, err));
     }
+    for (int64_t r = 0; r < part->rows; r++)
+        part->length[r] = la_norm(part->u + r * part->p, part->p) *
+                          la_norm(part->v + part->term[r] * part->q, part->q);
     return ATTSVM_OK;
+}
+
+void svm_small_unit_row(const svm_small *part, int64_t r, double *A)
+{
+    const double *u = part->u + r * part->p, *v = part->v + part->term[r] * part->q;
+    for (int64_t i = 0; i < part->p; i++)
+        for (int64_t j = 0; j < part->q; j++)
+            A[i * part->q + j] = u[i] * v[j] / part->length[r];
 }
 
 void svm_small_free(svm_small *part)
@@ -275,12 +302,13 @@ void svm_small_apply_exact(const svm_small *part, const double *G, double *y, do
 }
 
 double svm_small_missed(const svm_small *part, const double *lambda, const double *margin,
-                        const double *norms, double scale)
+                        double scale)
 {
     double sum = 0;
-    for (int64_t r = 0; r < part->rows; r++)
-        if (part->equal[r])
-            sum += fabs(scale * margin[r] - part->b[r]) * (fabs(lambda[r]) + 1 / norms[r]);
+    for (int64_t e = 0; e < part->equals; e++) {
+        int64_t r = part->equality[e];
+        sum += fabs(scale * margin[r] - part->b[r]) * (fabs(lambda[r]) + 1 / part->length[r]);
+    }
     return sum;
 }
 
@@ -293,13 +321,12 @@ void svm_small_apply(const svm_small *part, const double *G, int64_t ldg, double
         y[r] = la_dot(part->u + r * p, scratch + part->term[r] * p, p);
 }
 
-double svm_small_scale(const svm_small *part, const double *margin, const double *norms,
-                       double size)
+double svm_small_scale(const svm_small *part, const double *margin, double size)
 {
     double least = INFINITY;
     bool fixed = false;
     for (int64_t r = 0; r < part->rows; r++) {
-        double b = part->b[r], limit = norms[r] * size;
+        double b = part->b[r], limit = part->length[r] * size;
         if (part->equal[r]) {
             if (fabs(margin[r] - b) > SETTLED * (fabs(b) + limit))
                 return 0;
@@ -317,40 +344,30 @@ double svm_small_scale(const svm_small *part, const double *margin, const double
 
 attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, attsvm_error *err)
 {
-    int64_t equals = 0, p = part->p, q = part->q;
-    for (int64_t r = 0; r < part->rows; r++)
-        equals += part->equal[r];
+    int64_t equals = part->equals, p = part->p, q = part->q;
     if (equals == 0)
         return ATTSVM_OK;
     arena a = { 0 };
     double *G, *c, *y, *scratch;
-    int64_t *row;
     for (int pass = 0; pass < 2; pass++) {
         G = take(&a, (size_t)equals * (size_t)equals);
         c = take(&a, (size_t)equals);
         y = take(&a, (size_t)part->rows);
         scratch = take(&a, (size_t)(part->terms * p));
-        row = take_int64(&a, (size_t)equals);
         if (pass == 0)
             TRY(base_arena_allocate(&a, "equalities", err));
     }
-    for (int64_t r = 0, e = 0; r < part->rows; r++)
-        if (part->equal[r])
-            row[e++] = r;
     svm_small_apply(part, W, q, y, scratch);
-    for (int64_t i = 0; i < equals; i++) {
-        const double *u = part->u + row[i] * p, *v = part->v + part->term[row[i]] * q;
-        for (int64_t j = 0; j <= i; j++)
-            G[i * equals + j] =
-                la_dot(u, part->u + row[j] * p, p) * la_dot(v, part->v + part->term[row[j]] * q, q);
-        c[i] = part->b[row[i]] / unit - y[row[i]];
-    }
+    svm_small_equality_gram(part, G);
+    for (int64_t e = 0; e < equals; e++)
+        c[e] = part->b[part->equality[e]] / unit - y[part->equality[e]];
     if (la_cholesky(equals, G, equals) == 0) {
         la_cholesky_solve(equals, G, equals, c);
-        for (int64_t i = 0; i < equals; i++)
+        for (int64_t e = 0; e < equals; e++) {
+            int64_t r = part->equality[e];
             for (int64_t k = 0; k < p; k++)
-                la_axpy(c[i] * part->u[row[i] * p + k], part->v + part->term[row[i]] * q, W + k * q,
-                        q);
+                la_axpy(c[e] * part->u[r * p + k], part->v + part->term[r] * q, W + k * q, q);
+        }
     }
     free(a.base);
     return ATTSVM_OK;
@@ -404,9 +421,7 @@ static void store(svm_phase *phase, const svm_small *part, solving *s)
     svm_set *set = phase->set;
     double largest = 0, *size = s->margin; /* |lambda A|: lengths of rows may differ by 1e18 */
     for (int64_t r = 0; r < part->rows; r++) {
-        const double *v = part->v + part->term[r] * part->q;
-        size[r] =
-            fabs(s->lambda[r]) * la_norm(part->u + r * part->p, part->p) * la_norm(v, part->q);
+        size[r] = fabs(s->lambda[r]) * part->length[r];
         largest = fmax(largest, size[r]);
     }
     svm_small_expand(part, s->W, set->theta, s->scratch);

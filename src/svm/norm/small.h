@@ -15,11 +15,13 @@
 typedef struct svm_small {
     int64_t rows, terms, p, q;
     double *u, *v, *b;
+    double *length; /* (rows) |A_r|                          */
     int64_t *term;
     uint8_t *equal;
-    dist_stop *stop; /* asked between steps; true ends the core with its best so far */
-    int64_t most;    /* iterations of the phase                                      */
-    bool *spent;     /* set if a core would need one more, or makes no progress      */
+    int64_t *equality, equals; /* the equalities, ascending; their number */
+    dist_stop *stop;           /* asked between steps; true ends the core with its best so far */
+    int64_t most;              /* iterations of the phase                                      */
+    bool *spent;               /* set if a core would need one more, or makes no progress      */
     /* of a problem made from a set */
     int64_t d;
     bool matrix;
@@ -58,15 +60,18 @@ void svm_small_apply_exact(const svm_small *part, const double *G, double *y, do
  * theta.
  */
 double svm_small_missed(const svm_small *part, const double *lambda, const double *margin,
-                        const double *norms, double scale);
+                        double scale);
+/* A_r / |A_r| as a matrix (p x q). */
+void svm_small_unit_row(const svm_small *part, int64_t r, double *A);
+/* G (equals x equals, lower): <A_r, A_s> of the equalities. */
+void svm_small_equality_gram(const svm_small *part, double *G);
 /* Moves W onto the equalities (independent, b in the given unit) by the smallest change. */
 attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, attsvm_error *err);
 /*
  * The factor with which every row holds, or 0 if there is none: 1 / smallest margin over rows with
  * b = 1 (1 if an equality with e != 0 forbids scaling), provided that rows with b = 0 hold in the
- * sense of theory 4.1 and equalities nearly hold.  norms (rows): |A_r|, size: |theta|.
+ * sense of theory 4.1 and equalities nearly hold.  size: |theta|.
  */
-double svm_small_scale(const svm_small *part, const double *margin, const double *norms,
-                       double size);
+double svm_small_scale(const svm_small *part, const double *margin, double size);
 
 #endif

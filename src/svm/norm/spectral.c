@@ -34,17 +34,16 @@ typedef struct spectral {
     svm_small unit;   /* rows e_i e_j', one for each entry of W            */
     svm_small scaled; /* right-hand sides of the scaled problem            */
     double scale;     /* |W0|_2: the unit of W                             */
-    int64_t p, q, N, rows, size, equals;
+    int64_t p, q, N, rows, size;
     double t, mu, best;
     double *A;              /* rows x size: A_r / |A_r| as a vector */
     double *W, *w, *lambda; /* size; rows; rows (multipliers of equalities too)   */
     double *X, *Z, *Zinv, *dX, *dZ, *dXa, *dZa, *Lx, *Lz, *T1, *T2, *eig; /* N x N      */
     double *K;                  /* (size+1)^2                                         */
     double *Q, *QK, *gram, *nu; /* equals x (size+1) twice; equals^2; equals          */
-    double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *norms, *ones;
+    double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *ones;
     double *diagonal, *rhs, *rest, *fix; /* K's diagonal; right sides, residuals */
     double *best_W, *best_lambda;
-    int64_t *equal_row;
     uint8_t *play; /* (rows) rows of the Newton steps */
     interior_schur schur;
     void *memory;
@@ -53,15 +52,15 @@ typedef struct spectral {
 static void layout(spectral *s, arena *a)
 {
     size_t m = (size_t)s->rows, size = (size_t)s->size, N = (size_t)s->N, p = (size_t)s->p;
-    size_t q = (size_t)s->q, equals = (size_t)s->equals;
+    size_t q = (size_t)s->q, equals = (size_t)s->part->equals;
     s->A = take(a, m * size);
     s->weighted = take(a, m * size);
     double **squares[] = { &s->X,   &s->Z,  &s->Zinv, &s->dX, &s->dZ, &s->dXa,
                            &s->dZa, &s->Lx, &s->Lz,   &s->T1, &s->T2 };
     for (size_t k = 0; k < sizeof squares / sizeof *squares; k++)
         *squares[k] = take(a, N * N);
-    double **by_row[] = { &s->w,         &s->lambda, &s->dw,          &s->dlambda, &s->dw_a,
-                          &s->dlambda_a, &s->norms,  &s->best_lambda, &s->ones };
+    double **by_row[] = { &s->w,    &s->lambda,    &s->dw,          &s->dlambda,
+                          &s->dw_a, &s->dlambda_a, &s->best_lambda, &s->ones };
     for (size_t k = 0; k < sizeof by_row / sizeof *by_row; k++)
         *by_row[k] = take(a, m);
     s->W = take(a, size);
@@ -78,7 +77,6 @@ static void layout(spectral *s, arena *a)
     s->QK = take(a, equals * (size + 1));
     s->gram = take(a, equals * equals);
     s->nu = take(a, equals);
-    s->equal_row = take_int64(a, equals);
     s->play = base_take(a, m, 1);
     s->scaled.b = take(a, m);
     s->unit.u = take(a, size * p);
@@ -102,7 +100,7 @@ static double complementarity(const spectral *s)
     for (int64_t r = 0; r < s->rows; r++)
         if (!s->part->equal[r])
             sum += s->w[r] * s->lambda[r];
-    return sum / (double)(s->N + s->rows - s->equals);
+    return sum / (double)(s->N + s->rows - s->part->equals);
 }
 
 /* Unit rows are sorted by j: entry (i, j) of W is row j p + i of the unit part. */
@@ -127,38 +125,32 @@ static void prepare_units(spectral *s)
 static void scale_problem(spectral *s, const double *W0)
 {
     const svm_small *part = s->part;
-    int64_t p = s->p, q = s->q, e = 0;
     interior_lift(s->p, s->q, 0, 1, W0, s->T1);
     bool found = la_eigenvalues_in(s->N, s->T1, s->N, NULL, s->N, s->eig) == 0;
     s->scale = found && s->eig[s->N - 1] > 0 ? s->eig[s->N - 1] : 1;
-    s->scaled = (svm_small){ .rows = s->rows, .b = s->scaled.b, .equal = part->equal };
+    s->scaled =
+        (svm_small){ .rows = s->rows, .b = s->scaled.b, .length = s->ones, .equal = part->equal };
     for (int64_t r = 0; r < s->rows; r++) {
-        const double *u = part->u + r * p, *v = part->v + part->term[r] * q;
-        s->norms[r] = la_norm(u, p) * la_norm(v, q);
-        for (int64_t i = 0; i < p; i++)
-            for (int64_t j = 0; j < q; j++)
-                s->A[r * s->size + i * q + j] = u[i] * v[j] / s->norms[r];
-        s->scaled.b[r] = part->b[r] / s->norms[r] / s->scale;
+        svm_small_unit_row(part, r, s->A + r * s->size);
+        s->scaled.b[r] = part->b[r] / part->length[r] / s->scale;
         s->ones[r] = 1;
-        if (part->equal[r])
-            s->equal_row[e++] = r;
     }
 }
 
 /* Q: orthonormal rows (t last, W in the order of the unit rows), and the factor of A_e A_e'. */
 static bool prepare_equalities(spectral *s)
 {
-    int64_t size = s->size, order = size + 1, p = s->p, q = s->q;
-    for (int64_t e = 0; e < s->equals; e++) {
-        const double *A = s->A + s->equal_row[e] * size;
+    int64_t size = s->size, order = size + 1, p = s->p, q = s->q, equals = s->part->equals;
+    for (int64_t e = 0; e < equals; e++) {
+        const double *A = s->A + s->part->equality[e] * size;
         for (int64_t i = 0; i < p; i++)
             for (int64_t j = 0; j < q; j++)
                 s->Q[e * order + j * p + i] = A[i * q + j];
     }
-    la_syrk(false, s->equals, order, 1, s->Q, order, 0, s->gram, s->equals);
-    if (s->equals > 0 && !interior_cholesky_shifted(s->equals, s->gram, s->nu))
+    la_syrk(false, equals, order, 1, s->Q, order, 0, s->gram, equals);
+    if (equals > 0 && !interior_cholesky_shifted(equals, s->gram, s->nu))
         return false;
-    interior_orthonormal(s->equals, order, s->Q);
+    interior_orthonormal(equals, order, s->Q);
     return true;
 }
 
@@ -241,7 +233,7 @@ static bool factor(spectral *s)
         for (int64_t j = 0; j < q; j++)
             s->K[size * order + j * p + i] = 2 * s->T1[i * N + p + j];
     s->K[size * order + size] = interior_trace(N, s->T1);
-    interior_project_matrix(order, s->K, s->equals, s->Q, s->QK, s->nu);
+    interior_project_matrix(order, s->K, s->part->equals, s->Q, s->QK, s->nu);
     return interior_cholesky_shifted(order, s->K, s->diagonal);
 }
 
@@ -261,7 +253,7 @@ static void solve_refined(spectral *s)
 {
     int64_t order = s->size + 1;
     size_t bytes = (size_t)order * sizeof(double);
-    interior_project_vector(order, s->dy, s->equals, s->Q);
+    interior_project_vector(order, s->dy, s->part->equals, s->Q);
     memcpy(s->rhs, s->dy, bytes);
     la_cholesky_solve(order, s->K, order, s->dy);
     double last = INFINITY;
@@ -280,7 +272,7 @@ static void solve_refined(spectral *s)
         memcpy(s->fix, s->rest, bytes);
         la_axpy(1, s->fix, s->dy, order);
     }
-    interior_project_vector(order, s->dy, s->equals, s->Q);
+    interior_project_vector(order, s->dy, s->part->equals, s->Q);
 }
 
 /* Direction for the target sigma mu; dW into T2's place s->dy (t last), multipliers into dlambda.
@@ -342,7 +334,7 @@ static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
     for (int64_t r = 0; r < s->rows; r++)
         if (!s->part->equal[r])
             sum += (s->w[r] + ay * s->dw_a[r]) * (s->lambda[r] + ax * s->dlambda_a[r]);
-    double ratio = fmax(sum, 0) / (double)(N + s->rows - s->equals) / s->mu;
+    double ratio = fmax(sum, 0) / (double)(N + s->rows - s->part->equals) / s->mu;
     double sigma = fmin(1, fmax(ratio * ratio * ratio, 1e-6));
     double dt = direction(s, sigma * s->mu, true, s->dX, s->dZ, s->dw, s->dlambda);
     ay = SPECTRAL_BACK * fmin(interior_cone_step(N, s->Lz, s->dZ, s->T1, s->eig),
@@ -366,18 +358,18 @@ static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
 /* Multipliers of the equalities: A_e A_e' mu = A_e (-2 X_12 - sum_I lambda A). */
 static void fit_equalities(spectral *s)
 {
-    int64_t size = s->size, equals = s->equals;
+    const int64_t size = s->size, equals = s->part->equals, *equality = s->part->equality;
     if (equals == 0)
         return;
     for (int64_t e = 0; e < equals; e++)
-        s->lambda[s->equal_row[e]] = 0;
+        s->lambda[equality[e]] = 0;
     corner(s, s->X, s->S);
     la_gemv(true, s->rows, size, -1, s->A, size, s->lambda, -1, s->S);
     for (int64_t e = 0; e < equals; e++)
-        s->nu[e] = la_dot(s->A + s->equal_row[e] * size, s->S, size);
+        s->nu[e] = la_dot(s->A + equality[e] * size, s->S, size);
     la_cholesky_solve(equals, s->gram, equals, s->nu);
     for (int64_t e = 0; e < equals; e++)
-        s->lambda[s->equal_row[e]] = s->nu[e];
+        s->lambda[equality[e]] = s->nu[e];
 }
 
 /* The relative gap that W and lambda prove after scaling; keeps the best. */
@@ -394,7 +386,7 @@ static attsvm_status certify(spectral *s, double *gap, attsvm_error *err)
     TRY(la_svd(p, q, s->S, q, sigma, U, n, Vt, q, err));
     primal = sigma[0];
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->dw);
-    double scale = svm_small_scale(&s->scaled, s->dw, s->ones, primal);
+    double scale = svm_small_scale(&s->scaled, s->dw, primal);
     for (int64_t r = 0; r < s->rows; r++)
         dual += s->scaled.b[r] * s->lambda[r];
     if (scale > 0 && ball > 0)
@@ -404,7 +396,7 @@ static attsvm_status certify(spectral *s, double *gap, attsvm_error *err)
         for (int64_t k = 0; k < s->size; k++)
             s->best_W[k] = s->W[k] * s->scale;
         for (int64_t r = 0; r < s->rows; r++)
-            s->best_lambda[r] = s->lambda[r] / ball / s->norms[r];
+            s->best_lambda[r] = s->lambda[r] / ball / s->part->length[r];
     }
     return ATTSVM_OK;
 }
@@ -451,8 +443,6 @@ static attsvm_status core(svm_phase *phase, const svm_small *part, const double 
                    .N = part->p + part->q,
                    .rows = part->rows,
                    .size = part->p * part->q };
-    for (int64_t r = 0; r < part->rows; r++)
-        s.equals += part->equal[r] != 0;
     attsvm_status status = prepare(&s, W0, err);
     int64_t k = 0, idle = 0;
     for (bool going = status == ATTSVM_OK; going && svm_small_step(part, &phase->iterations); k++) {
