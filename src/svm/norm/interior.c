@@ -15,6 +15,13 @@ void interior_lift(int64_t p, int64_t q, double t, double factor, const double *
             M[i * N + p + j] = M[(p + j) * N + i] = factor * W[i * q + j];
 }
 
+void interior_corner(int64_t p, int64_t q, const double *M, double *x)
+{
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < q; j++)
+            x[i * q + j] = 2 * M[i * (p + q) + p + j];
+}
+
 double interior_trace(int64_t n, const double *M)
 {
     double sum = 0;
@@ -28,6 +35,33 @@ void interior_symmetrise(int64_t n, double *M)
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < i; j++)
             M[i * n + j] = M[j * n + i] = 0.5 * (M[i * n + j] + M[j * n + i]);
+}
+
+/* out = -sym(Z^-1 dZ X). */
+static void minus_product(int64_t n, const double *Zinv, const double *dZ, const double *X,
+                          double *scratch, double *out)
+{
+    la_gemm(false, false, n, n, n, 1, dZ, n, X, n, 0, scratch, n);
+    la_gemm(false, false, n, n, n, -1, Zinv, n, scratch, n, 0, out, n);
+    interior_symmetrise(n, out);
+}
+
+void interior_target(int64_t n, double target, const double *Zinv, const double *dZ,
+                     const double *dX, double *scratch, double *base)
+{
+    if (dZ)
+        minus_product(n, Zinv, dZ, dX, scratch, base);
+    else
+        memset(base, 0, (size_t)(n * n) * sizeof *base);
+    la_axpy(target, Zinv, base, n * n);
+}
+
+void interior_direction(int64_t n, const double *base, const double *Zinv, const double *dZ,
+                        const double *X, double *scratch, double *dX)
+{
+    minus_product(n, Zinv, dZ, X, scratch, dX);
+    for (int64_t k = 0; k < n * n; k++)
+        dX[k] += base[k] - X[k];
 }
 
 double interior_ray_step(const svm_small *part, const double *x, const double *dx)

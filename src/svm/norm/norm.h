@@ -133,6 +133,8 @@ attsvm_status svm_norm_project_onto_active_rows(svm_set *set, bool mend, attsvm_
 
 /* M (order p + q) = [t I, factor W; factor W', t I], W p x q. */
 void interior_lift(int64_t p, int64_t q, double t, double factor, const double *W, double *M);
+/* x (p x q) = 2 M_12. */
+void interior_corner(int64_t p, int64_t q, const double *M, double *x);
 double interior_trace(int64_t n, const double *M);
 /* M = (M + M')/2, n x n. */
 void interior_symmetrise(int64_t n, double *M);
@@ -144,6 +146,15 @@ void interior_project_vector(int64_t n, double *x, int64_t rows, const double *Q
    (rows). */
 void interior_project_matrix(int64_t n, double *K, int64_t rows, const double *Q, double *QK,
                              double *scratch);
+/*
+ * The linearised X Z = target I, made symmetric, all n x n.  First base = target Z^-1 - E, where
+ * E = sym(Z^-1 dZ dX) is the second-order term of a predictor (dZ NULL: no term); then, for the
+ * direction dZ, dX = base - X - sym(Z^-1 dZ X).
+ */
+void interior_target(int64_t n, double target, const double *Zinv, const double *dZ,
+                     const double *dX, double *scratch, double *base);
+void interior_direction(int64_t n, const double *base, const double *Zinv, const double *dZ,
+                        const double *X, double *scratch, double *dX);
 /* Largest step in 0..1 that keeps x + step dx >= 0 on the inequalities. */
 double interior_ray_step(const svm_small *part, const double *x, const double *dx);
 /* Largest step in 0..1 that keeps L L' + step dM positive definite; scratch (n x n), eig (n). */

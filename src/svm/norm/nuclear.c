@@ -124,7 +124,7 @@ static void measure(interior *s)
  *
  *   X = 1/2 [P diag(sigma) P' + xi I, W; W', Q diag(sigma) Q' + xi I] * push,   w = <B,X> - b > 0,
  *
- * and equal multipliers 1/w at half the largest size that |sum lambda A|_2 <= 1 allows.
+ * and lambda = c/w, with c such that |sum lambda A|_2 = START_DUAL.
  */
 static attsvm_status start(interior *s, const double *W, attsvm_error *err)
 {
@@ -172,24 +172,16 @@ static attsvm_status start(interior *s, const double *W, attsvm_error *err)
 }
 
 /*
- * Solves for one direction.  `target` is sigma mu; with `corrector` the second order terms of the
- * predictor (dXa, dZa, dlambda_a, dw_a) are taken off.
- *
- *   E = sym(Z^-1 dZa dXa),   dX = target Z^-1 - X - E - sym(Z^-1 dZ X)
+ * Solves for one direction.  `target` is sigma mu; with `corrector` the second-order terms of the
+ * predictor (dXa, dZa, dlambda_a, dw_a) are subtracted.
  */
 static void direction(interior *s, double target, bool corrector, double *dX, double *dZ,
                       double *dlambda, double *dw)
 {
     const svm_small *part = s->part;
-    int64_t N = s->order, rows = part->rows, square = N * N;
+    int64_t N = s->order, rows = part->rows;
     double *base = s->T2; /* target Z^-1 - E */
-    memset(base, 0, (size_t)square * sizeof *base);
-    if (corrector) {
-        la_gemm(false, false, N, N, N, 1, s->dZa, N, s->dXa, N, 0, s->T1, N);
-        la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, base, N);
-        interior_symmetrise(N, base);
-    }
-    la_axpy(target, s->Zinv, base, square);
+    interior_target(N, target, s->Zinv, corrector ? s->dZa : NULL, s->dXa, s->T1, base);
     products(s, base, s->rhs);
     for (int64_t r = 0; r < rows; r++) {
         dlambda[r] = part->b[r] - s->rhs[r];
@@ -198,11 +190,7 @@ static void direction(interior *s, double target, bool corrector, double *dX, do
     }
     la_cholesky_solve(rows, s->H, rows, dlambda);
     dual_matrix(s, dlambda, 0, dZ);
-    la_gemm(false, false, N, N, N, 1, dZ, N, s->X, N, 0, s->T1, N);
-    la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, dX, N);
-    interior_symmetrise(N, dX);
-    for (int64_t i = 0; i < square; i++)
-        dX[i] += base[i] - s->X[i];
+    interior_direction(N, base, s->Zinv, dZ, s->X, s->T1, dX);
     products(s, dX, dw);
     for (int64_t r = 0; r < rows; r++)
         dw[r] = part->equal[r] ? 0 : dw[r] - s->rp[r];
@@ -229,11 +217,10 @@ static bool step_once(interior *s)
     int64_t N = s->order, rows = part->rows, square = N * N;
     if (!factor(s))
         return false;
-    double *Lz = s->L;
-    memcpy(Lz, s->Z, (size_t)square * sizeof *Lz);
-    /* factors of X and Z for the step lengths; Z's again in s->dX once it is free */
     direction(s, 0, false, s->dXa, s->dZa, s->dlambda_a, s->dw_a);
-    double *Lx = s->dX;
+    /* factors of X and Z for the step lengths; dX is free until the corrector */
+    double *Lz = s->L, *Lx = s->dX;
+    memcpy(Lz, s->Z, (size_t)square * sizeof *Lz);
     memcpy(Lx, s->X, (size_t)square * sizeof *Lx);
     if (la_cholesky(N, Lx, N) != 0 || la_cholesky(N, Lz, N) != 0)
         return false;
@@ -270,11 +257,8 @@ static bool step_once(interior *s)
 static double prove_interior(const interior *s, double *W)
 {
     const svm_small *part = s->part;
-    int64_t p = part->p, q = part->q;
-    for (int64_t i = 0; i < p; i++)
-        for (int64_t j = 0; j < q; j++)
-            W[i * q + j] = 2 * s->X[i * s->order + p + j];
-    svm_small_apply(part, W, q, s->rows1, s->sums);
+    interior_corner(part->p, part->q, s->X, W);
+    svm_small_apply(part, W, part->q, s->rows1, s->sums);
     double scale = svm_small_scale(part, s->rows1, s->primal);
     double dual = s->dual - svm_small_missed(part, s->lambda, s->rows1, scale);
     return scale > 0 ? (scale * s->primal - dual) / (scale * s->primal) : INFINITY;

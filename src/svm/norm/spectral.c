@@ -86,14 +86,6 @@ static void layout(spectral *s, arena *a)
     interior_schur_layout(&s->schur, a, s->size, s->q, s->p, s->q);
 }
 
-/* x (size) = 2 M_12 */
-static void corner(const spectral *s, const double *M, double *x)
-{
-    for (int64_t i = 0; i < s->p; i++)
-        for (int64_t j = 0; j < s->q; j++)
-            x[i * s->q + j] = 2 * M[i * s->N + s->p + j];
-}
-
 static double complementarity(const spectral *s)
 {
     double sum = la_dot(s->X, s->Z, s->N * s->N);
@@ -275,22 +267,15 @@ static void solve_refined(spectral *s)
     interior_project_vector(order, s->dy, s->part->equals, s->Q);
 }
 
-/* Direction for the target sigma mu; dW into T2's place s->dy (t last), multipliers into dlambda.
- */
+/* Solves for one direction, as for the nuclear norm; returns dt, and leaves dW in s->S. */
 static double direction(spectral *s, double target, bool corrector, double *dX, double *dZ,
                         double *dw, double *dlambda)
 {
-    int64_t N = s->N, size = s->size, p = s->p, q = s->q, square = N * N;
+    int64_t N = s->N, size = s->size, p = s->p, q = s->q;
     const svm_small *part = s->part;
     double *base = s->T2; /* target Z^-1 - E */
-    memset(base, 0, (size_t)square * sizeof *base);
-    if (corrector) {
-        la_gemm(false, false, N, N, N, 1, s->dZa, N, s->dXa, N, 0, s->T1, N);
-        la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, base, N);
-        interior_symmetrise(N, base);
-    }
-    la_axpy(target, s->Zinv, base, square);
-    corner(s, base, s->S);
+    interior_target(N, target, s->Zinv, corrector ? s->dZa : NULL, s->dXa, s->T1, base);
+    interior_corner(p, q, base, s->S);
     for (int64_t r = 0; r < s->rows; r++) {
         double second = corrector ? s->dw_a[r] * s->dlambda_a[r] : 0;
         dlambda[r] = part->equal[r] ? 0 : (target - second) / s->w[r];
@@ -310,11 +295,7 @@ static double direction(spectral *s, double target, bool corrector, double *dX, 
     for (int64_t r = 0; r < s->rows; r++)
         dlambda[r] =
             part->equal[r] ? 0 : dlambda[r] - s->lambda[r] - s->lambda[r] / s->w[r] * dw[r];
-    la_gemm(false, false, N, N, N, 1, dZ, N, s->X, N, 0, s->T1, N);
-    la_gemm(false, false, N, N, N, -1, s->Zinv, N, s->T1, N, 0, dX, N);
-    interior_symmetrise(N, dX);
-    for (int64_t k = 0; k < square; k++)
-        dX[k] += base[k] - s->X[k];
+    interior_direction(N, base, s->Zinv, dZ, s->X, s->T1, dX);
     return dt;
 }
 
@@ -342,7 +323,7 @@ static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
     ax = SPECTRAL_BACK * fmin(interior_cone_step(N, s->Lx, s->dX, s->T1, s->eig),
                               interior_ray_step(s->part, s->lambda, s->dlambda));
     s->t += ay * dt;
-    la_axpy(ay, s->S, s->W, s->size); /* S still holds dW */
+    la_axpy(ay, s->S, s->W, s->size); /* dW */
     *status = svm_small_settle(s->part, s->scale, s->W, err);
     interior_lift(s->p, s->q, s->t, 1, s->W, s->Z);
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->dw_a);
@@ -363,7 +344,7 @@ static void fit_equalities(spectral *s)
         return;
     for (int64_t e = 0; e < equals; e++)
         s->lambda[equality[e]] = 0;
-    corner(s, s->X, s->S);
+    interior_corner(s->p, s->q, s->X, s->S);
     la_gemv(true, s->rows, size, -1, s->A, size, s->lambda, -1, s->S);
     for (int64_t e = 0; e < equals; e++)
         s->nu[e] = la_dot(s->A + equality[e] * size, s->S, size);
