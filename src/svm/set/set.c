@@ -43,7 +43,6 @@ static void layout_queries(svm_set *set, arena *a, size_t queries)
     set->u_lo = take(a, queries * d);
     set->along = take(a, queries);
     set->z_norm = take(a, queries);
-    set->query_term = take_int64(a, queries);
     set->used = base_take(a, queries, 1);
 }
 
@@ -104,7 +103,6 @@ static attsvm_status grow_queries(svm_set *set, int64_t capacity, attsvm_error *
     if (set->queries > 0) {
         memcpy(set->z, old.z, (size_t)(set->queries * set->d) * sizeof *set->z);
         memcpy(set->z_norm, old.z_norm, (size_t)set->queries * sizeof *set->z_norm);
-        memcpy(set->query_term, old.query_term, (size_t)set->queries * sizeof *set->query_term);
     }
     free(old.query_memory);
     set->query_capacity = capacity;
@@ -133,60 +131,65 @@ attsvm_status svm_set_create(svm_set *set, const svm_rows *rows, double soft, in
 
 void svm_set_free(svm_set *set)
 {
-    void *pieces[] = { set->row_memory,  set->query_memory, set->table,
-                       set->query_table, set->scratch,      set->theta };
+    void *pieces[] = { set->row_memory,       set->query_memory, set->slot_of.entries,
+                       set->query_of.entries, set->scratch,      set->theta };
     for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
         free(pieces[k]);
 }
 
 /* -------------------------------------------------------------------- membership */
 
-/* Open addressing; keys are (term, token), or (term, -1) for queries; values slot + 1. */
-static uint64_t hash(int64_t term, int64_t token)
+/* Open addressing; at most half of the entries are taken. */
+typedef struct svm_index_entry {
+    int64_t term;
+    int32_t token, number; /* the number + 1; 0: free */
+} svm_index_entry;
+
+static svm_index_entry *entry_of(const svm_index *index, int64_t term, int64_t token)
 {
     uint64_t h = (uint64_t)term * 0x9e3779b97f4a7c15u ^ (uint64_t)token * 0xc2b2ae3d27d4eb4fu;
-    return (h ^ h >> 29) * 0xbf58476d1ce4e5b9u >> 16;
+    for (uint64_t k = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u >> 16;; k++) {
+        svm_index_entry *entry = &index->entries[k & (uint64_t)(index->size - 1)];
+        if (entry->number == 0 || (entry->term == term && entry->token == token))
+            return entry;
+    }
+}
+
+/* -1: not there. */
+static int64_t look_up(const svm_index *index, int64_t term, int64_t token)
+{
+    return index->size > 0 ? entry_of(index, term, token)->number - 1 : -1;
+}
+
+static void enter(svm_index *index, int64_t term, int64_t token, int64_t number)
+{
+    *entry_of(index, term, token) =
+        (svm_index_entry){ term, (int32_t)token, (int32_t)(number + 1) };
+}
+
+/* Makes room for `count` entries in total. */
+static attsvm_status reserve_index(svm_index *index, int64_t count, attsvm_error *err)
+{
+    svm_index bigger = { .size = 64 };
+    while (bigger.size < 2 * count)
+        bigger.size *= 2;
+    if (index->size >= bigger.size)
+        return ATTSVM_OK;
+    TRY(base_allocate(&bigger.entries, (size_t)bigger.size, sizeof *bigger.entries, "row table",
+                      err));
+    for (int64_t k = 0; k < index->size; k++) {
+        svm_index_entry old = index->entries[k];
+        if (old.number > 0)
+            enter(&bigger, old.term, old.token, old.number - 1);
+    }
+    free(index->entries);
+    *index = bigger;
+    return ATTSVM_OK;
 }
 
 int64_t svm_set_find(const svm_set *set, int64_t term, int64_t token)
 {
-    if (set->table_size == 0)
-        return -1;
-    for (uint64_t k = hash(term, token);; k++) {
-        int64_t slot = set->table[k & (uint64_t)(set->table_size - 1)] - 1;
-        if (slot < 0 || (set->term[slot] == term && set->token[slot] == token))
-            return slot;
-    }
-}
-
-static void remember(svm_set *set, int64_t slot)
-{
-    uint64_t k = hash(set->term[slot], set->token[slot]);
-    while (set->table[k & (uint64_t)(set->table_size - 1)] != 0)
-        k++;
-    set->table[k & (uint64_t)(set->table_size - 1)] = slot + 1;
-}
-
-static void rehash(svm_set *set)
-{
-    memset(set->table, 0, (size_t)set->table_size * sizeof *set->table);
-    for (int64_t slot = 0; slot < set->count; slot++)
-        remember(set, slot);
-}
-
-static attsvm_status make_table(svm_set *set, attsvm_error *err)
-{
-    int64_t size = 64;
-    while (size < 2 * set->capacity)
-        size *= 2;
-    if (set->table_size >= size)
-        return ATTSVM_OK;
-    free(set->table);
-    set->table = NULL;
-    TRY(base_allocate(&set->table, (size_t)size, sizeof *set->table, "row table", err));
-    set->table_size = size;
-    rehash(set);
-    return ATTSVM_OK;
+    return look_up(&set->slot_of, term, token);
 }
 
 static attsvm_status make_room(svm_set *set, attsvm_error *err)
@@ -195,7 +198,7 @@ static attsvm_status make_room(svm_set *set, attsvm_error *err)
         return fail(err, ATTSVM_E_MEMORY, "more than %d rows at once", INT32_MAX);
     if (set->count == set->capacity)
         TRY(grow_rows(set, set->capacity + set->capacity / 2, err));
-    return make_table(set, err);
+    return reserve_index(&set->slot_of, set->capacity, err);
 }
 
 attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err)
@@ -204,46 +207,24 @@ attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err)
     if (need <= set->capacity)
         return ATTSVM_OK;
     TRY(grow_rows(set, need + need / 8, err));
-    return make_table(set, err);
+    return reserve_index(&set->slot_of, set->capacity, err);
 }
 
-/* The number of the term's query among those of the set, which it joins if it is new.  Terms mostly
-   come in order: the last query is tried before the hash table. */
+/* The number of the term's query among those of the set, which it joins if it is new. */
 static attsvm_status find_query(svm_set *set, const svm_term *term, int32_t *out, attsvm_error *err)
 {
-    if (set->queries > 0 && set->query_term[set->queries - 1] == term->term) {
-        *out = (int32_t)(set->queries - 1);
-        return ATTSVM_OK;
+    int64_t q = look_up(&set->query_of, term->term, -1);
+    if (q < 0) {
+        q = set->queries;
+        if (q == set->query_capacity)
+            TRY(grow_queries(set, 2 * set->query_capacity, err));
+        TRY(reserve_index(&set->query_of, q + 1, err));
+        enter(&set->query_of, term->term, -1, q);
+        svm_rows_query(set->rows, term, set->z + q * set->d);
+        set->z_norm[q] = la_norm(set->z + q * set->d, set->d);
+        set->queries++;
     }
-    if (set->query_table_size < 2 * (set->queries + 1)) {
-        int64_t size = set->query_table_size ? 2 * set->query_table_size : 64;
-        free(set->query_table);
-        set->query_table = NULL;
-        TRY(base_allocate(&set->query_table, (size_t)size, sizeof(int32_t), "query table", err));
-        set->query_table_size = size;
-        for (int64_t q = 0; q < set->queries; q++) {
-            uint64_t k = hash(set->query_term[q], -1);
-            while (set->query_table[k & (uint64_t)(size - 1)] != 0)
-                k++;
-            set->query_table[k & (uint64_t)(size - 1)] = (int32_t)(q + 1);
-        }
-    }
-    uint64_t mask = (uint64_t)(set->query_table_size - 1), k = hash(term->term, -1);
-    for (; set->query_table[k & mask] != 0; k++) {
-        int32_t q = set->query_table[k & mask] - 1;
-        if (set->query_term[q] == term->term) {
-            *out = q;
-            return ATTSVM_OK;
-        }
-    }
-    if (set->queries == set->query_capacity)
-        TRY(grow_queries(set, 2 * set->query_capacity, err));
-    set->query_table[k & mask] = (int32_t)(set->queries + 1);
-    set->query_term[set->queries] = term->term;
-    double *z = set->z + set->queries * set->d;
-    svm_rows_query(set->rows, term, z);
-    set->z_norm[set->queries] = la_norm(z, set->d);
-    *out = (int32_t)set->queries++;
+    *out = (int32_t)q;
     return ATTSVM_OK;
 }
 
@@ -310,7 +291,7 @@ attsvm_status svm_set_add(svm_set *set, const svm_term *term, int64_t token, att
     }
     set->count++;
     set->changes++;
-    remember(set, s);
+    enter(&set->slot_of, term->term, token, s);
     return ATTSVM_OK;
 }
 
@@ -329,5 +310,7 @@ void svm_set_shrink(svm_set *set, double most_slack)
     set->changes += set->count - kept;
     set->whole = set->whole && kept == set->count;
     set->count = kept;
-    rehash(set);
+    memset(set->slot_of.entries, 0, (size_t)set->slot_of.size * sizeof *set->slot_of.entries);
+    for (int64_t s = 0; s < kept; s++)
+        enter(&set->slot_of, set->term[s], set->token[s], s);
 }

@@ -14,8 +14,14 @@ struct svm_term;
 
 enum { SVM_AT_ZERO = -1, SVM_AT_UPPER = -2, SVM_REDUNDANT = -3 };
 
+/* A hash table from (term, token) to a number. */
+typedef struct svm_index {
+    struct svm_index_entry *entries;
+    int64_t size; /* a power of two */
+} svm_index;
+
 /*
- * Gathered rows, stored as sigma A, sigma a power of two that brings |sigma A| into [1/2, 1]:
+ * Rows, stored as sigma A, sigma a power of two that brings |sigma A| into [1/2, 1]:
  * multipliers here are lambda / sigma.  Multipliers and theta are double-double.
  */
 typedef struct svm_set {
@@ -43,18 +49,15 @@ typedef struct svm_set {
     double *theta, *theta_lo; /* (size) the result of the last solve */
     double *margin;           /* scratch: sigma <A, theta>           */
     int64_t queries, query_capacity;
-    int64_t *query_term;
     double *z, *u, *u_lo; /* (query_capacity,d): queries, and scratch     */
     double *z_norm;       /* (query_capacity): |z|                        */
     double *along;        /* (query_capacity): scratch, z_p' z            */
     double soft;          /* C, 0: hard                                   */
-    int64_t *table;       /* hash of (term, token): slot + 1              */
-    int64_t table_size;
-    int32_t *query_table; /* hash of terms: number of the query + 1       */
-    int64_t query_table_size;
-    uint8_t *used;   /* (query_capacity): scratch                         */
-    double *scratch; /* (3d)                                              */
-    double *zeros;   /* (d)                                               */
+    svm_index slot_of;    /* of rows, by term and token                   */
+    svm_index query_of;   /* of queries, by term, with token -1           */
+    uint8_t *used;        /* (query_capacity): scratch                    */
+    double *scratch;      /* (3d)                                         */
+    double *zeros;        /* (d)                                          */
     void *row_memory, *query_memory;
 } svm_set;
 
