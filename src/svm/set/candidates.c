@@ -19,7 +19,8 @@ static int compare(const void *a, const void *b)
     return svm_candidates_before(a, b) ? -1 : svm_candidates_before(b, a);
 }
 
-void svm_candidates_select(svm_candidate *c, int64_t count, int64_t most)
+/* Brings the `most` first of `count` to the front, in any order. */
+static void bring_forward(svm_candidate *c, int64_t count, int64_t most)
 {
     int64_t lo = 0, hi = count - 1;
     while (lo < hi && most < count) { /* quickselect */
@@ -47,28 +48,28 @@ void svm_candidates_select(svm_candidate *c, int64_t count, int64_t most)
 
 void svm_candidates_sort(svm_candidate *c, int64_t count, int64_t most)
 {
-    svm_candidates_select(c, count, most);
+    bring_forward(c, count, most);
     if (count > 0)
         qsort(c, (size_t)(most < count ? most : count), sizeof *c, compare);
 }
 
-attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_t *count,
-                                   int64_t keep, attsvm_error *err)
+/* Replaces the list of every rank by those of all ranks, one after the other. */
+static attsvm_status share(dist_comm *comm, svm_candidate **list, int64_t *count, attsvm_error *err)
 {
     int ranks = dist_size(comm), rank = dist_rank(comm);
     svm_candidate *all = NULL;
     double *shares;
     TRY(base_allocate(&shares, 2 * (size_t)ranks + 1, sizeof *shares, "candidates", err));
     int64_t *first = (int64_t *)(void *)(shares + ranks);
-    shares[rank] = (double)keep;
+    shares[rank] = (double)*count;
     dist_sum(comm, shares, ranks);
     for (int r = 0; r < ranks; r++)
         first[r + 1] = first[r] + (int64_t)shares[r];
     attsvm_status status =
         base_allocate(&all, (size_t)first[ranks] + 1, sizeof *all, "candidates", err);
     if (status == ATTSVM_OK) {
-        if (keep > 0)
-            memcpy(all + first[rank], *list, (size_t)keep * sizeof *all);
+        if (*count > 0)
+            memcpy(all + first[rank], *list, (size_t)*count * sizeof *all);
         dist_gather(comm, all, sizeof *all, first);
         free(*list);
         *list = all;
@@ -81,7 +82,7 @@ attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_
 /* Keeps the first `most`. */
 static void drop_others(svm_candidates *list, int64_t most)
 {
-    svm_candidates_select(list->rows, list->count, most);
+    bring_forward(list->rows, list->count, most);
     list->last = list->rows[0];
     for (int64_t k = 1; k < most; k++)
         if (svm_candidates_before(&list->last, &list->rows[k]))
@@ -112,13 +113,6 @@ void svm_candidates_note(svm_candidates *list, int64_t most, svm_candidate row)
     list->rows[list->count++] = row;
 }
 
-static void empty(svm_candidates *list)
-{
-    list->count = 0;
-    list->full = false;
-    list->status = ATTSVM_OK;
-}
-
 attsvm_status svm_candidates_join(svm_candidates *lists, int count, int64_t most, dist_comm *comm,
                                   svm_candidate **out, int64_t *out_count, attsvm_error *err)
 {
@@ -141,13 +135,15 @@ attsvm_status svm_candidates_join(svm_candidates *lists, int count, int64_t most
         if (*out && lists[k].count > 0)
             memcpy(*out + *out_count, lists[k].rows, (size_t)lists[k].count * sizeof **out);
         *out_count += lists[k].count;
-        empty(&lists[k]);
+        lists[k].count = 0;
+        lists[k].full = false;
+        lists[k].status = ATTSVM_OK;
     }
     TRY(status);
     svm_candidates_sort(*out, sum, most);
     *out_count = sum < most ? sum : most;
     if (comm && most > 0) {
-        TRY(svm_candidates_share(comm, out, out_count, *out_count, err));
+        TRY(share(comm, out, out_count, err));
         svm_candidates_sort(*out, *out_count, most);
         *out_count = *out_count < most ? *out_count : most;
     }

@@ -32,7 +32,7 @@ typedef struct svm_pass {
 typedef struct svm_candidate {
     double slack; /* <A, theta> - b */
     int64_t term;
-    int32_t token, reserved;
+    int32_t token, padding; /* ranks send whole candidates: no byte is undefined */
 } svm_candidate;
 
 /*

@@ -25,8 +25,8 @@ void svm_sample_widen(svm_pass_settings *settings, const svm_find *find);
 
 /*
  * The first rows: all of a small problem, or if `all` is set; otherwise those of a previous
- * solution, or some from the sample, found at a guess of theta (theta, zero: size; zero is 0).
- * *conflict: pass->conflict_term names a row that cannot be satisfied.
+ * solution, or some from the sample, found at a guess of theta (theta, zero: size; zero is 0).  If
+ * one of them cannot be satisfied, pass->conflict_term names it.
  */
 typedef struct svm_first {
     svm_find *find;
@@ -43,14 +43,10 @@ bool svm_first_is_small(const svm_rows *rows);
 /* Maximum number of rows that join at a time. */
 int64_t svm_first_most(const svm_rows *rows);
 
+/* The order of candidates: by slack, then by row. */
 bool svm_candidates_before(const svm_candidate *a, const svm_candidate *b);
-/* Brings the `most` first of `count` to the front; */
-void svm_candidates_select(svm_candidate *c, int64_t count, int64_t most);
-/* ... in order. */
+/* Brings the `most` first of `count` to the front, in order. */
 void svm_candidates_sort(svm_candidate *c, int64_t count, int64_t most);
-/* Gives all ranks the `keep` first entries of every rank; replaces the list. */
-attsvm_status svm_candidates_share(dist_comm *comm, svm_candidate **list, int64_t *count,
-                                   int64_t keep, attsvm_error *err);
 
 /* The first `most` of the rows that one worker adds. */
 typedef struct svm_candidates {
