@@ -20,7 +20,6 @@
 #include <string.h>
 
 enum {
-    MOST_FORCED = 40, /* rounds that add no row                      */
     FIRST_ROWS = 500, /* of a later phase, or more if more are tight */
     MANY_ROWS = 1000  /* above this, start with a rough solution     */
 };
@@ -90,7 +89,7 @@ static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
 {
     const svm_phase *phase = run->phase;
     svm_pass_settings *settings = &run->pass_settings;
-    bool active_set = phase->norm->exact;
+    bool active_set = phase->norm->active_set;
     settings->exact = exact;
     settings->tolerance = exact ? phase->tol / 8 : 1e-8;
     settings->floor = !exact ? 1e-13 : phase->extended ? FINE_FLOOR : 0x1p-53;
@@ -116,18 +115,13 @@ static attsvm_status find_violated(svm_run *run, bool exact, attsvm_error *err)
 static attsvm_status add_violated(svm_run *run, bool *more, attsvm_error *err)
 {
     svm_phase *phase = run->phase;
-    int64_t added, forced;
-    double slack;
-    TRY(svm_find_add(&run->find, &run->set, &added, &forced, &slack, err));
+    int64_t added;
+    TRY(svm_find_add(&run->find, &run->set, &added, err));
     *more = run->find.found_count > 0;
-    if (added > 0 || !*more)
-        return ATTSVM_OK;
-    /* only rows that the solver considers satisfied: only double-double shows the violation */
-    phase->forced = forced;
-    phase->forced_slack = slack;
-    run->forced_rounds++;
-    phase->extended = phase->extended || run->forced_rounds > MOST_FORCED;
-    run->stopped = run->stopped || run->forced_rounds > 2 * MOST_FORCED;
+    if (*more && added == 0) { /* rows that the solver considers satisfied: it needs more digits */
+        run->stopped = run->stopped || phase->extended;
+        phase->extended = true;
+    }
     return ATTSVM_OK;
 }
 
@@ -140,7 +134,8 @@ static void drop_inactive(svm_run *run)
     svm_set *set = &run->set;
     int64_t more = svm_first_most(run->rows), d = run->rows->d, active = run->phase->active;
     int64_t most = 3 * d + 64 > more ? active + more : 2 * active + d + 64;
-    if (!run->phase->norm->exact || set->count <= most || run->phase->extended || set->soft > 0)
+    if (!run->phase->norm->active_set || set->count <= most || run->phase->extended ||
+        set->soft > 0)
         return;
     double limit = 2;
     for (int64_t near = set->count; near > most && limit > 1e-3;) {
@@ -308,8 +303,7 @@ static attsvm_status nearest_rows(svm_run *run, int64_t tight, attsvm_error *err
 {
     svm_set *set = &run->set;
     svm_find *find = &run->find;
-    int64_t added, forced, most = tight + tight / 4;
-    double slack;
+    int64_t added, most = tight + tight / 4;
     svm_pass_settings settings = run->pass_settings;
     settings.most = most > FIRST_ROWS ? most : FIRST_ROWS;
     if (set->whole && set->count <= settings.most)
@@ -324,7 +318,7 @@ static attsvm_status nearest_rows(svm_run *run, int64_t tight, attsvm_error *err
         svm_set_margins(set, run->start);
         svm_set_shrink(set, find->found[find->found_count - 1].slack);
     }
-    return svm_find_add(find, set, &added, &forced, &slack, err);
+    return svm_find_add(find, set, &added, err);
 }
 
 /* Takes over the result of the previous phase: its theta is feasible and the best so far. */
@@ -359,7 +353,6 @@ static attsvm_status open_phase(svm_run *run, svm_phase *phase, const attsvm_sol
     const svm_phase *before = run->phase;
     phase->set = &run->set;
     phase->stop = &run->stop;
-    phase->forced = -1;
     if (phase->norm->open)
         TRY(phase->norm->open(phase, err));
     if (before && !before->feasibility)
@@ -379,7 +372,6 @@ static attsvm_status open_phase(svm_run *run, svm_phase *phase, const attsvm_sol
         svm_sample_all(&run->pass_settings);
         TRY(nearest_rows(run, solution->info.tight, err));
     }
-    run->forced_rounds = 0;
     run->patient = run->rows->matrix && svm_rows_count(run->rows) > run->set.count;
     run->certify_next = !run->patient;
     return ATTSVM_OK;

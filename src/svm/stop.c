@@ -22,7 +22,7 @@ bool svm_stop_tell(void *context)
         progress.iterations = phase->iterations;
         progress.active = phase->active;
     }
-    if (phase && phase->norm->exact) {
+    if (phase && phase->norm->active_set) {
         progress.dual = la_norm(run->set.theta, run->set.size);
         if (run->has_best && run->set.soft == 0 && progress.dual > 0)
             progress.gap = 1 - progress.dual * run->best_value;
@@ -32,7 +32,7 @@ bool svm_stop_tell(void *context)
 
 bool svm_stop_now(svm_run *run)
 {
-    int64_t most = run->phase->norm->exact ? MOST_ROUNDS : MOST_CORE_ROUNDS;
+    int64_t most = run->phase->norm->active_set ? MOST_ROUNDS : MOST_CORE_ROUNDS;
     run->stopped = run->stopped || dist_stop_now(&run->stop) || run->rounds > most;
     return run->stopped;
 }

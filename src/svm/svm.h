@@ -69,7 +69,7 @@ typedef struct svm_run {
     dist_stop stop;
     attsvm_svm_observer *observer;
     void *context;
-    int64_t rounds, forced_rounds;
+    int64_t rounds;
     bool sampling;     /* the problem is large enough to start with samples                    */
     bool patient;      /* passes are exact only near the end, because exact ones are expensive */
     bool certify_next; /* the next full pass may be the last, so it is exact                   */

@@ -42,10 +42,8 @@ typedef struct svm_phase {
     const double *start; /* (size) a feasible theta; NULL in the first phase */
     int64_t round;       /* number of previous solves                        */
     svm_precision precision;
-    bool extended;  /* once more in higher precision, after a certificate that failed: the driver
-                       sets it, or the norm where it sees the need itself                   */
-    int64_t forced; /* row of the set that a pass found violated, if no other is; -1: none */
-    double forced_slack; /* its <A, theta> - b                                             */
+    bool extended; /* once more in higher precision, after a certificate that failed: the driver
+                      sets it, or the norm where it sees the need itself                   */
 
     int64_t iterations, active; /* so far; rows with a multiplier                          */
     double *proof;   /* by slot: sum proof sigma A = 0, of an infeasible set; by the norm */
@@ -65,17 +63,16 @@ typedef struct svm_phase {
  * `core`.
  */
 typedef struct svm_norm {
-    bool unique;    /* the minimiser is unique: the support does not depend on the solver */
-    bool singular;  /* of the singular values: for vectors it is l2                       */
-    bool exact;     /* an active set: meets its rows to the last digit, in any precision, and
-                       takes a row back that a pass finds violated                           */
-    bool local;     /* finds a local minimum; the bound comes from the previous phase        */
-    bool rough;     /* with many rows, starts with a rough solution                          */
-    bool rows_off;  /* `core` violates rows by more than rounding                            */
-    bool low_parts; /* `core` writes part->W_lo and lambda_lo in higher precision            */
-    double trace;   /* `core` gives rows that are not tight up to this share of the largest
-                       |lambda A|; such multipliers are dropped                              */
-    double tol;     /* default relative gap                                                  */
+    bool unique;     /* the minimiser is unique: the support does not depend on the solver */
+    bool singular;   /* of the singular values: for vectors it is l2                       */
+    bool active_set; /* meets its rows to the last digit, in any precision                    */
+    bool local;      /* finds a local minimum; the bound comes from the previous phase        */
+    bool rough;      /* with many rows, starts with a rough solution                          */
+    bool rows_off;   /* `core` violates rows by more than rounding                            */
+    bool low_parts;  /* `core` writes part->W_lo and lambda_lo in higher precision            */
+    double trace;    /* `core` gives rows that are not tight up to this share of the largest
+                        |lambda A|; such multipliers are dropped                              */
+    double tol;      /* default relative gap                                                  */
     const struct svm_norm *limited; /* the same with a rank limit, or NULL                     */
     /* |x| (dual: its dual norm), x rows x columns; q is that of l_q */
     attsvm_status (*size)(double q, bool dual, const double *x, int64_t rows, int64_t columns,

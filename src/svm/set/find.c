@@ -469,26 +469,20 @@ static void ask_ahead(const svm_find *find, int64_t k)
     }
 }
 
-attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, int64_t *forced,
-                           double *forced_slack, attsvm_error *err)
+attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, attsvm_error *err)
 {
     const attsvm_data *data = find->rows->data;
     attsvm_status status = svm_set_reserve(set, find->found_count, err);
     *added = 0;
-    *forced = -1;
     data_reader_order(data, DATA_BY_ROWS);
     for (int64_t k = 0; k < find->found_count && status == ATTSVM_OK; k++) {
         ask_ahead(find, k);
         svm_term term = svm_rows_term(find->rows, find->found[k].term);
-        int64_t t = find->found[k].token, slot = svm_set_find(set, term.term, t);
-        if (slot < 0) {
-            status = svm_set_add(set, &term, t, err);
-            data_reader_release_around(data, term.i);
-            ++*added;
-        } else if (*forced < 0) {
-            *forced = slot;
-            *forced_slack = find->found[k].slack;
-        }
+        if (svm_set_find(set, term.term, find->found[k].token) >= 0)
+            continue;
+        status = svm_set_add(set, &term, find->found[k].token, err);
+        data_reader_release_around(data, term.i);
+        ++*added;
     }
     data_reader_order(data, DATA_IN_ORDER);
     return status;

@@ -85,9 +85,8 @@ typedef struct svm_pass_settings {
 /* Reads the terms that may be violated at theta = hi + lo. */
 attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
                             const svm_pass_settings *settings, svm_pass *pass, attsvm_error *err);
-/* Adds the found rows to the set; *forced: the first that it already had, or -1, and its slack. */
-attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, int64_t *forced,
-                           double *forced_slack, attsvm_error *err);
+/* Adds the found rows to the set; *added: those that it did not have. */
+attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, attsvm_error *err);
 
 /* Whether a pass reads the term. */
 bool svm_skip_needs_read(const svm_find *find, const svm_pass_settings *settings, int64_t term);

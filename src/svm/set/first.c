@@ -149,7 +149,7 @@ static attsvm_status add_guessed(const svm_first *first, svm_set *set, svm_pass 
                                  attsvm_error *err)
 {
     const svm_rows *rows = set->rows;
-    double *theta = first->theta, forced_slack;
+    double *theta = first->theta;
     TRY(guess(first, err));
     double size = la_norm(theta, rows->size);
     if (size == 0)
@@ -157,7 +157,7 @@ static attsvm_status add_guessed(const svm_first *first, svm_set *set, svm_pass 
     for (int64_t k = 0; k < rows->size; k++)
         theta[k] *= SHORT / size;
     int64_t most = svm_first_most(rows), some = rows->matrix ? most : 2 * rows->d + 64;
-    int64_t added, forced;
+    int64_t added;
     svm_pass_settings settings = *first->settings;
     settings.exact = false;
     settings.soft = set->soft > 0 ? set : NULL;
@@ -165,7 +165,7 @@ static attsvm_status add_guessed(const svm_first *first, svm_set *set, svm_pass 
     TRY(svm_find_pass(first->find, theta, first->zero, &settings, pass, err));
     if (pass->conflict_term >= 0)
         return ATTSVM_OK;
-    return svm_find_add(first->find, set, &added, &forced, &forced_slack, err);
+    return svm_find_add(first->find, set, &added, err);
 }
 
 bool svm_first_is_small(const svm_rows *rows)

@@ -17,7 +17,6 @@ typedef double num;
 #define RUN          l2_run_double
 #define SCOPE
 #define EQUALITIES l2_enter_equalities
-#define ENTER      l2_enter
 #define LEAVE      l2_leave
 
 /*

@@ -18,7 +18,6 @@ typedef dd num;
 #define RUN        l2_run_extended
 #define SCOPE      static
 #define EQUALITIES enter_equalities
-#define ENTER      enter
 #define LEAVE      leave
 
 /*

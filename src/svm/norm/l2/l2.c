@@ -416,20 +416,6 @@ static void follow_rows(l2_active_set *e)
             e->active[e->set->place[s]] = (int32_t)s;
 }
 
-/* Adds a row whose violation shows only in double-double. */
-static attsvm_status enter_forced(l2_active_set *e, attsvm_error *err)
-{
-    svm_phase *phase = e->phase;
-    svm_set *set = e->set;
-    int64_t forced = phase->forced;
-    phase->forced = -1;
-    if (e->extended || e->cg_active > 0 || forced < 0 || set->place[forced] != SVM_AT_ZERO)
-        return ATTSVM_OK;
-    e->cycle_limit = e->iterations + set->count + 50;
-    svm_end end = l2_enter(e, forced, -phase->forced_slack * set->sigma[forced], 1);
-    return end == SVM_SOLVED || end == SVM_STOP ? ATTSVM_OK : extend(e, err);
-}
-
 /* Solves the set in double, then in double-double if that is not enough. */
 static attsvm_status solve_set(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err)
 {
@@ -459,7 +445,6 @@ static attsvm_status solve(svm_phase *phase, svm_end *end, attsvm_error *err)
         TRY(l2_soft_start(e, err));
     if (phase->extended && !e->extended)
         TRY(extend(e, err));
-    TRY(enter_forced(e, err));
     TRY(solve_set(e, phase->precision == SVM_EXACT, end, err));
     phase->iterations = e->iterations;
     phase->active = e->cg_active > 0 ? e->cg_active : e->count;
@@ -467,7 +452,7 @@ static attsvm_status solve(svm_phase *phase, svm_end *end, attsvm_error *err)
 }
 
 const svm_norm svm_norm_l2 = { .unique = true,
-                               .exact = true,
+                               .active_set = true,
                                .tol = 1e-12,
                                .limited = &svm_norm_fro_limited,
                                .size = svm_norm_euclidean,

@@ -75,7 +75,6 @@ svm_end l2_run_extended(l2_active_set *e);
 /* Chooses `order` for the double-double method. */
 attsvm_status l2_order_equalities(l2_active_set *e, attsvm_error *err);
 svm_end l2_enter_equalities(l2_active_set *e);
-svm_end l2_enter(l2_active_set *e, int64_t p, double violation, double sign);
 /* Row p joins S.  Rows whose pivot is smaller than this, relative to |A|^2, do not: they are left
    to the active-set method. */
 #define L2_CLEAR 1e-8
