@@ -445,7 +445,7 @@ static attsvm_status linf_core(svm_phase *phase, const svm_small *part, const do
 
 const svm_norm svm_norm_l1 = { .rows_off = true, /* up to Clp's tolerance */
                                .low_parts = true,
-                               .trace = 1e-11,
+                               .negligible = 1e-11,
                                .tol = 1e-9,
                                .size = l1_size,
                                .row_size = l1_row_size,
@@ -453,7 +453,7 @@ const svm_norm svm_norm_l1 = { .rows_off = true, /* up to Clp's tolerance */
                                .core = l1_core };
 const svm_norm svm_norm_linf = { .rows_off = true,
                                  .low_parts = true,
-                                 .trace = 1e-11,
+                                 .negligible = 1e-11,
                                  .tol = 1e-9,
                                  .size = linf_size,
                                  .row_size = linf_row_size,

@@ -469,7 +469,7 @@ static attsvm_status core(svm_phase *phase, const svm_small *part, const double 
 }
 
 const svm_norm svm_norm_lq = { .unique = true,
-                               .trace = 1e-11,
+                               .negligible = 1e-11,
                                .tol = 1e-9,
                                .size = size,
                                .row_size = row_size,

@@ -63,16 +63,16 @@ typedef struct svm_phase {
  * `core`.
  */
 typedef struct svm_norm {
-    bool unique;     /* the minimiser is unique: the support does not depend on the solver */
-    bool singular;   /* of the singular values: for vectors it is l2                       */
-    bool active_set; /* meets its rows to the last digit, in any precision                    */
-    bool local;      /* finds a local minimum; the bound comes from the previous phase        */
-    bool rough;      /* with many rows, starts with a rough solution                          */
-    bool rows_off;   /* `core` violates rows by more than rounding                            */
-    bool low_parts;  /* `core` writes part->W_lo and lambda_lo in higher precision            */
-    double trace;    /* `core` gives rows that are not tight up to this share of the largest
-                        |lambda A|; such multipliers are dropped                              */
-    double tol;      /* default relative gap                                                  */
+    bool unique;       /* the minimiser is unique: the support does not depend on the solver */
+    bool singular;     /* of the singular values: for vectors it is l2                       */
+    bool active_set;   /* meets its rows to the last digit, in any precision                    */
+    bool local;        /* finds a local minimum; the bound comes from the previous phase        */
+    bool rough;        /* with many rows, starts with a rough solution                          */
+    bool rows_off;     /* `core` violates rows by more than rounding                            */
+    bool low_parts;    /* `core` writes part->W_lo and lambda_lo in higher precision            */
+    double negligible; /* `core` gives rows that are not tight up to this share of the largest
+                          |lambda A|; such multipliers are dropped                              */
+    double tol;        /* default relative gap                                                  */
     const struct svm_norm *limited; /* the same with a rank limit, or NULL                     */
     /* |x| (dual: its dual norm), x rows x columns; q is that of l_q */
     attsvm_status (*size)(double q, bool dual, const double *x, int64_t rows, int64_t columns,
@@ -183,7 +183,6 @@ void interior_schur_form(const interior_schur *work, const svm_small *part, cons
 typedef struct svm_nuclear_point {
     double *W, *lambda;
     double gap;
-    int64_t rank;
     bool polished;
 } svm_nuclear_point;
 

@@ -366,7 +366,7 @@ static attsvm_status core(svm_phase *phase, const svm_small *part, const double 
 
 const svm_norm svm_norm_nuclear = { .singular = true,
                                     .rough = true,
-                                    .trace = 1e-14,
+                                    .negligible = 1e-14,
                                     .tol = 1e-9,
                                     .limited = &svm_norm_nuclear_limited,
                                     .size = size,

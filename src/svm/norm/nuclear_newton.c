@@ -410,7 +410,6 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
         s->last = gap;
         if (gap < point->gap) {
             point->gap = gap;
-            point->rank = s->rank;
             point->polished = true;
             memcpy(point->lambda, s->lambda, (size_t)part->rows * sizeof(double));
             memcpy(point->W, s->W, (size_t)(part->p * part->q) * sizeof(double));
@@ -428,11 +427,9 @@ static attsvm_status choose_rank(const svm_small *part, const double *lambda, co
 {
     int64_t p = part->p, q = part->q, n = p < q ? p : q;
     arena a = { 0 };
-    double *S, *U, *Vt, *s_W, *s_S, *sums, sum = 0;
+    double *S, *s_W, *s_S, *sums, sum = 0;
     for (int pass = 0; pass < 2; pass++) {
         S = take(&a, (size_t)(p * q));
-        U = take(&a, (size_t)(p * n));
-        Vt = take(&a, (size_t)(n * q));
         s_W = take(&a, (size_t)n);
         s_S = take(&a, (size_t)n);
         sums = take(&a, (size_t)(part->terms * p));
@@ -440,10 +437,10 @@ static attsvm_status choose_rank(const svm_small *part, const double *lambda, co
             TRY(base_arena_allocate(&a, "rank", err));
     }
     memcpy(S, W, (size_t)(p * q) * sizeof *S);
-    attsvm_status status = la_svd(p, q, S, q, s_W, U, n, Vt, q, err);
+    attsvm_status status = la_singular_values(p, q, S, q, s_W, err);
     svm_small_sum(part, lambda, S, sums);
     if (status == ATTSVM_OK)
-        status = la_svd(p, q, S, q, s_S, U, n, Vt, q, err);
+        status = la_singular_values(p, q, S, q, s_S, err);
     *rank = 0;
     for (int64_t k = 0; k < n && status == ATTSVM_OK; k++)
         sum += s_W[k];

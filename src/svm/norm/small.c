@@ -434,7 +434,7 @@ static void store(svm_phase *phase, const svm_small *part, solving *s)
     memset(set->lambda_lo, 0, (size_t)set->count * sizeof *set->lambda_lo);
     phase->active = 0;
     for (int64_t r = 0; r < part->rows; r++)
-        if (part->equal[r] || phase->refined || size[r] > phase->norm->trace * largest) {
+        if (part->equal[r] || phase->refined || size[r] > phase->norm->negligible * largest) {
             set->lambda[part->slot[r]] = s->lambda[r] / set->sigma[part->slot[r]];
             set->lambda_lo[part->slot[r]] = s->lambda_lo[r] / set->sigma[part->slot[r]];
             phase->active++;

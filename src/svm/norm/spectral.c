@@ -456,7 +456,7 @@ static attsvm_status size(double q, bool dual, const double *x, int64_t rows, in
 }
 
 const svm_norm svm_norm_spectral = { .singular = true,
-                                     .trace = 1e-11,
+                                     .negligible = 1e-11,
                                      .tol = 1e-9,
                                      .size = size,
                                      .row_size = svm_norm_euclidean_row,
