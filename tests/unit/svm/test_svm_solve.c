@@ -235,13 +235,11 @@ static void stopping_inside_a_large_block(void **state)
         dist_stop stop;
         dist_stop_open(&stop, NULL, 0, is_patient, &context);
         stop.every = -1; /* asks whenever it reads the clock */
-        svm_phase phase = { .stop = &stop };
+        svm_phase phase = { .set = &set, .stop = &stop, .max_iterations = 100000 };
         open_whole(&set, &problem->rows);
         set.threads = 1;
         assert_int_equal(set.count, n);
-        assert_ok(l2_create(&engine, &set, &err), err);
-        engine.phase = &phase;
-        engine.max_iterations = 100000;
+        assert_ok(l2_create(&engine, &phase, &err), err);
         assert_ok(l2_reserve(&engine, &err), err);
         double *L = engine.L;
         for (int64_t i = 0; i < n; i++)
@@ -276,13 +274,15 @@ static void conjugate_gradients(void **state)
         problem_create(&problem, data, &(attsvm_selection){ .alpha = alpha }, &settings, &err),
         err);
     svm_set sets[2];
+    svm_phase phases[2];
+    dist_stop stop = { 0 };
     l2_active_set engines[2];
     svm_end end;
     bool solved_it, again;
     for (int k = 0; k < 2; k++) {
         open_whole(&sets[k], &problem->rows);
-        assert_ok(l2_create(&engines[k], &sets[k], &err), err);
-        engines[k].max_iterations = 100000;
+        phases[k] = (svm_phase){ .set = &sets[k], .stop = &stop, .max_iterations = 100000 };
+        assert_ok(l2_create(&engines[k], &phases[k], &err), err);
         assert_ok(l2_run(&engines[k], true, &end, &err), err); /* reserves room, too */
         assert_int_equal(end, SVM_SOLVED);
         assert_int_equal(l2_refine(&engines[k], &again), SVM_SOLVED);
@@ -294,7 +294,7 @@ static void conjugate_gradients(void **state)
     for (int64_t s = 0; s < sets[0].count; s++)
         assert_near(sets[1].lambda[s], sets[0].lambda[s], 1e-12 * (1 + sets[0].lambda[s]));
     for (int64_t j = 0; j < sets[0].size; j++)
-        assert_near(engines[1].theta[j], engines[0].theta[j], 1e-13);
+        assert_near(sets[1].theta[j], sets[0].theta[j], 1e-13);
     for (int k = 0; k < 2; k++) {
         l2_free(&engines[k]);
         svm_set_free(&sets[k]);

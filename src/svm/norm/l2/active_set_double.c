@@ -81,7 +81,7 @@ static num diagonal(l2_active_set *e, int64_t p)
 
 static double theta_norm(l2_active_set *e)
 {
-    return sqrt(la_dot(e->theta, e->theta, e->set->size));
+    return sqrt(la_dot(e->set->theta, e->set->theta, e->set->size));
 }
 
 static double price(l2_active_set *e)
@@ -101,7 +101,7 @@ static void advance(l2_active_set *e, int64_t p, const num *r, num t)
         e->coef[j] = -t * r[j];
     e->coef[e->count] = t;
     svm_set_combine(e->set, e->active, e->coef, e->count + 1, e->step);
-    la_axpy(1, e->step, e->theta, e->set->size);
+    la_axpy(1, e->step, e->set->theta, e->set->size);
 }
 
 /* No correction: refinement or the double-double method handles errors. */
@@ -118,7 +118,7 @@ static num correct(l2_active_set *e, int64_t p, num *y, num *r, num pivot)
 
 double l2_margins(l2_active_set *e)
 {
-    svm_set_margins(e->set, e->theta);
+    svm_set_margins(e->set, e->set->theta);
     return theta_norm(e);
 }
 

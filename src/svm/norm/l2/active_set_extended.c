@@ -64,12 +64,13 @@ static num diagonal(l2_active_set *e, int64_t p)
 
 static double theta_norm(l2_active_set *e)
 {
-    return sqrt(la_dot(e->theta, e->theta, e->set->size));
+    return sqrt(la_dot(e->set->theta, e->set->theta, e->set->size));
 }
 
 static double price(l2_active_set *e)
 {
-    svm_set_residual_exact(e->set, NULL, e->set->count, e->theta, e->theta_lo, e->residual);
+    svm_set_residual_exact(e->set, NULL, e->set->count, e->set->theta, e->set->theta_lo,
+                           e->residual);
     return theta_norm(e);
 }
 
@@ -82,8 +83,8 @@ static void advance(l2_active_set *e, int64_t p, const num *r, num t)
         e->coef[j] = c.hi;
         e->coef_lo[j] = c.lo;
     }
-    svm_set_combine_exact(e->set, e->active, e->coef, e->coef_lo, e->count + 1, e->theta,
-                          e->theta_lo);
+    svm_set_combine_exact(e->set, e->active, e->coef, e->coef_lo, e->count + 1, e->set->theta,
+                          e->set->theta_lo);
 }
 
 /* e->step -= sum of c_j A_j over S. */

@@ -24,13 +24,13 @@ enum {
 /* Whether the solve must end; nobody needs L any more then. */
 static bool is_over(const l2_active_set *e)
 {
-    return e->phase && dist_stop_why(e->phase->stop) != DIST_GO_ON;
+    return dist_stop_why(e->phase->stop) != DIST_GO_ON;
 }
 
 /* The same inside a block of base_parallel, where one worker asks. */
 static bool ends_inside(const l2_active_set *e, int worker)
 {
-    return e->phase && dist_stop_inside(e->phase->stop, worker);
+    return dist_stop_inside(e->phase->stop, worker);
 }
 
 typedef struct block {
@@ -394,8 +394,8 @@ static void keep(l2_active_set *e, const double *x)
     for (int64_t k = 0; k < e->count; k++)
         set->lambda[e->active[k]] = x[k];
     set_places(e);
-    svm_set_combine(set, e->active, x, e->count, e->theta);
-    memset(e->theta_lo, 0, (size_t)set->size * sizeof(double));
+    svm_set_combine(set, e->active, x, e->count, set->theta);
+    memset(set->theta_lo, 0, (size_t)set->size * sizeof(double));
 }
 
 /* S as it was; without its factor if the solve is over. */
@@ -425,14 +425,14 @@ static attsvm_status pivot(l2_active_set *e, double *x, int32_t *old, int32_t *e
     for (int round = 0; round < MOST_ROUNDS && !l2_stopped(e); round++) {
         int64_t before = e->count, room = set->size - before;
         int64_t limit = set->matrix ? most : (room / 2 + 1 < most ? room / 2 + 1 : most);
-        if (limit > e->max_iterations - e->iterations)
-            limit = e->max_iterations - e->iterations;
+        if (limit > e->phase->max_iterations - e->phase->iterations)
+            limit = e->phase->max_iterations - e->phase->iterations;
         int64_t count = choose(e, entering, best, limit);
         if (count < FEW)
             return ATTSVM_OK;
         memcpy(old, e->active, (size_t)before * sizeof *old);
         TRY(append(e, entering, count, err));
-        e->iterations += e->count - before;
+        e->phase->iterations += e->count - before;
         TRY(settle(e, x, entering, &next, err));
         if (next > value * (1 + 1e-13)) {
             value = next;

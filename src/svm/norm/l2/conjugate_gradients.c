@@ -118,7 +118,7 @@ static void new_gradient(work *w)
 
 static bool is_spent(const work *w)
 {
-    return w->e->iterations + w->products >= w->e->max_iterations;
+    return w->e->phase->iterations + w->products >= w->e->phase->max_iterations;
 }
 
 /* Iterates until the gradient is negligible compared with b; false: no convergence. */
@@ -174,13 +174,12 @@ static void solve_face(work *w, const double *rhs, double *x)
 
 static void theta_of(work *w)
 {
-    l2_active_set *e = w->e;
     svm_set *set = w->set;
     size_t bytes = (size_t)set->size * sizeof(double);
-    memset(e->theta, 0, bytes);
-    memset(e->theta_lo, 0, bytes);
-    svm_set_combine_exact(set, w->all, set->lambda, set->lambda_lo, w->count, e->theta,
-                          e->theta_lo);
+    memset(set->theta, 0, bytes);
+    memset(set->theta_lo, 0, bytes);
+    svm_set_combine_exact(set, w->all, set->lambda, set->lambda_lo, w->count, set->theta,
+                          set->theta_lo);
 }
 
 /* Multipliers of the active rows to double-double; false if one is not positive. */
@@ -191,7 +190,7 @@ static bool refine(work *w)
     double *residual = set->margin, *rhs = w->r, *x = w->e->residual;
     for (int round = 0; round < REFINEMENTS; round++) {
         theta_of(w);
-        svm_set_residual_exact(set, NULL, w->count, w->e->theta, w->e->theta_lo, residual);
+        svm_set_residual_exact(set, NULL, w->count, set->theta, set->theta_lo, residual);
         double sum = 0;
         for (int64_t k = 0; k < w->count; k++) {
             rhs[k] = w->l[k] > 0 ? residual[k] : 0;
@@ -251,9 +250,9 @@ attsvm_status l2_cg_solve(l2_active_set *e, bool exact, bool *solved, attsvm_err
         *solved = !exact || refine(&w);
         if (!exact)
             theta_of(&w);
-        svm_set_margins(set, e->theta);
+        svm_set_margins(set, set->theta);
     }
-    e->iterations += w.products;
+    e->phase->iterations += w.products;
     free(memory);
     return ATTSVM_OK;
 }

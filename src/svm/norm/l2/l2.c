@@ -55,14 +55,12 @@ static attsvm_status grow_factor(l2_active_set *e, int64_t capacity, attsvm_erro
     return ATTSVM_OK;
 }
 
-attsvm_status l2_create(l2_active_set *e, svm_set *set, attsvm_error *err)
+attsvm_status l2_create(l2_active_set *e, svm_phase *phase, attsvm_error *err)
 {
-    *e = (l2_active_set){ .set = set, .entering = -1 };
-    size_t size = (size_t)set->size;
+    *e = (l2_active_set){ .phase = phase, .set = phase->set, .entering = -1 };
+    size_t size = (size_t)e->set->size;
     TRY(base_allocate(&e->step, 2 * size, sizeof(double), "theta", err));
     e->step_lo = e->step + size;
-    e->theta = set->theta;
-    e->theta_lo = set->theta_lo;
     return ATTSVM_OK;
 }
 
@@ -106,7 +104,7 @@ static attsvm_status run_gradients(l2_active_set *e, bool exact, svm_end *end, a
     *end = solved ? SVM_SOLVED : SVM_NEEDS_EXTENDED;
     if (!solved && l2_stopped(e))
         *end = SVM_STOP;
-    else if (!solved && e->iterations >= e->max_iterations)
+    else if (!solved && e->phase->iterations >= e->phase->max_iterations)
         *end = SVM_LIMIT;
     if (*end != SVM_NEEDS_EXTENDED)
         return ATTSVM_OK;
@@ -141,7 +139,7 @@ attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *e
         TRY(l2_restart(e, err));
     }
     TRY(reserve(e, err));
-    e->cycle_limit = e->iterations + 40 * (e->set->count + 50);
+    e->cycle_limit = e->phase->iterations + 40 * (e->set->count + 50);
     if (e->extended) {
         *end = l2_run_extended(e);
         return ATTSVM_OK;
@@ -159,8 +157,8 @@ attsvm_status l2_restart(l2_active_set *e, attsvm_error *err)
         set->lambda[s] = zero ? set->upper[s] : 0;
         set->lambda_lo[s] = 0;
     }
-    memset(e->theta, 0, (size_t)set->size * sizeof(double));
-    memset(e->theta_lo, 0, (size_t)set->size * sizeof(double));
+    memset(set->theta, 0, (size_t)set->size * sizeof(double));
+    memset(set->theta_lo, 0, (size_t)set->size * sizeof(double));
     return e->L ? grow_factor(e, e->capacity, err) : ATTSVM_OK;
 }
 
@@ -175,10 +173,7 @@ attsvm_status l2_extend(l2_active_set *e, attsvm_error *err)
 bool l2_stopped(l2_active_set *e)
 {
     svm_phase *phase = e->phase;
-    if (!phase)
-        return false;
     double active = (double)e->count;
-    phase->iterations = e->iterations;
     phase->active = e->cg_active > 0 ? e->cg_active : e->count;
     return dist_stop_poll(phase->stop, active * active + (double)e->set->count * (double)e->set->d);
 }
@@ -190,17 +185,17 @@ static void sum_theta(l2_active_set *e)
 {
     svm_set *set = e->set;
     size_t bytes = (size_t)set->size * sizeof(double);
-    memset(e->theta, 0, bytes);
-    memset(e->theta_lo, 0, bytes);
+    memset(set->theta, 0, bytes);
+    memset(set->theta_lo, 0, bytes);
     for (int64_t k = 0; k < e->count; k++) {
         e->coef[k] = set->lambda[e->active[k]];
         e->coef_lo[k] = set->lambda_lo[e->active[k]];
     }
-    svm_set_combine_exact(set, e->active, e->coef, e->coef_lo, e->count, e->theta, e->theta_lo);
+    svm_set_combine_exact(set, e->active, e->coef, e->coef_lo, e->count, set->theta, set->theta_lo);
     for (int64_t s = 0; s < set->count; s++) {
         int32_t slot = (int32_t)s;
         if (set->place[s] == SVM_AT_UPPER)
-            svm_set_combine_exact(set, &slot, &set->upper[s], NULL, 1, e->theta, e->theta_lo);
+            svm_set_combine_exact(set, &slot, &set->upper[s], NULL, 1, set->theta, set->theta_lo);
     }
 }
 
@@ -208,7 +203,7 @@ static void sum_theta(l2_active_set *e)
 static double largest_residual(const l2_active_set *e, const double *residual)
 {
     const svm_set *set = e->set;
-    double largest = 0, norm = la_norm(e->theta, set->size);
+    double largest = 0, norm = la_norm(set->theta, set->size);
     for (int64_t k = 0; k < e->count; k++) {
         int64_t s = e->active[k];
         double scale = fabs(set->b[s]) + set->length[s] * norm;
@@ -245,9 +240,9 @@ static void correct_multipliers(l2_active_set *e, const double *change)
     }
     svm_set_combine(set, e->active, change, e->count, e->step);
     for (int64_t j = 0; j < set->size; j++) {
-        dd sum = base_dd_add((dd){ e->theta[j], e->theta_lo[j] }, base_dd(e->step[j]));
-        e->theta[j] = sum.hi;
-        e->theta_lo[j] = sum.lo;
+        dd sum = base_dd_add((dd){ set->theta[j], set->theta_lo[j] }, base_dd(e->step[j]));
+        set->theta[j] = sum.hi;
+        set->theta_lo[j] = sum.lo;
     }
 }
 
@@ -265,7 +260,7 @@ static void refine_extended(l2_active_set *e)
     double *rhs = e->combination, *change = e->coef;
     for (int round = 0; round < ROUNDS; round++) {
         sum_theta(e);
-        svm_set_residual_exact(e->set, e->active, e->count, e->theta, e->theta_lo, rhs);
+        svm_set_residual_exact(e->set, e->active, e->count, e->set->theta, e->set->theta_lo, rhs);
         if (largest_residual(e, rhs) <= converged)
             return;
         l2_solve_extended(e, rhs, change);
@@ -288,7 +283,7 @@ svm_end l2_refine(l2_active_set *e, bool *again)
     for (int round = 0; round < ROUNDS; round++) {
         double *rhs = e->combination, *change = e->coef;
         sum_theta(e);
-        svm_set_residual_exact(set, e->active, e->count, e->theta, e->theta_lo, rhs);
+        svm_set_residual_exact(set, e->active, e->count, set->theta, set->theta_lo, rhs);
         double size = largest_residual(e, rhs);
         if (size > converged) {
             if (!(size < last / 4))
@@ -376,10 +371,7 @@ static attsvm_status open(svm_phase *phase, attsvm_error *err)
     l2_active_set *e;
     TRY(base_allocate(&e, 1, sizeof *e, "active set", err));
     phase->state = e;
-    TRY(l2_create(e, phase->set, err));
-    e->phase = phase;
-    e->max_iterations = phase->max_iterations;
-    return ATTSVM_OK;
+    return l2_create(e, phase, err);
 }
 
 /* Other norms do not use positions in an active set. */
@@ -446,7 +438,6 @@ static attsvm_status solve(svm_phase *phase, svm_end *end, attsvm_error *err)
     if (phase->extended && !e->extended)
         TRY(extend(e, err));
     TRY(solve_set(e, phase->precision == SVM_EXACT, end, err));
-    phase->iterations = e->iterations;
     phase->active = e->cg_active > 0 ? e->cg_active : e->count;
     return *end == SVM_INFEASIBLE ? l2_prove(e, err) : ATTSVM_OK;
 }

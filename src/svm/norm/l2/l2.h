@@ -16,7 +16,8 @@
  * L' is the Gram matrix of S.  L, g, y, r are double, or double-double if `extended`.
  */
 typedef struct l2_active_set {
-    svm_set *set;
+    svm_phase *phase;
+    svm_set *set; /* of the phase */
     bool extended;
     int64_t count, capacity;
     int32_t *active;            /* slots of S, in the order of L                  */
@@ -26,22 +27,19 @@ typedef struct l2_active_set {
     double *combination;        /* r of an infeasible row                         */
     double *residual;           /* (residual_capacity) b - <A, theta> by slot     */
     int64_t residual_capacity;
-    double *theta, *theta_lo; /* those of the set                                       */
-    double *step, *step_lo;   /* (size)                                                 */
-    int64_t iterations, max_iterations;
-    int64_t cycle_limit; /* iteration count after which we assume the method cycles   */
-    void *memory;        /* of L and its companions                                   */
-    void *work;          /* scratch of block pivoting,                                */
-    size_t work_size;    /* in bytes                                                  */
-    svm_phase *phase;    /* with the stop to ask; may be NULL                         */
-    int64_t cg_active;   /* active rows found by conjugate gradients; -1: they failed */
-    int32_t *order;      /* (ordered) equalities as they enter; NULL: in their own order      */
+    double *step, *step_lo; /* (size)                                                   */
+    int64_t cycle_limit;    /* iteration count after which we assume the method cycles   */
+    void *memory;           /* of L and its companions                                   */
+    void *work;             /* scratch of block pivoting,                                */
+    size_t work_size;       /* in bytes                                                  */
+    int64_t cg_active;      /* active rows found by conjugate gradients; -1: they failed */
+    int32_t *order;         /* (ordered) equalities as they enter; NULL: in their own order      */
     int64_t ordered;
     int64_t entering;     /* slot whose row cannot be satisfied        */
     double entering_sign; /* -1: an equality that was above its value  */
 } l2_active_set;
 
-attsvm_status l2_create(l2_active_set *e, svm_set *set, attsvm_error *err);
+attsvm_status l2_create(l2_active_set *e, svm_phase *phase, attsvm_error *err);
 void l2_free(l2_active_set *e);
 /* Runs until the set is solved; allocates first.  `exact`: also refines the multipliers. */
 attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err);

@@ -158,13 +158,13 @@ static bool settle(l2_active_set *e)
     svm_set *set = e->set;
     for (int round = 0; round < MOST_DROPS; round++) {
         bool dropped = false;
-        memset(e->theta, 0, (size_t)set->size * sizeof(double));
+        memset(set->theta, 0, (size_t)set->size * sizeof(double));
         for (int64_t s = 0; s < set->count; s++)
             if (set->place[s] == SVM_AT_UPPER)
-                la_axpy(set->upper[s], set->hi + s * set->d, e->theta, set->size);
+                la_axpy(set->upper[s], set->hi + s * set->d, set->theta, set->size);
         for (int64_t k = 0; k < e->count; k++)
-            e->combination[k] =
-                set->b[e->active[k]] - la_dot(set->hi + e->active[k] * set->d, e->theta, set->size);
+            e->combination[k] = set->b[e->active[k]] -
+                                la_dot(set->hi + e->active[k] * set->d, set->theta, set->size);
         l2_solve_factored(e, e->combination, e->coef);
         for (int64_t k = 0; k < e->count; k++)
             set->lambda[e->active[k]] = e->coef[k];
@@ -178,7 +178,7 @@ static bool settle(l2_active_set *e)
         if (dropped)
             continue;
         for (int64_t k = 0; k < e->count; k++)
-            la_axpy(set->lambda[e->active[k]], set->hi + e->active[k] * set->d, e->theta,
+            la_axpy(set->lambda[e->active[k]], set->hi + e->active[k] * set->d, set->theta,
                     set->size);
         return true;
     }
