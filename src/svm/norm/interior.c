@@ -1,8 +1,10 @@
 /* Shared by the interior point methods: the Schur matrix of rank-one rows, steps in cones. */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { SCHUR_BLOCK = 96 }; /* rows of the Schur matrix formed at a time */
 
 void interior_lift(int64_t p, int64_t q, double t, double factor, const double *W, double *M)
 {
@@ -107,8 +109,8 @@ void interior_schur_layout(interior_schur *work, arena *a, int64_t rows, int64_t
     size_t m = (size_t)rows, t = (size_t)terms;
     work->FU = take(a, m * (size_t)p);
     work->GU = take(a, m * (size_t)p);
-    work->block_f = take(a, m * INTERIOR_SCHUR_BLOCK);
-    work->block_g = take(a, m * INTERIOR_SCHUR_BLOCK);
+    work->block_f = take(a, m * SCHUR_BLOCK);
+    work->block_g = take(a, m * SCHUR_BLOCK);
     work->Fvu = take(a, t * m);
     work->Gvu = take(a, t * m);
     work->Fvv = take(a, t * t);
@@ -143,8 +145,8 @@ void interior_schur_form(const interior_schur *work, const svm_small *part, cons
     int64_t p = part->p, rows = part->rows, terms = part->terms;
     grams(part, F, work->FU, work->Fvu, work->Fvv, work->side);
     grams(part, G, work->GU, work->Gvu, work->Gvv, work->side);
-    for (int64_t lo = 0; lo < rows; lo += INTERIOR_SCHUR_BLOCK) {
-        int64_t hi = lo + INTERIOR_SCHUR_BLOCK < rows ? lo + INTERIOR_SCHUR_BLOCK : rows;
+    for (int64_t lo = 0; lo < rows; lo += SCHUR_BLOCK) {
+        int64_t hi = lo + SCHUR_BLOCK < rows ? lo + SCHUR_BLOCK : rows;
         la_gemm(false, true, hi - lo, hi, p, 1, work->FU + lo * p, p, part->u, p, 0, work->block_f,
                 hi);
         la_gemm(false, true, hi - lo, hi, p, 1, work->GU + lo * p, p, part->u, p, 0, work->block_g,

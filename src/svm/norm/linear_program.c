@@ -13,7 +13,7 @@
  * goes on from its basis.
  */
 #include "svm/norm/clp/clp.h"
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <limits.h>
 #include <math.h>
@@ -364,7 +364,7 @@ static attsvm_status solve(svm_phase *phase, const svm_small *part, bool l1, con
     arena a = { 0 };
     columns_layout(&c, &a);
     TRY(base_arena_allocate(&a, "columns", err));
-    c.memory = a.base;
+    void *memory = a.base;
     columns_layout(&c, &a);
     scale_rows(&c);
     attsvm_status status = guess(&c, W0, W, iterations, err);
@@ -383,7 +383,7 @@ static attsvm_status solve(svm_phase *phase, const svm_small *part, bool l1, con
     *part->spent = *part->spent || !solved;
     if (status == ATTSVM_OK && solved && phase->extended)
         status = svm_vertex_solve(&c, phase->set, W, lambda, err);
-    free(c.memory);
+    free(memory);
     return status;
 }
 

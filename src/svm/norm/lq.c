@@ -19,7 +19,7 @@
  * For q far from 2 the problem is solved in stages of q.  The caller scales and certifies the
  * result from theta and lambda alone.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>

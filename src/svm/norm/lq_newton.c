@@ -16,7 +16,7 @@
  * J are the entries near 0 where E is large (q > 2: D = 1/E vanishes there); the others, o, are
  * eliminated.  Rows of T may be dependent, so the system is solved by SVD.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
  *   (H + diag(w/lambda)) dlambda = b - sigma mu <B, Z^-1> + sigma mu / lambda + corrector
  *   H_rs = tr(B_r X B_s Z^-1)
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
  * quadratically if the optimum is not degenerate; if rows are dependent (one-hot tokens), a pivoted
  * Cholesky factorisation selects independent ones.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>

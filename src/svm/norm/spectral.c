@@ -15,7 +15,7 @@
  * and Q'Q = I - P, the matrix is P K P + kappa Q'Q.  Multipliers mu are fitted to the last equation
  * of the dual when a bound is computed.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>

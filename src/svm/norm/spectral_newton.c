@@ -17,7 +17,7 @@
  * W is padded with zeros to n x n: as many equations as unknowns (D, t, lambda), solved by SVD,
  * because D_22 may be undetermined.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * and B is square.  Elimination in double-double solves both, to about 30 digits less the digits
  * of the condition of B.
  */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>
