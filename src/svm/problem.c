@@ -1,10 +1,61 @@
-/* Problems: creation, the phases of a solve, and batches. */
+/* Problems: what they need, creation, the phases of a solve, and batches. */
 #include "dist/stop.h"
 #include "svm/svm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* NULL stands for all defaults, which go into *standard. */
+static const attsvm_svm_settings *or_defaults(const attsvm_svm_settings *settings,
+                                              attsvm_svm_settings *standard)
+{
+    attsvm_svm_settings_init(standard);
+    return settings ? settings : standard;
+}
+
+attsvm_status attsvm_svm_terms(const attsvm_data *data, const attsvm_svm_settings *settings,
+                               int64_t *terms, attsvm_error *err)
+{
+    NEED(data);
+    NEED(terms);
+    attsvm_svm_settings standard;
+    settings = or_defaults(settings, &standard);
+    data_terms found;
+    TRY(svm_rows_terms(&found, data, settings, err));
+    *terms = found.count;
+    return ATTSVM_OK;
+}
+
+attsvm_status attsvm_svm_cells(const attsvm_data *data, const attsvm_svm_settings *settings,
+                               int64_t *cells, attsvm_error *err)
+{
+    NEED(data);
+    NEED(cells);
+    attsvm_svm_settings standard;
+    settings = or_defaults(settings, &standard);
+    data_terms found;
+    TRY(svm_rows_terms(&found, data, settings, err));
+    return data_terms_cells(&found, NULL, cells, err);
+}
+
+attsvm_status attsvm_select_optimal(const attsvm_data *data, const attsvm_svm_settings *settings,
+                                    int64_t *alpha, int64_t *ties, attsvm_error *err)
+{
+    NEED(data);
+    NEED(alpha);
+    attsvm_svm_settings standard;
+    settings = or_defaults(settings, &standard);
+    data_terms terms;
+    data_head head;
+    TRY(svm_rows_terms(&terms, data, settings, err));
+    TRY(data_head_create(&head, data, settings->head, settings->kappa, err));
+    attsvm_status status = data_select_optimal(&terms, &head, alpha, ties, err);
+    data_head_free(&head);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- creation */
 
 attsvm_status attsvm_problem_create(attsvm_problem **out, const attsvm_data *data,
                                     const attsvm_selection *selection,
@@ -14,9 +65,7 @@ attsvm_status attsvm_problem_create(attsvm_problem **out, const attsvm_data *dat
     NEED(data);
     NEED(selection);
     attsvm_svm_settings standard;
-    attsvm_svm_settings_init(&standard);
-    if (!settings)
-        settings = &standard;
+    settings = or_defaults(settings, &standard);
     TRY(svm_check_settings(settings, err));
     attsvm_problem *problem;
     TRY(base_allocate(&problem, 1, sizeof *problem, "problem", err));
