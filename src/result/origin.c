@@ -201,12 +201,6 @@ attsvm_status attsvm_origin_svm(const attsvm_origin *origin, attsvm_svm_settings
     return ATTSVM_OK;
 }
 
-static bool is_matrix(int32_t problem)
-{
-    return problem == ATTSVM_PROBLEM_W || problem == ATTSVM_PROBLEM_MULTI ||
-           problem == ATTSVM_PROBLEM_FINITE;
-}
-
 /* A result of a vector model fits problems of p and v, one of a matrix model those of W. */
 static attsvm_status check_model(const attsvm_origin *o, const attsvm_svm_settings *svm,
                                  attsvm_error *err)
@@ -216,7 +210,7 @@ static attsvm_status check_model(const attsvm_origin *o, const attsvm_svm_settin
     if (!o->info.svm && !o->info.train)
         return ATTSVM_OK;
     TRY(attsvm_origin_svm(o, &from, err));
-    if (is_matrix(from.problem) == is_matrix(svm->problem))
+    if (svm_rows_need_matrix(&from) == svm_rows_need_matrix(svm))
         return ATTSVM_OK;
     attsvm_settings_get(&attsvm_svm_table, svm, "problem", asked, sizeof asked);
     if (o->info.train)

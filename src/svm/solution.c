@@ -23,9 +23,26 @@ static const attsvm_svm_info nothing_computed = {
 /* A strictly convex norm has a unique minimiser; others may have a face of minimisers. */
 static bool is_unique(const attsvm_svm_settings *settings)
 {
-    bool vector = settings->problem == ATTSVM_PROBLEM_P || settings->problem == ATTSVM_PROBLEM_V ||
-                  settings->problem == ATTSVM_PROBLEM_JOINT;
-    return settings->rank == 0 && svm_norm_solved(settings, !vector)->unique;
+    return settings->rank == 0 && svm_norm_solved(settings, svm_rows_need_matrix(settings))->unique;
+}
+
+/* The pointer at `out` gets a copy of `count` elements, or zeros if `from` is NULL. */
+static attsvm_status copy(void *out, const void *from, int64_t count, size_t size,
+                          attsvm_error *err)
+{
+    void *memory;
+    TRY(base_allocate(&memory, (size_t)count + 1, size, "solution", err));
+    memcpy(out, &memory, sizeof memory);
+    if (from && count > 0)
+        memcpy(memory, from, (size_t)count * size);
+    return ATTSVM_OK;
+}
+
+/* The same, but NULL stays NULL. */
+static attsvm_status copy_optional(double **out, const double *from, int64_t count,
+                                   attsvm_error *err)
+{
+    return from ? copy(out, from, count, sizeof **out, err) : ATTSVM_OK;
 }
 
 attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *problem,
@@ -38,20 +55,12 @@ attsvm_status svm_solution_open(attsvm_solution **out, const attsvm_problem *pro
     *out = s;
     s->info = nothing_computed;
     s->info.unique = is_unique(&problem->settings);
-    TRY(base_allocate(&s->theta, (size_t)rows->size, sizeof(double), "solution", err));
-    size_t terms = (size_t)rows->terms.count, cells = (size_t)rows->cells;
-    if (rows->sets) {
-        TRY(base_allocate(&s->sets, cells, 1, "solution", err));
-        memcpy(s->sets, rows->sets, cells);
-    } else {
-        TRY(base_allocate(&s->alpha, terms, sizeof *s->alpha, "solution", err));
-        memcpy(s->alpha, rows->base, terms * sizeof *s->alpha);
-    }
-    if (rows->softmax) {
-        TRY(base_allocate(&s->softmax, cells, sizeof(double), "solution", err));
-        memcpy(s->softmax, rows->softmax, cells * sizeof(double));
-    }
-    return ATTSVM_OK;
+    TRY(copy(&s->theta, NULL, rows->size, sizeof(double), err));
+    if (rows->sets)
+        TRY(copy(&s->sets, rows->sets, rows->cells, 1, err));
+    else
+        TRY(copy(&s->alpha, rows->base, rows->terms.count, sizeof(int64_t), err));
+    return copy_optional(&s->softmax, rows->softmax, rows->cells, err);
 }
 
 void attsvm_solution_free(attsvm_solution *solution)
@@ -88,9 +97,15 @@ attsvm_claim attsvm_solution_claim(const attsvm_solution *solution)
     return solution->claim;
 }
 
-static void borrow_arrays(attsvm_solution *s)
+/* The claim borrows the arrays of the solution. */
+static void borrow_arrays(attsvm_solution *s, int64_t terms, int64_t cells)
 {
     attsvm_claim *claim = &s->claim;
+    claim->selection = (attsvm_selection){ .alpha = s->alpha,
+                                           .sets = s->sets,
+                                           .softmax = s->softmax,
+                                           .terms = s->alpha ? terms : 0,
+                                           .cells = s->sets ? cells : 0 };
     claim->theta = s->theta;
     claim->theta_lo = s->theta_lo;
     claim->theta_lo2 = s->theta_lo2;
@@ -102,19 +117,13 @@ static void borrow_arrays(attsvm_solution *s)
     claim->mu_lo = s->mu_lo;
 }
 
-/* The public claim, which borrows from the solution. */
 static void make_claim(attsvm_solution *s, const attsvm_problem *problem)
 {
     attsvm_claim *claim = &s->claim;
     claim->settings = problem->settings;
-    claim->selection = (attsvm_selection){ .alpha = s->alpha,
-                                           .sets = s->sets,
-                                           .softmax = s->softmax,
-                                           .terms = s->alpha ? problem->rows.terms.count : 0,
-                                           .cells = s->sets ? problem->rows.cells : 0 };
     claim->outcome = s->info.outcome;
     claim->theta_count = problem->rows.size;
-    borrow_arrays(s);
+    borrow_arrays(s, problem->rows.terms.count, problem->rows.cells);
 }
 
 /*
@@ -185,24 +194,6 @@ const char *attsvm_proof_name(attsvm_proof proof)
     return proof >= ATTSVM_PROOF_NONE && proof <= ATTSVM_PROOF_BEYOND ? names[proof] : NULL;
 }
 
-/* *out = a copy of `count` elements. */
-static attsvm_status copy(void *out, const void *from, int64_t count, size_t size,
-                          attsvm_error *err)
-{
-    void *memory;
-    TRY(base_allocate(&memory, (size_t)count + 1, size, "solution", err));
-    memcpy(out, &memory, sizeof memory);
-    if (from && count > 0)
-        memcpy(memory, from, (size_t)count * size);
-    return ATTSVM_OK;
-}
-
-/* A missing low part stays NULL. */
-static attsvm_status copy_low(double **out, const double *from, int64_t count, attsvm_error *err)
-{
-    return from ? copy(out, from, count, sizeof **out, err) : ATTSVM_OK;
-}
-
 static attsvm_status copy_claim(attsvm_solution *s, const attsvm_data *data,
                                 const attsvm_claim *claim, attsvm_error *err)
 {
@@ -214,24 +205,18 @@ static attsvm_status copy_claim(attsvm_solution *s, const attsvm_data *data,
     TRY(copy(&s->lambda, claim->lambda, claim->active_count, sizeof(double), err));
     TRY(copy(&s->equal, claim->equal, claim->equal_count, sizeof(attsvm_row), err));
     TRY(copy(&s->mu, claim->mu, claim->equal_count, sizeof(double), err));
-    TRY(copy_low(&s->theta_lo, claim->theta_lo, claim->theta_count, err));
-    TRY(copy_low(&s->theta_lo2, claim->theta_lo2, claim->theta_count, err));
-    TRY(copy_low(&s->lambda_lo, claim->lambda_lo, claim->active_count, err));
-    TRY(copy_low(&s->mu_lo, claim->mu_lo, claim->equal_count, err));
+    TRY(copy_optional(&s->theta_lo, claim->theta_lo, claim->theta_count, err));
+    TRY(copy_optional(&s->theta_lo2, claim->theta_lo2, claim->theta_count, err));
+    TRY(copy_optional(&s->lambda_lo, claim->lambda_lo, claim->active_count, err));
+    TRY(copy_optional(&s->mu_lo, claim->mu_lo, claim->equal_count, err));
     if (claim->selection.alpha)
         TRY(copy(&s->alpha, claim->selection.alpha, terms, sizeof(int64_t), err));
     if (claim->selection.sets)
         TRY(copy(&s->sets, claim->selection.sets, cells, 1, err));
-    if (claim->selection.softmax)
-        TRY(copy(&s->softmax, claim->selection.softmax, cells, sizeof(double), err));
+    TRY(copy_optional(&s->softmax, claim->selection.softmax, cells, err));
     s->claim = *claim;
-    s->claim.selection = (attsvm_selection){ .alpha = s->alpha,
-                                             .sets = s->sets,
-                                             .softmax = s->softmax,
-                                             .terms = s->alpha ? terms : 0,
-                                             .cells = s->sets ? cells : 0 };
-    borrow_arrays(s);
     s->claim.head = NULL;
+    borrow_arrays(s, terms, cells);
     return ATTSVM_OK;
 }
 
@@ -263,10 +248,8 @@ attsvm_status attsvm_solution_rank(attsvm_solution *solution, attsvm_error *err)
 {
     NEED(solution);
     int64_t d = (int64_t)(sqrt((double)solution->claim.theta_count) + 0.5);
-    int32_t problem = solution->claim.settings.problem;
-    bool matrix = problem == ATTSVM_PROBLEM_W || problem == ATTSVM_PROBLEM_MULTI ||
-                  problem == ATTSVM_PROBLEM_FINITE;
-    if (!matrix || solution->info.outcome == ATTSVM_INFEASIBLE)
+    if (!svm_rows_need_matrix(&solution->claim.settings) ||
+        solution->info.outcome == ATTSVM_INFEASIBLE)
         return ATTSVM_OK;
     return svm_norm_rank(solution->theta, d, 1e-6, &solution->info.rank, err);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_queries(const attsvm_svm_settings *settings)
+bool svm_rows_need_matrix(const attsvm_svm_settings *settings)
 {
     return settings->problem == ATTSVM_PROBLEM_W || settings->problem == ATTSVM_PROBLEM_MULTI ||
            settings->problem == ATTSVM_PROBLEM_FINITE;
@@ -18,7 +18,7 @@ attsvm_status svm_rows_terms(data_terms *out, const attsvm_data *data,
                              const attsvm_svm_settings *settings, attsvm_error *err)
 {
     TRY(attsvm_settings_check(&attsvm_svm_table, settings, err));
-    return data_terms_create(out, data, has_queries(settings) ? settings->query : 0,
+    return data_terms_create(out, data, svm_rows_need_matrix(settings) ? settings->query : 0,
                              settings->query_token, err);
 }
 

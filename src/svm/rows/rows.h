@@ -7,6 +7,8 @@
 
 #include "data/reader.h"
 
+/* Whether theta is d x d and its rows need queries: W, multi, finite. */
+bool svm_rows_need_matrix(const attsvm_svm_settings *settings);
 /* Terms of the problem: with the queries of a W problem, without queries otherwise. */
 attsvm_status svm_rows_terms(data_terms *out, const attsvm_data *data,
                              const attsvm_svm_settings *settings, attsvm_error *err);
