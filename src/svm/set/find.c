@@ -24,6 +24,12 @@ typedef struct svm_block {
     double tokens;
 } svm_block;
 
+static const svm_pass nothing_read = { .min_margin = INFINITY,
+                                       .min_zero_margin = INFINITY,
+                                       .zero_distance = INFINITY,
+                                       .conflict_term = -1,
+                                       .conflict_token = -1 };
+
 /* Input of one pass. */
 typedef struct job {
     svm_find *find;
@@ -33,17 +39,25 @@ typedef struct job {
     double norm;                   /* |theta|                                      */
 } job;
 
+/* Of one worker. */
 typedef struct scratch {
-    double *y, *squares, *z, *u, *u_hi, *u_lo, *x, *more;
+    double *z, *u, *u_hi, *u_lo, *x; /* (d)     */
+    double *more;                    /* (3d)    */
+    double *y, *squares;             /* (T_max) */
 } scratch;
 
 static scratch scratch_of(const svm_find *find, int worker)
 {
     int64_t d = find->rows->d;
     double *at = find->scratch + worker * find->scratch_each;
-    int64_t T = find->rows->data->T_max;
-    return (scratch){ at + 8 * d, at + 8 * d + T, at,         at + d,
-                      at + 2 * d, at + 3 * d,     at + 4 * d, at + 5 * d };
+    return (scratch){ .z = at,
+                      .u = at + d,
+                      .u_hi = at + 2 * d,
+                      .u_lo = at + 3 * d,
+                      .x = at + 4 * d,
+                      .more = at + 5 * d,
+                      .y = at + 8 * d,
+                      .squares = at + 8 * d + find->rows->data->T_max };
 }
 
 /* One entry for each term of this rank. */
@@ -67,7 +81,7 @@ static void layout(svm_find *find, arena *a)
 attsvm_status svm_find_create(svm_find *find, const svm_rows *rows, int threads, attsvm_error *err)
 {
     arena a = { 0 };
-    *find = (svm_find){ .rows = rows, .threads = threads, .terms = rows->terms.count };
+    *find = (svm_find){ .rows = rows, .threads = threads };
     data_own(rows->data, &find->lo, &find->hi);
     find->lo = data_terms_first(&rows->terms, find->lo);
     find->hi = data_terms_first(&rows->terms, find->hi);
@@ -174,7 +188,7 @@ static bool is_paid(const svm_pass_settings *settings, const svm_term *term, int
 {
     if (!settings->soft)
         return false;
-    int64_t slot = svm_set_find(settings->soft, term->term, t);
+    int64_t slot = svm_set_slot(settings->soft, term->term, t);
     return slot >= 0 && settings->soft->place[slot] == SVM_AT_UPPER;
 }
 
@@ -214,10 +228,11 @@ static double judge(const job *j, view *v, int64_t t, double margin, scratch s, 
     if (settings->exact && (summed || fabs(margin - b) <= SVM_NEAR + v->noise)) {
         margin = exact_margin(j, v, t, s);
         size = row_norm(j, v, t, s);
-        /* what is left of double-double over twelve decades may be nothing: report the worst */
+        /* where theta and rows span many decades, double-double may keep no digit: report the worst
+         */
         double error = b == 1 ? (double)(2 * rows->d + 8) * EXACT_UNIT * v->bound * j->norm : 0;
         report_near(pass, margin - error, b, size, 0x1p-52 * (2 + size * j->norm));
-        if (b == 0 && settings->set && svm_set_find(settings->set, v->term.term, t) < 0)
+        if (b == 0 && settings->set && svm_set_slot(settings->set, v->term.term, t) < 0)
             pass->zero_distance = fmin(pass->zero_distance, margin / size);
     } else if (margin < b) {
         report_near(pass, margin, b, 0, 0x1p-51 + 2 * v->noise / fabs(margin));
@@ -256,7 +271,7 @@ static void read_margins(const job *j, const view *v, scratch s)
 static bool is_wanted(const svm_pass_settings *settings, int64_t term, int64_t t, double miss)
 {
     return miss < settings->join_below &&
-           (!settings->set || svm_set_find(settings->set, term, t) < 0);
+           (!settings->set || svm_set_slot(settings->set, term, t) < 0);
 }
 
 static void note(const job *j, int worker, int64_t term, int64_t t, double miss)
@@ -333,11 +348,7 @@ static void visit_block(void *context, int64_t b, int worker)
     svm_block *block = &find->results[b];
     scratch s = scratch_of(find, worker);
     int64_t lo, hi;
-    *block = (svm_block){ .pass = { .min_margin = INFINITY,
-                                    .min_zero_margin = INFINITY,
-                                    .zero_distance = INFINITY,
-                                    .conflict_term = -1,
-                                    .conflict_token = -1 } };
+    *block = (svm_block){ .pass = nothing_read };
     base_block(find->hi - find->lo, find->blocks, b, &lo, &hi);
     lo += find->lo;
     hi += find->lo;
@@ -435,11 +446,7 @@ attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
         j.u_lo = u + 2 * rows->d;
     }
     svm_skip_walk(find, settings, find->blocks, visit_block, &j);
-    *pass = (svm_pass){ .min_margin = INFINITY,
-                        .min_zero_margin = INFINITY,
-                        .zero_distance = INFINITY,
-                        .conflict_term = -1,
-                        .conflict_token = -1 };
+    *pass = nothing_read;
     double tokens = 0;
     for (int64_t b = 0; b < find->blocks; b++) {
         add_block(pass, &find->results[b].pass);
@@ -448,8 +455,7 @@ attsvm_status svm_find_pass(svm_find *find, const double *hi, const double *lo,
     if (rows->data->comm)
         add_ranks(rows->data->comm, pass, &tokens);
     find->merged += pass->merged;
-    pass->visited = tokens / (double)rows->data->tokens;
-    find->passes += pass->visited;
+    find->passes += tokens / (double)rows->data->tokens;
     return svm_candidates_join(find->lists, find->threads, settings->most, rows->data->comm,
                                &find->found, &find->found_count, err);
 }
@@ -478,7 +484,7 @@ attsvm_status svm_find_add(const svm_find *find, svm_set *set, int64_t *added, a
     for (int64_t k = 0; k < find->found_count && status == ATTSVM_OK; k++) {
         ask_ahead(find, k);
         svm_term term = svm_rows_term(find->rows, find->found[k].term);
-        if (svm_set_find(set, term.term, find->found[k].token) >= 0)
+        if (svm_set_slot(set, term.term, find->found[k].token) >= 0)
             continue;
         status = svm_set_add(set, &term, find->found[k].token, err);
         data_reader_release_around(data, term.i);

@@ -13,7 +13,6 @@
 
 /* What one pass over the data found. */
 typedef struct svm_pass {
-    double visited;         /* share of the tokens read                                      */
     double min_margin;      /* smallest <A, theta> over rows with b = 1 (infinite: none)     */
     double min_zero_margin; /* smallest <A, theta> over rows with b = 0                      */
     double zero_distance;   /* smallest <A, theta> / |A| of those near it, outside the set   */
@@ -42,7 +41,7 @@ typedef struct svm_candidate {
 typedef struct svm_find {
     const svm_rows *rows;
     int threads;
-    int64_t terms, blocks;
+    int64_t blocks;
     int64_t lo, hi;       /* terms of this rank; the arrays below hold only those */
     double *slack;        /* smallest <A, theta> - b when last read               */
     double *path_at_read; /* length of theta's path at that time; negative: never */

@@ -19,7 +19,7 @@ static attsvm_status add_row(svm_set *set, const svm_term *term, int64_t t, bool
     bool soft = set->soft > 0 && svm_rows_kind(set->rows, term, t) == SVM_AT_LEAST;
     *conflict = kind == SVM_IMPOSSIBLE && !soft;
     if (kind == SVM_NO_ROW || kind == SVM_EMPTY || *conflict ||
-        svm_set_find(set, term->term, t) >= 0)
+        svm_set_slot(set, term->term, t) >= 0)
         return ATTSVM_OK;
     return svm_set_add(set, term, t, err);
 }

@@ -187,7 +187,7 @@ static attsvm_status reserve_index(svm_index *index, int64_t count, attsvm_error
     return ATTSVM_OK;
 }
 
-int64_t svm_set_find(const svm_set *set, int64_t term, int64_t token)
+int64_t svm_set_slot(const svm_set *set, int64_t term, int64_t token)
 {
     return look_up(&set->slot_of, term, token);
 }

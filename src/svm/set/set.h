@@ -70,7 +70,7 @@ static inline const double *svm_set_low(const svm_set *set, int64_t s)
 attsvm_status svm_set_create(svm_set *set, const struct svm_rows *rows, double soft,
                              int64_t capacity, attsvm_error *err);
 void svm_set_free(svm_set *set);
-int64_t svm_set_find(const svm_set *set, int64_t term, int64_t token);
+int64_t svm_set_slot(const svm_set *set, int64_t term, int64_t token);
 /* Reserves room for `more` rows. */
 attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err);
 /* Adds a row (svm_rows_resolve) that is not in the set. */
