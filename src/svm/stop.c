@@ -39,12 +39,12 @@ bool svm_stop_now(svm_run *run)
 
 attsvm_status svm_stop_keep_best(svm_run *run, attsvm_error *err)
 {
-    double norm, least = run->pass.min_margin;
+    double norm;
     if (run->pass.interrupted || !svm_sample_is_whole(&run->pass_settings))
         return ATTSVM_OK;
     TRY(svm_certify_size(run, run->set.theta, &norm, err));
     double value = run->set.soft > 0 ? -(norm * norm / 2 + run->set.soft * run->pass.slacks)
-                   : norm > 0        ? least / norm
+                   : norm > 0        ? run->pass.min_margin / norm
                                      : 0;
     bool feasible =
         run->set.soft > 0 || (value > 0 && isfinite(value) && run->pass.violated_zero_rows == 0);
@@ -65,7 +65,7 @@ attsvm_status svm_stop_keep_best(svm_run *run, attsvm_error *err)
  * After a stop inside a pass: uses the report of the pass that found the best theta, with an
  * allowance for rounding, without reading the tokens again.
  */
-static attsvm_status finish_cut(svm_run *run, attsvm_solution *solution, attsvm_error *err)
+static attsvm_status finish_interrupted(svm_run *run, attsvm_solution *solution, attsvm_error *err)
 {
     attsvm_svm_info *info = &solution->info;
     bool proved;
@@ -99,7 +99,7 @@ attsvm_status svm_stop_finish(svm_run *run, attsvm_solution *solution, attsvm_er
         memset(set->theta_lo, 0, (size_t)set->size * sizeof(double));
     }
     if (run->interrupted)
-        return finish_cut(run, solution, err);
+        return finish_interrupted(run, solution, err);
     run->find.stop = NULL;
     svm_sample_all(&settings);
     settings.read_everything = settings.exact = true;

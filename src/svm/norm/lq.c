@@ -139,20 +139,20 @@ static double residuals(lq_state *s)
 static double certify(lq_state *s)
 {
     double margin = INFINITY, scale = 0, dual = 0;
-    bool fixed = false;
+    bool broken = false; /* a row that scaling cannot repair does not hold */
     for (int64_t r = 0; r < s->rows; r++)
         scale = fmax(scale, fabs(s->b[r]));
     for (int64_t r = 0; r < s->rows; r++) {
         double value = s->b[r] - s->rp[r] + s->w[r];
         dual += s->b[r] * s->lambda[r];
         if (s->part->equal[r])
-            fixed = fixed || fabs(value - s->b[r]) > LQ_SETTLED * scale;
+            broken = broken || fabs(value - s->b[r]) > LQ_SETTLED * scale;
         else if (s->b[r] > 0)
             margin = fmin(margin, value / s->b[r]);
         else if (value < s->b[r] - 1e-13)
-            fixed = true;
+            broken = true;
     }
-    if (!(margin > 0) || fixed)
+    if (!(margin > 0) || broken)
         return INFINITY;
     double primal = svm_norm_of_entries(s->theta, s->size, s->q);
     if (isfinite(margin))

@@ -7,13 +7,14 @@
  *
  *   S = sum_T lambda A = f(theta),   <A_r, theta> = b_r (r in T),
  *
- * and with E = d theta / d S one step is
+ * and with E = d theta / d S, D = 1/E, e = theta(S) - theta, one step is
  *
- *   [ A_o E_o A_o'   A_J ] [ dlambda  ]   [ b - A theta - A_o e_o ]     dtheta_o = e_o + E_o
- * A_o'dlambda [ A_J'          -D_J ] [ dtheta_J ] = [ f(theta_J) - S_J      ]     e = theta(S) -
- * theta
+ *   [ A_o E_o A_o'   A_J ] [ dlambda  ]   [ b - A theta - A_o e_o ]
+ *   [ A_J'          -D_J ] [ dtheta_J ] = [ f(theta_J) - S_J      ]
  *
- * J are the entries near 0 where E is large (q > 2: D = 1/E vanishes there); the others, o, are
+ *   dtheta_o = e_o + E_o A_o'dlambda
+ *
+ * J are the entries near 0 where E is large (q > 2: D vanishes there); the others, o, are
  * eliminated.  Rows of T may be dependent, so the system is solved by SVD.
  */
 #include "svm/norm/cores.h"

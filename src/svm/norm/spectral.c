@@ -1,5 +1,5 @@
 /*
- * Spectral norm over gathered rows: a primal-dual interior point method on
+ * Spectral norm over stored rows: a primal-dual interior point method on
  *
  *   min t   Z = [t I, W; W', t I] >= 0,  w = A W - b >= 0,  A_e W = e          (y = (t, W))
  *   max b'lambda + e'mu   X >= 0,  tr X = 1,  2 X_12 + sum lambda A + sum mu A = 0

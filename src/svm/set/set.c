@@ -32,7 +32,7 @@ static void layout_rows(svm_set *set, arena *a, size_t rows)
     set->place = base_take(a, rows, sizeof *set->place);
     set->equality = base_take(a, rows, sizeof *set->equality);
     set->implied = base_take(a, rows, sizeof *set->implied);
-    set->exact = base_take(a, rows, sizeof *set->exact);
+    set->no_low = base_take(a, rows, sizeof *set->no_low);
 }
 
 static void layout_queries(svm_set *set, arena *a, size_t queries)
@@ -50,7 +50,7 @@ static void copy_row(svm_set *to, int64_t t, const svm_set *from, int64_t f)
 {
     size_t bytes = (size_t)from->d * sizeof(double);
     memcpy(to->hi + t * to->d, from->hi + f * to->d, bytes);
-    if (!from->exact[f])
+    if (!from->no_low[f])
         memcpy(to->lo + t * to->d, from->lo + f * to->d, bytes);
     to->sigma[t] = from->sigma[f];
     to->square[t] = from->square[f];
@@ -66,7 +66,7 @@ static void copy_row(svm_set *to, int64_t t, const svm_set *from, int64_t f)
     to->place[t] = from->place[f];
     to->equality[t] = from->equality[f];
     to->implied[t] = from->implied[f];
-    to->exact[t] = from->exact[f];
+    to->no_low[t] = from->no_low[f];
 }
 
 static attsvm_status grow_rows(svm_set *set, int64_t capacity, attsvm_error *err)
@@ -264,13 +264,13 @@ attsvm_status svm_set_add(svm_set *set, const svm_term *term, int64_t token, att
     if (norm > 0)
         frexp(norm, &exponent);
     double sigma = ldexp(1, -exponent), b = svm_rows_rhs(set->rows, term, token);
-    set->exact[s] = 1;
+    set->no_low[s] = 1;
     for (int64_t j = 0; j < d; j++) {
         hi[j] *= sigma;
         lo[j] *= sigma;
-        set->exact[s] &= lo[j] == 0;
+        set->no_low[s] &= lo[j] == 0;
     }
-    if (!set->exact[s])
+    if (!set->no_low[s])
         memcpy(set->lo + s * d, lo, (size_t)d * sizeof *lo);
     norm *= sigma;
     set->term[s] = term->term;

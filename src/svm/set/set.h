@@ -26,57 +26,70 @@ typedef struct svm_index {
  */
 typedef struct svm_set {
     const struct svm_rows *rows;
-    bool matrix;     /* rows are delta z'                                                         */
-    bool has_sets;   /* there may be equalities                                                   */
-    bool whole;      /* all rows of the problem are here                                          */
-    int threads;     /* for products of many rows                                                 */
-    int64_t changes; /* rows added and removed so far: whether the set has changed since        */
-    int64_t count, capacity, d, size;
+    bool matrix;   /* rows are delta z' */
+    bool has_sets; /* there may be equalities */
+    bool whole;    /* all rows of the problem are here */
+    int threads;   /* for products of many rows */
+    double soft;   /* C; 0: hard */
+    int64_t d, size;
+
+    /* rows, by slot */
+    int64_t count, capacity;
+    int64_t changes; /* rows added and removed so far: whether the set has changed since */
     int64_t *term;
     int32_t *token;
-    double *hi, *lo; /* sigma delta, (capacity,d); see svm_set_low      */
+    double *hi, *lo; /* sigma delta, (capacity,d); see svm_set_low */
+    uint8_t *no_low; /* lo is 0, and was not written */
     double *sigma;
-    double *square; /* |sigma A|^2                                      */
-    double *length; /* |sigma A|                                        */
-    double *b;      /* sigma b                                          */
-    double *upper;  /* largest multiplier: C / sigma, infinite when hard */
+    double *square; /* |sigma A|^2 */
+    double *length; /* |sigma A| */
+    double *b;      /* sigma b */
+    double *upper;  /* largest multiplier: C / sigma, infinite if hard */
     uint8_t *equality;
-    uint8_t *implied; /* 1: an equality that others imply          */
-    uint8_t *exact;   /* lo is 0, and was not written              */
-    int32_t *query;   /* index of z                                */
-    int32_t *place;   /* position in the active set, or SVM_AT_... */
+    uint8_t *implied;  /* 1: an equality that others imply */
+    int32_t *query;    /* number of its query */
+    svm_index slot_of; /* by term and token */
+
+    /* the result of the last solve */
+    double *theta, *theta_lo; /* (size) */
     double *lambda, *lambda_lo;
-    double *theta, *theta_lo; /* (size) the result of the last solve */
-    double *margin;           /* scratch: sigma <A, theta>           */
+    int32_t *place; /* position in the active set of l2, or SVM_AT_... */
+
+    /* queries, by number */
     int64_t queries, query_capacity;
-    double *z, *u, *u_lo; /* (query_capacity,d): queries, and scratch     */
-    double *z_norm;       /* (query_capacity): |z|                        */
-    double *along;        /* (query_capacity): scratch, z_p' z            */
-    double soft;          /* C, 0: hard                                   */
-    svm_index slot_of;    /* of rows, by term and token                   */
-    svm_index query_of;   /* of queries, by term, with token -1           */
-    uint8_t *used;        /* (query_capacity): scratch                    */
-    double *scratch;      /* (3d)                                         */
-    double *zeros;        /* (d)                                          */
+    double *z;          /* (query_capacity,d) */
+    double *z_norm;     /* |z| */
+    svm_index query_of; /* by term, with token -1 */
+
+    /* scratch */
+    double *margin;   /* by slot: sigma <A, theta> */
+    double *u, *u_lo; /* (query_capacity,d) */
+    double *along;    /* (query_capacity): z_p' z */
+    uint8_t *used;    /* (query_capacity) */
+    double *scratch;  /* (3d) */
+    double *zeros;    /* (d): not scratch, the low part of rows without one */
+
     void *row_memory, *query_memory;
 } svm_set;
 
 /* Row s is set->hi + s d and this. */
 static inline const double *svm_set_low(const svm_set *set, int64_t s)
 {
-    return set->exact[s] ? set->zeros : set->lo + s * set->d;
+    return set->no_low[s] ? set->zeros : set->lo + s * set->d;
 }
 
 attsvm_status svm_set_create(svm_set *set, const struct svm_rows *rows, double soft,
                              int64_t capacity, attsvm_error *err);
 void svm_set_free(svm_set *set);
+/* The slot of a row; -1: it is not in the set. */
 int64_t svm_set_slot(const svm_set *set, int64_t term, int64_t token);
 /* Reserves room for `more` rows. */
 attsvm_status svm_set_reserve(svm_set *set, int64_t more, attsvm_error *err);
 /* Adds a row (svm_rows_resolve) that is not in the set. */
 attsvm_status svm_set_add(svm_set *set, const struct svm_term *term, int64_t token,
                           attsvm_error *err);
-/* Removes inactive rows with <A, theta> - b above most_slack, by `margin`.  Others move up. */
+/* Removes inactive rows with <A, theta> - b above most_slack, according to set->margin.  Slots of
+   the others move up. */
 void svm_set_shrink(svm_set *set, double most_slack);
 /* out (size) = sum of coef[k] sigma A over the slots. */
 void svm_set_combine(svm_set *set, const int32_t *slots, const double *coef, int64_t count,
