@@ -33,18 +33,20 @@ double interior_ray_step(const svm_small *part, const double *x, const double *d
 /* Largest step in 0..1 that keeps L L' + step dM positive definite; scratch (n x n), eig (n). */
 double interior_cone_step(int64_t n, const double *L, const double *dM, double *scratch,
                           double *eig);
-/*
- * Cholesky factor of A (n x n, lower), in place; if rounding makes A indefinite, of A with its
- * diagonal increased by the smallest of 1e-15, 1e-14, ... 1e-7 (relative) that suffices; d (n) is
- * scratch.
- */
+/* Copies the lower triangle of A (n x n) to the upper one and its diagonal to d, before A is
+   factored; and back, with the diagonal times 1 + shift. */
+void interior_save_lower(int64_t n, double *A, double *d);
+void interior_restore_lower(int64_t n, double *A, const double *d, double shift);
+/* Cholesky factor of A (n x n, lower), in place; if rounding makes A indefinite, of A with its
+   diagonal increased by the smallest of 1e-15, 1e-14, ... 1e-7 (relative) that suffices; d (n) is
+   scratch. */
 bool interior_cholesky_shifted(int64_t n, double *A, double *d);
 /*
  * Lower triangle of H_rs (rows x rows, stride ldh), for symmetric F, G of order p + q:
  * H_rs = tr(B_r F B_s G) made symmetric, B_r = [0 A_r; A_r' 0].
  */
 typedef struct interior_schur {
-    double *FU, *GU, *block_f, *block_g; /* rows x p twice, SCHUR_BLOCK x rows twice */
+    double *FU, *GU, *block_f, *block_g; /* rows x p twice, SCHUR_BLOCK x rows twice         */
     double *Fvu, *Gvu, *Fvv, *Gvv;       /* terms x rows twice, terms x terms twice      */
     double *side;                        /* terms x (p + q)                              */
 } interior_schur;
@@ -57,7 +59,7 @@ void interior_schur_form(const interior_schur *work, const svm_small *part, cons
 typedef struct svm_nuclear_point {
     double *W, *lambda;
     double gap;
-    bool polished;
+    bool by_newton;
 } svm_nuclear_point;
 
 /* Newton from (lambda, w, W); changes the point only if the gap decreases. */

@@ -84,20 +84,30 @@ double interior_cone_step(int64_t n, const double *L, const double *dM, double *
     return eig[0] < 0 ? fmin(1, -1 / eig[0]) : 1;
 }
 
-bool interior_cholesky_shifted(int64_t n, double *A, double *d)
+void interior_save_lower(int64_t n, double *A, double *d)
 {
     for (int64_t i = 0; i < n; i++) {
         d[i] = A[i * n + i];
         for (int64_t j = 0; j < i; j++)
             A[j * n + i] = A[i * n + j];
     }
+}
+
+void interior_restore_lower(int64_t n, double *A, const double *d, double shift)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < i; j++)
+            A[i * n + j] = A[j * n + i];
+        A[i * n + i] = d[i] * (1 + shift);
+    }
+}
+
+bool interior_cholesky_shifted(int64_t n, double *A, double *d)
+{
+    interior_save_lower(n, A, d);
     int64_t info = la_cholesky(n, A, n);
     for (double shift = 1e-15; info != 0 && shift < 1e-6; shift *= 10) {
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < i; j++)
-                A[i * n + j] = A[j * n + i];
-            A[i * n + i] = d[i] * (1 + shift);
-        }
+        interior_restore_lower(n, A, d, shift);
         info = la_cholesky(n, A, n);
     }
     return info == 0;

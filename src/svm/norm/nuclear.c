@@ -22,16 +22,16 @@
 #include <string.h>
 
 enum { NUCLEAR_STEPS = 60 };
-static const double CONTINUED = 1e-12;    /* gap at which Newton alone has solved a round      */
-static const double POLISH_FROM = 5e-3;   /* relative gap at which Newton is first tried       */
-static const double POLISH_AGAIN = 0.03;  /* factor of the gap before it is tried again        */
-static const double POLISH_GOAL = 5e-13;  /* certified gap that ends the solve                 */
-static const double POLISHED_SHARE = 0.1; /* of the gap of a polished point that is better     */
-static const double NUCLEAR_END = 1e-13;  /* gap below which interior point steps gain nothing */
-static const double STEP_BACK = 0.97;     /* of the step to the boundary                       */
-static const double START_PUSH = 1.1;     /* scale of the feasible point that starts           */
-static const double START_INSIDE = 0.1;   /* least eigenvalue of X over the mean of sigma      */
-static const double START_DUAL = 0.8;     /* |sum lambda A|_2 at the start                     */
+static const double CONTINUED = 1e-12;   /* gap at which Newton alone has solved a round      */
+static const double NEWTON_FROM = 5e-3;  /* relative gap at which Newton is first tried       */
+static const double NEWTON_AGAIN = 0.03; /* factor of the gap before it is tried again        */
+static const double NEWTON_GOAL = 5e-13; /* certified gap that ends the solve                 */
+static const double NEWTON_SHARE = 0.1;  /* of the gap of a point of Newton that is better     */
+static const double NUCLEAR_END = 1e-13; /* gap below which interior point steps gain nothing */
+static const double STEP_BACK = 0.97;    /* of the step to the boundary                       */
+static const double START_PUSH = 1.1;    /* scale of the feasible point that starts           */
+static const double START_INSIDE = 0.1;  /* least eigenvalue of X over the mean of sigma      */
+static const double START_DUAL = 0.8;    /* |sum lambda A|_2 at the start                     */
 
 typedef struct interior {
     const svm_small *part;
@@ -266,10 +266,10 @@ static double prove_interior(const interior *s, double *W)
 
 static void keep(svm_nuclear_point *point, const interior *s, const double *W, double gap)
 {
-    if (!(gap < (point->polished ? POLISHED_SHARE : 1) * point->gap))
+    if (!(gap < (point->by_newton ? NEWTON_SHARE : 1) * point->gap))
         return;
     point->gap = gap;
-    point->polished = false;
+    point->by_newton = false;
     memcpy(point->W, W, (size_t)(s->part->p * s->part->q) * sizeof *W);
     memcpy(point->lambda, s->lambda, (size_t)s->part->rows * sizeof(double));
 }
@@ -280,9 +280,9 @@ static attsvm_status interior_point(const svm_small *part, const double *W0, dou
                                     attsvm_error *err)
 {
     interior s = { 0 };
-    double *W = NULL, try_at = POLISH_FROM;
+    double *W = NULL, try_at = NEWTON_FROM;
     point->gap = INFINITY;
-    point->polished = false;
+    point->by_newton = false;
     attsvm_status status = create(&s, part, err);
     if (status == ATTSVM_OK)
         status = base_allocate(&W, (size_t)(part->p * part->q), sizeof *W, "W", err);
@@ -297,10 +297,10 @@ static attsvm_status interior_point(const svm_small *part, const double *W0, dou
         keep(point, &s, W, gap);
         double relative = fabs(s.primal - s.dual) / s.primal;
         if (((relative < try_at && relative > enough) || !going) && !svm_small_stopped(part)) {
-            try_at = relative * POLISH_AGAIN;
+            try_at = relative * NEWTON_AGAIN;
             status = svm_nuclear_newton(part, s.lambda, s.w, W, s.primal, point, err);
         }
-        going = going && point->gap > fmax(POLISH_GOAL, enough) && relative > NUCLEAR_END &&
+        going = going && point->gap > fmax(NEWTON_GOAL, enough) && relative > NUCLEAR_END &&
                 !svm_small_stopped(part);
     }
     free(W);

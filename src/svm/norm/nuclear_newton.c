@@ -24,16 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POLISH_STEPS = 12, POLISH_REPAIRS = 30 };
-static const double POLISH_PIVOT = 1e-13; /* relative pivot below which rows are dependent        */
-static const double POLISH_BLUR = 1e-4;   /* the largest one tried, if the start hides dependence */
-static const double POLISH_CLOSE = 1e-5;  /* relative gap from which such pivots are tried        */
-static const double POLISH_APART = 1e-12; /* smallest 1 - sigma of a value that is not 1          */
-static const double POLISH_DONE = 2e-15;  /* relative gap that double hardly improves             */
-static const double POLISH_EXACT = 1e-8;  /* gap from which sums are formed exactly               */
-static const double POLISH_NEAR = 1e-12;  /* below this, stop when steps gain little              */
+enum { NEWTON_STEPS = 12, NEWTON_REPAIRS = 30 };
+static const double NEWTON_PIVOT = 1e-13; /* relative pivot below which rows are dependent        */
+static const double NEWTON_BLUR = 1e-4;   /* the largest one tried, if the start hides dependence */
+static const double NEWTON_CLOSE = 1e-5;  /* relative gap from which such pivots are tried        */
+static const double NEWTON_APART = 1e-12; /* smallest 1 - sigma of a value that is not 1          */
+static const double NEWTON_DONE = 2e-15;  /* relative gap that double hardly improves             */
+static const double NEWTON_EXACT = 1e-8;  /* gap from which sums are formed exactly               */
+static const double NEWTON_NEAR = 1e-12;  /* below this, stop when steps gain little              */
 
-typedef struct polish {
+typedef struct newton {
     const svm_small *part;
     svm_small tight;                    /* rows in play, gathered                   */
     int64_t rank, pairs, small;         /* r, r(r+1)/2, min(p,q)                    */
@@ -43,37 +43,36 @@ typedef struct polish {
     double last;                        /* gap of the previous step                 */
     double *lambda, *step, *y;          /* (part rows), (rows in play) twice        */
     double *S, *svd, *U, *Vt, *sigma, *W, *T, *margin, *sums, *K;
-    double *F, *G, *H, *C, *B, *M, *k, *k2;
+    double *F, *G, *H, *C;  /* of the system above                      */
+    double *B, *M, *k, *k2; /* to solve it                              */
     interior_schur schur;
-} polish;
+} newton;
 
-static void layout(polish *s, arena *a)
+static void layout(newton *s, arena *a)
 {
     const svm_small *part = s->part;
     size_t m = (size_t)part->rows, p = (size_t)part->p, q = (size_t)part->q;
     size_t N = p + q, n = (size_t)s->small, pairs = (size_t)s->pairs, r = (size_t)s->rank;
+    double **by_row[] = { &s->tight.b, &s->lambda, &s->step, &s->y, &s->margin };
+    for (size_t k = 0; k < sizeof by_row / sizeof *by_row; k++)
+        *by_row[k] = take(a, m);
+    double **by_entry[] = { &s->S, &s->svd, &s->W };
+    for (size_t k = 0; k < sizeof by_entry / sizeof *by_entry; k++)
+        *by_entry[k] = take(a, p * q);
+    double **squares[] = { &s->F, &s->G, &s->T };
+    for (size_t k = 0; k < sizeof squares / sizeof *squares; k++)
+        *squares[k] = take(a, N * N);
     s->tight.u = take(a, m * p);
-    s->tight.b = take(a, m);
     s->tight.term = take_int64(a, m);
     s->rows = take_int64(a, m);
     s->order = take_int64(a, m);
     s->pair_order = take_int64(a, pairs);
     s->in = base_take(a, m, 1);
-    s->lambda = take(a, m);
-    s->step = take(a, m);
-    s->y = take(a, m);
-    s->S = take(a, p * q);
-    s->svd = take(a, p * q);
     s->U = take(a, p * n);
     s->Vt = take(a, n * q);
     s->sigma = take(a, n);
-    s->W = take(a, p * q);
-    s->T = take(a, N * N);
-    s->margin = take(a, m);
     s->sums = take(a, 2 * (size_t)part->terms * N + p * q);
     s->K = take(a, r * r);
-    s->F = take(a, N * N);
-    s->G = take(a, N * N);
     s->H = take(a, m * m);
     s->C = take(a, m * pairs);
     s->B = take(a, m * pairs);
@@ -85,10 +84,10 @@ static void layout(polish *s, arena *a)
 }
 
 /* S of lambda and its singular values. */
-static attsvm_status decompose(polish *s, attsvm_error *err)
+static attsvm_status decompose(newton *s, attsvm_error *err)
 {
     const svm_small *part = s->part;
-    if (s->last < POLISH_EXACT)
+    if (s->last < NEWTON_EXACT)
         svm_small_sum_exact(part, s->lambda, s->S, s->sums);
     else
         svm_small_sum(part, s->lambda, s->S, s->sums);
@@ -96,7 +95,7 @@ static attsvm_status decompose(polish *s, attsvm_error *err)
     return la_svd(part->p, part->q, s->svd, part->q, s->sigma, s->U, s->small, s->Vt, part->q, err);
 }
 
-static void gather(polish *s)
+static void gather(newton *s)
 {
     const svm_small *part = s->part;
     int64_t m = 0, p = part->p;
@@ -111,7 +110,7 @@ static void gather(polish *s)
 }
 
 /* coef_k u_k u_k' into the blocks of M: u_k, v_k the k-th singular vectors. */
-static void add_pair(const polish *s, int64_t k, double c11, double c12, double c22, double *M)
+static void add_pair(const newton *s, int64_t k, double c11, double c12, double c22, double *M)
 {
     int64_t p = s->part->p, q = s->part->q, N = p + q;
     const double *v = s->Vt + k * q;
@@ -125,7 +124,7 @@ static void add_pair(const polish *s, int64_t k, double c11, double c12, double 
         la_axpy(c22 * v[i], v, M + (p + i) * N + p, q);
 }
 
-static void mirror(const polish *s, double *M)
+static void mirror(const newton *s, double *M)
 {
     int64_t p = s->part->p, q = s->part->q, N = p + q;
     for (int64_t i = 0; i < p; i++)
@@ -138,7 +137,7 @@ static void mirror(const polish *s, double *M)
  * G = I + sum_{k>r} [(1/(1-s^2) - 1) uu', s/(1-s^2) uv'] + sum_{k<=r} [(1/(2(1+s)) - 1) uu',
  * -1/(2(1+s)) uv'], the v-blocks alike.
  */
-static void metric(polish *s)
+static void metric(newton *s)
 {
     int64_t p = s->part->p, q = s->part->q, N = p + q, r = s->rank, n = s->small;
     memset(s->G, 0, (size_t)(N * N) * sizeof *s->G);
@@ -150,7 +149,7 @@ static void metric(polish *s)
             double c = 1 / (2 * (1 + sigma));
             add_pair(s, k, c - 1, -c, c - 1, s->G);
         } else {
-            double c = 1 / (fmax(1 - sigma, POLISH_APART) * (1 + sigma));
+            double c = 1 / (fmax(1 - sigma, NEWTON_APART) * (1 + sigma));
             add_pair(s, k, c - 1, c * sigma, c - 1, s->G);
         }
     }
@@ -164,7 +163,7 @@ static void metric(polish *s)
 }
 
 /* Row of C: ((u'U)_i (v'V)_j + (u'U)_j (v'V)_i)/2, i <= j, times sqrt 2 off the diagonal. */
-static void borders(polish *s)
+static void borders(newton *s)
 {
     int64_t r = s->rank, p = s->part->p, q = s->part->q, terms = s->part->terms;
     double *VV = s->sums, *uU = s->k; /* terms x r; r */
@@ -182,57 +181,53 @@ static void borders(polish *s)
 }
 
 /*
- * Cholesky factor of A (n x n, lower), in place.  If a pivot drops to rounding level, A is restored
- * (from its upper triangle and the diagonal in d), and a pivoted factorisation selects *rank
- * independent rows.
+ * Cholesky factor of A (n x n, lower), in place; d (n) is scratch.  If a pivot drops to rounding
+ * level, a pivoted factorisation selects *rank independent rows.
  */
 static attsvm_status independent(double *A, int64_t n, double pivot, double *d, int64_t *order,
                                  int64_t *rank, attsvm_error *err)
 {
     double largest = 0, least = INFINITY;
-    bool finite = true;
-    for (int64_t i = 0; i < n; i++) {
-        d[i] = A[i * n + i];
-        largest = fmax(largest, d[i]);
-        finite = finite && isfinite(d[i]);
-        order[i] = i;
-        for (int64_t j = 0; j < i; j++)
-            A[j * n + i] = A[i * n + j];
-    }
-    *rank = finite ? n : 0; /* reject a step that overflowed */
-    if (!finite)
+    *rank = 0;
+    interior_save_lower(n, A, d);
+    if (la_active()->first_nonfinite(ATTSVM_F64, d, n) >= 0) /* a step that overflowed */
         return ATTSVM_OK;
+    for (int64_t i = 0; i < n; i++) {
+        largest = fmax(largest, d[i]);
+        order[i] = i;
+    }
+    *rank = n;
     int64_t info = la_cholesky(n, A, n);
     for (int64_t i = 0; i < n && info == 0; i++)
         least = fmin(least, A[i * n + i] * A[i * n + i]);
     if (info == 0 && least > pivot * largest)
         return ATTSVM_OK;
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < i; j++)
-            A[i * n + j] = A[j * n + i];
-        A[i * n + i] = d[i];
-    }
+    interior_restore_lower(n, A, d, 0);
     return la_cholesky_pivoted(n, A, n, pivot * largest, order, rank, err);
 }
 
 /* W = U K V' */
-static void form(polish *s)
+static void form(newton *s)
 {
     int64_t p = s->part->p, q = s->part->q, r = s->rank;
     la_gemm(false, false, p, r, r, 1, s->U, s->small, s->K, r, 0, s->T, r);
     la_gemm(false, false, p, q, r, 1, s->T, r, s->Vt, q, 0, s->W, q);
 }
 
-/*
- * Solves [H C; C' 0] [step; k] = [b - <A, W>; c], c = svec(I - diag sigma): with H + tau C C' = L
- * L' positive definite, step = (L L')^-1 (b - <A, W> + tau C c - C k), k from the Schur complement.
- * Rows that depend on others keep their multipliers; false when there is no factor.
- */
-static attsvm_status solve(polish *s, bool *solved, attsvm_error *err)
+/* margin = <A, W> of the rows of the part, or of the gathered ones. */
+static void apply(newton *s, const svm_small *part)
 {
-    int64_t m = s->tight.rows, pairs = s->pairs, r = s->rank, kept = 0, kept_pairs = 0;
+    if (s->last < NEWTON_EXACT)
+        svm_small_apply_exact(part, s->W, s->margin, s->sums);
+    else
+        svm_small_apply(part, s->W, part->q, s->margin, s->sums);
+}
+
+/* H + tau C C', positive definite; returns tau. */
+static double form_system(newton *s)
+{
+    int64_t m = s->tight.rows, pairs = s->pairs;
     double trace_h = 0, trace_c = 0;
-    *solved = false;
     interior_schur_form(&s->schur, &s->tight, s->F, s->G, s->H, m);
     for (int64_t i = 0; i < m; i++) {
         trace_h += s->H[i * m + i];
@@ -240,53 +235,69 @@ static attsvm_status solve(polish *s, bool *solved, attsvm_error *err)
     }
     double tau = trace_c > 0 && trace_h > 0 ? trace_h / trace_c : 1;
     la_syrk(false, m, pairs, tau, s->C, pairs, 1, s->H, m);
+    return tau;
+}
+
+/* The Schur complement: k in place of c, from (B'B) k = B'y - c, 0 where pairs are dependent. */
+static attsvm_status solve_pairs(newton *s, int64_t rows, double *c, attsvm_error *err)
+{
+    int64_t pairs = s->pairs, kept;
+    la_syrk(true, pairs, rows, 1, s->B, pairs, 0, s->M, pairs);
+    la_gemv(true, rows, pairs, 1, s->B, pairs, s->y, -1, c);
+    TRY(independent(s->M, pairs, NEWTON_PIVOT, s->k2, s->pair_order, &kept, err));
+    for (int64_t i = 0; i < kept; i++)
+        s->k2[i] = c[s->pair_order[i]];
+    la_cholesky_solve(kept, s->M, pairs, s->k2);
+    memset(c, 0, (size_t)pairs * sizeof *c);
+    for (int64_t i = 0; i < kept; i++)
+        c[s->pair_order[i]] = s->k2[i];
+    return ATTSVM_OK;
+}
+
+/*
+ * Solves [H C; C' 0] [step; k] = [b - <A, W>; c], c = svec(I - diag sigma), and adds k to K.  With
+ * H + tau C C' = L L', B = L^-1 C and y = L^-1 (b - <A, W> + tau C c),
+ *
+ *   (B'B) k = B'y - c,   step = L'^-1 (y - B k).
+ *
+ * Rows that depend on others keep their multipliers; *solved false: there is no factor.
+ */
+static attsvm_status solve(newton *s, bool *solved, attsvm_error *err)
+{
+    int64_t m = s->tight.rows, pairs = s->pairs, r = s->rank, kept;
+    double tau = form_system(s), *c = s->k;
     TRY(independent(s->H, m, s->pivot, s->step, s->order, &kept, err));
-    if (kept < pairs)
+    *solved = kept >= pairs;
+    if (!*solved)
         return ATTSVM_OK;
     form(s);
-    if (s->last < POLISH_EXACT)
-        svm_small_apply_exact(&s->tight, s->W, s->margin, s->sums);
-    else
-        svm_small_apply(&s->tight, s->W, s->part->q, s->margin, s->sums);
-    /* y = L^-1 (b - <A, W> + tau C c), C <- L^-1 C, both on the kept rows */
-    double *c = s->k, *B = s->B;
+    apply(s, &s->tight);
     memset(c, 0, (size_t)pairs * sizeof *c);
     for (int64_t i = 0, at = 0; i < r; at += r - i, i++)
         c[at] = 1 - s->sigma[i];
     for (int64_t i = 0; i < kept; i++) {
         const double *row = s->C + s->order[i] * pairs;
-        memcpy(B + i * pairs, row, (size_t)pairs * sizeof *B);
+        memcpy(s->B + i * pairs, row, (size_t)pairs * sizeof *row);
         s->y[i] = s->tight.b[s->order[i]] - s->margin[s->order[i]] + tau * la_dot(row, c, pairs);
     }
     la_trsv(false, kept, s->H, m, s->y);
-    la_trsm(false, kept, pairs, s->H, m, B, pairs);
-    /* (C'C) k = C'y - c */
-    la_syrk(true, pairs, kept, 1, B, pairs, 0, s->M, pairs);
-    la_gemv(true, kept, pairs, 1, B, pairs, s->y, -1, c);
-    TRY(independent(s->M, pairs, POLISH_PIVOT, s->k2, s->pair_order, &kept_pairs, err));
-    for (int64_t i = 0; i < kept_pairs; i++)
-        s->k2[i] = c[s->pair_order[i]];
-    la_cholesky_solve(kept_pairs, s->M, pairs, s->k2);
-    memset(c, 0, (size_t)pairs * sizeof *c);
-    for (int64_t i = 0; i < kept_pairs; i++)
-        c[s->pair_order[i]] = s->k2[i];
-    la_gemv(false, kept, pairs, -1, B, pairs, c, 1, s->y);
+    la_trsm(false, kept, pairs, s->H, m, s->B, pairs);
+    TRY(solve_pairs(s, kept, c, err));
+    la_gemv(false, kept, pairs, -1, s->B, pairs, c, 1, s->y);
     la_trsv(true, kept, s->H, m, s->y);
     memset(s->step, 0, (size_t)m * sizeof *s->step);
     for (int64_t i = 0; i < kept; i++)
         s->step[s->order[i]] = s->y[i];
-    const double *k = c;
     for (int64_t i = 0; i < r; i++)
-        for (int64_t j = i; j < r; j++, k++) {
-            s->K[i * r + j] += i == j ? *k : sqrt(0.5) * *k;
+        for (int64_t j = i; j < r; j++, c++) {
+            s->K[i * r + j] += i == j ? *c : sqrt(0.5) * *c;
             s->K[j * r + i] = s->K[i * r + j];
         }
-    *solved = true;
     return ATTSVM_OK;
 }
 
 /* K = sym(U' W V) for the W that is in s->W. */
-static void project(polish *s)
+static void project(newton *s)
 {
     int64_t p = s->part->p, q = s->part->q, r = s->rank;
     la_gemm(false, true, p, r, q, 1, s->W, q, s->Vt, q, 0, s->T, r);
@@ -298,7 +309,7 @@ static void project(polish *s)
 
 /* New U and V from lambda.  Vectors of equal singular values are not unique: K rotates with them.
  */
-static attsvm_status renew(polish *s, attsvm_error *err)
+static attsvm_status renew(newton *s, attsvm_error *err)
 {
     form(s);
     TRY(decompose(s, err));
@@ -311,17 +322,14 @@ static attsvm_status renew(polish *s, attsvm_error *err)
  * smallest margin; INFINITY if they prove nothing.  Violated equalities would lower the norm of W,
  * so their price is added.
  */
-static attsvm_status prove(polish *s, double *gap, attsvm_error *err)
+static attsvm_status prove(newton *s, double *gap, attsvm_error *err)
 {
     const svm_small *part = s->part;
     int64_t r = s->rank;
     *gap = INFINITY;
     TRY(renew(s, err));
     form(s);
-    if (s->last < POLISH_EXACT)
-        svm_small_apply_exact(part, s->W, s->margin, s->sums);
-    else
-        svm_small_apply(part, s->W, part->q, s->margin, s->sums);
+    apply(s, part);
     memcpy(s->T, s->K, (size_t)(r * r) * sizeof *s->K);
     if (la_eigenvalues_in(r, s->T, r, NULL, r, s->k2) != 0 || s->k2[0] <= 0)
         return ATTSVM_OK; /* K is not positive definite: the rank is less than r */
@@ -340,7 +348,7 @@ static attsvm_status prove(polish *s, double *gap, attsvm_error *err)
 }
 
 /* Rows in play: those whose multiplier is the larger of the pair (lambda, w), in natural units. */
-static void choose_rows(polish *s, const double *lambda, const double *w, double primal)
+static void choose_rows(newton *s, const double *lambda, const double *w, double primal)
 {
     const svm_small *part = s->part;
     for (int64_t i = 0; i < part->rows; i++) {
@@ -350,7 +358,7 @@ static void choose_rows(polish *s, const double *lambda, const double *w, double
 }
 
 /* Removes rows with a negative multiplier; false if there are none and the step is taken. */
-static bool drop_rows(polish *s)
+static bool drop_rows(newton *s)
 {
     bool dropped = false;
     for (int64_t i = 0; i < s->tight.rows; i++) {
@@ -371,7 +379,7 @@ static bool drop_rows(polish *s)
 }
 
 /* Adds rows that W violates. */
-static bool add_rows(polish *s)
+static bool add_rows(newton *s)
 {
     bool added = false;
     for (int64_t i = 0; i < s->part->rows; i++)
@@ -382,11 +390,11 @@ static bool add_rows(polish *s)
     return added;
 }
 
-static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *err)
+static attsvm_status iterate(newton *s, svm_nuclear_point *point, attsvm_error *err)
 {
     const svm_small *part = s->part;
     int64_t repairs = 0, idle = 0;
-    for (int64_t step = 0; step < POLISH_STEPS && repairs < POLISH_REPAIRS && idle < 3; step++) {
+    for (int64_t step = 0; step < NEWTON_STEPS && repairs < NEWTON_REPAIRS && idle < 3; step++) {
         bool solved;
         gather(s);
         if (s->tight.rows < s->pairs || s->tight.rows == 0 || svm_small_stopped(part))
@@ -410,11 +418,11 @@ static attsvm_status iterate(polish *s, svm_nuclear_point *point, attsvm_error *
         s->last = gap;
         if (gap < point->gap) {
             point->gap = gap;
-            point->polished = true;
+            point->by_newton = true;
             memcpy(point->lambda, s->lambda, (size_t)part->rows * sizeof(double));
             memcpy(point->W, s->W, (size_t)(part->p * part->q) * sizeof(double));
         }
-        if (gap <= POLISH_DONE || (point->gap < POLISH_NEAR && gap > 0.1 * before))
+        if (gap <= NEWTON_DONE || (point->gap < NEWTON_NEAR && gap > 0.1 * before))
             break;
         repairs += add_rows(s);
     }
@@ -441,10 +449,11 @@ static attsvm_status choose_rank(const svm_small *part, const double *lambda, co
     svm_small_sum(part, lambda, S, sums);
     if (status == ATTSVM_OK)
         status = la_singular_values(p, q, S, q, s_S, err);
-    *rank = 0;
-    for (int64_t k = 0; k < n && status == ATTSVM_OK; k++)
+    n = status == ATTSVM_OK ? n : 0;
+    for (int64_t k = 0; k < n; k++)
         sum += s_W[k];
-    while (status == ATTSVM_OK && *rank < n && s_W[*rank] > (1 - s_S[*rank]) * sum)
+    *rank = 0;
+    while (*rank < n && s_W[*rank] > (1 - s_S[*rank]) * sum)
         ++*rank;
     free(a.base);
     return status;
@@ -454,7 +463,7 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
                                  const double *W, double primal, svm_nuclear_point *point,
                                  attsvm_error *err)
 {
-    polish s = { .part = part, .small = part->p < part->q ? part->p : part->q };
+    newton s = { .part = part, .small = part->p < part->q ? part->p : part->q };
     TRY(choose_rank(part, lambda, W, &s.rank, err));
     s.pairs = s.rank * (s.rank + 1) / 2;
     if (s.rank == 0)
@@ -463,21 +472,18 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
     layout(&s, &a);
     TRY(base_arena_allocate(&a, "rank-r system", err));
     layout(&s, &a);
-    s.tight = (svm_small){ .terms = part->terms,
-                           .p = part->p,
-                           .q = part->q,
-                           .v = part->v,
-                           .u = s.tight.u,
-                           .b = s.tight.b,
-                           .term = s.tight.term };
+    s.tight.terms = part->terms;
+    s.tight.p = part->p;
+    s.tight.q = part->q;
+    s.tight.v = part->v;
     /* Rows that are dependent at the optimum appear independent through the error of the start: if
        Newton fails, try larger pivots. */
     attsvm_status status = ATTSVM_OK;
     double dual = 0;
     for (int64_t r = 0; r < part->rows; r++)
         dual += part->b[r] * lambda[r];
-    double most = fabs(primal - dual) <= POLISH_CLOSE * primal ? POLISH_BLUR : POLISH_PIVOT;
-    for (s.pivot = POLISH_PIVOT; s.pivot <= 2 * most && status == ATTSVM_OK; s.pivot *= 1e3) {
+    double most = fabs(primal - dual) <= NEWTON_CLOSE * primal ? NEWTON_BLUR : NEWTON_PIVOT;
+    for (s.pivot = NEWTON_PIVOT; s.pivot <= 2 * most && status == ATTSVM_OK; s.pivot *= 1e3) {
         s.last = INFINITY;
         choose_rows(&s, lambda, w, primal);
         status = decompose(&s, err);
@@ -485,7 +491,7 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
         project(&s);
         if (status == ATTSVM_OK)
             status = iterate(&s, point, err);
-        if (point->gap <= POLISH_NEAR || svm_small_stopped(part))
+        if (point->gap <= NEWTON_NEAR || svm_small_stopped(part))
             break;
     }
     free(a.base);

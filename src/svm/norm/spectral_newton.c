@@ -187,7 +187,7 @@ attsvm_status svm_spectral_newton(const svm_small *part, const double *A, const 
         layout(&s, &a);
         s.row = take_int64(&a, (size_t)s.tight);
         if (pass == 0)
-            TRY(base_arena_allocate(&a, "spectral polish", err));
+            TRY(base_arena_allocate(&a, "spectral Newton step", err));
     }
     for (int64_t r = 0, k = 0; r < part->rows; r++)
         if (play[r])
