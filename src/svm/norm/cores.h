@@ -69,11 +69,11 @@ attsvm_status svm_nuclear_newton(const svm_small *part, const double *lambda, co
 
 /*
  * One Newton step of W (p x q) and lambda (rows) on the equations of the optimum, where W has its
- * largest singular value `rank` times and the rows in play (1, others 0) are equal; A (rows x p q)
+ * largest singular value `rank` times and the active rows (1, others 0) are equal; A (rows x p q)
  * and b are those of the part, scaled.  Does nothing if the problem is too large.
  */
 attsvm_status svm_spectral_newton(const svm_small *part, const double *A, const double *b,
-                                  const uint8_t *play, int64_t rank, double *W, double *lambda,
+                                  const uint8_t *active, int64_t rank, double *W, double *lambda,
                                   attsvm_error *err);
 
 /*

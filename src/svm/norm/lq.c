@@ -26,19 +26,19 @@
 #include <string.h>
 
 enum { LQ_STEPS = 200, LQ_IDLE = 12 };
-static const double LQ_STAGE = 2.5;      /* of q - 1 from one stage to the next                */
-static const double LQ_STAGE_TOL = 1e-3; /* gap at which a stage ends                          */
-static const double LQ_INSIDE = 0.3;     /* slack at the start, over the largest b             */
-static const double LQ_EPS_MOST = 2e-3;  /* in units of the largest entry                      */
-static const double LQ_SMALL = 1e-3;     /* initial eps if there is none                       */
-static const double LQ_LEAST = 1e-12;    /* of E, over its largest entry                       */
-static const double LQ_SETTLED = 1e-10;  /* residual of an equality that is repaired later     */
-static const double LQ_ENOUGH = 1e-10;   /* gap that needs no second attempt                   */
-static const double LQ_BEHIND = 1e-3;    /* smallest mu over the residual, in a second attempt */
-static const double LQ_SHORT = 0.2;      /* after a shorter step, only centre                  */
-static const double LQ_BACK = 0.99;      /* of the step to the boundary                        */
-static const double LQ_EPS = 1e-15;      /* relative change of the norm by eps                 */
-static const double LQ_SHRINK = 0.2;     /* of eps after a full step                           */
+static const double LQ_STAGE = 2.5;        /* of q - 1 from one stage to the next                */
+static const double LQ_STAGE_TOL = 1e-3;   /* gap at which a stage ends                          */
+static const double LQ_INSIDE = 0.3;       /* slack at the start, over the largest b             */
+static const double LQ_EPS_MOST = 2e-3;    /* in units of the largest entry                      */
+static const double LQ_SMALL = 1e-3;       /* initial eps if there is none                       */
+static const double LQ_LEAST = 1e-12;      /* of E, over its largest entry                       */
+static const double LQ_NEARLY_MET = 1e-10; /* residual of an equality that is repaired later     */
+static const double LQ_ENOUGH = 1e-10;     /* gap that needs no second attempt                   */
+static const double LQ_BEHIND = 1e-3;      /* smallest mu over the residual, in a second attempt */
+static const double LQ_SHORT = 0.2;        /* after a shorter step, only centre                  */
+static const double LQ_BACK = 0.99;        /* of the step to the boundary                        */
+static const double LQ_EPS = 1e-15;        /* relative change of the norm by eps                 */
+static const double LQ_SHRINK = 0.2;       /* of eps after a full step                           */
 
 typedef struct lq_state {
     const svm_small *part;
@@ -146,7 +146,7 @@ static double certify(lq_state *s)
         double value = s->b[r] - s->rp[r] + s->w[r];
         dual += s->b[r] * s->lambda[r];
         if (s->part->equal[r])
-            broken = broken || fabs(value - s->b[r]) > LQ_SETTLED * scale;
+            broken = broken || fabs(value - s->b[r]) > LQ_NEARLY_MET * scale;
         else if (s->b[r] > 0)
             margin = fmin(margin, value / s->b[r]);
         else if (value < s->b[r] - 1e-13)

@@ -2,7 +2,7 @@
  * l_q norm: Newton on the rows that are equal at the optimum.
  *
  * A relative gap g determines theta only to about g^(1/q) for q > 2 (g^(1/2) for q < 2), so that
- * rows that are tight at the optimum may appear at 1e-5 above b.  With T the rows in play, theta in
+ * rows that are tight at the optimum may appear at 1e-5 above b.  With T the active rows, theta in
  * units of its largest entry and f(x) = x |x|^(q-2), the equations of the optimum are
  *
  *   S = sum_T lambda A = f(theta),   <A_r, theta> = b_r (r in T),
@@ -37,7 +37,7 @@ typedef struct newton {
     double q, scale; /* scale: unit of theta                         */
     bool loose;      /* the equations do not determine an entry of J */
     int64_t rows, size, flat, tight, order;
-    int64_t *T, *J;            /* rows in play; entries near 0               */
+    int64_t *T, *J;            /* active rows; entries near 0               */
     uint8_t *in, *near;        /* (rows) in T; (size) in J                   */
     double *b;                 /* (rows) in the unit of theta                */
     double *theta, *S, *E, *e; /* (size)                                     */

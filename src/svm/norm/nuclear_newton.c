@@ -35,13 +35,13 @@ static const double NEWTON_NEAR = 1e-12;  /* below this, stop when steps gain li
 
 typedef struct newton {
     const svm_small *part;
-    svm_small tight;                    /* rows in play, gathered                   */
+    svm_small tight;                    /* active rows, gathered                   */
     int64_t rank, pairs, small;         /* r, r(r+1)/2, min(p,q)                    */
     int64_t *rows, *order, *pair_order; /* the gathered rows; pivots                */
-    uint8_t *in;                        /* (part rows) row is in play               */
+    uint8_t *in;                        /* (part rows) row is active               */
     double pivot;                       /* relative: rows below it depend on others */
     double last;                        /* gap of the previous step                 */
-    double *lambda, *step, *y;          /* (part rows), (rows in play) twice        */
+    double *lambda, *step, *y;          /* (part rows), (active rows) twice        */
     double *S, *svd, *U, *Vt, *sigma, *W, *T, *margin, *sums, *K;
     double *F, *G, *H, *C;  /* of the system above                      */
     double *B, *M, *k, *k2; /* to solve it                              */
@@ -347,7 +347,7 @@ static attsvm_status prove(newton *s, double *gap, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* Rows in play: those whose multiplier is the larger of the pair (lambda, w), in natural units. */
+/* Active rows: those whose multiplier is the larger of the pair (lambda, w), in natural units. */
 static void choose_rows(newton *s, const double *lambda, const double *w, double primal)
 {
     const svm_small *part = s->part;

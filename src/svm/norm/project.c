@@ -21,7 +21,7 @@ static const double SAME_PIVOT = 1e-13; /* relative pivot below which rows are d
 typedef struct projection {
     svm_set *set;
     int64_t count;
-    int32_t *slots;   /* of the rows in play                   */
+    int32_t *slots;   /* of the active rows                   */
     int64_t *order;   /* pivots                                */
     double *margin;   /* count: sigma <A, theta>               */
     double *rest, *x; /* count                                 */
@@ -40,12 +40,12 @@ static void layout(projection *p, arena *a, size_t rows)
     p->sum = take(a, (size_t)p->set->size);
 }
 
-static bool in_play(const svm_set *set, int64_t s, bool zero)
+static bool counts_as_active(const svm_set *set, int64_t s, bool zero)
 {
     return set->equality[s] || set->lambda[s] > 0 || (zero && set->b[s] == 0);
 }
 
-/* Margins of the rows in play. */
+/* Margins of the active rows. */
 static void evaluate(projection *p)
 {
     const svm_set *set = p->set;
@@ -61,7 +61,7 @@ static void choose(projection *p, double within, bool zero)
     int64_t kept = 0;
     p->count = 0;
     for (int64_t s = 0; s < set->count; s++)
-        if (in_play(set, s, zero) && !set->implied[s] && set->length[s] > 0)
+        if (counts_as_active(set, s, zero) && !set->implied[s] && set->length[s] > 0)
             p->slots[p->count++] = (int32_t)s;
     evaluate(p);
     for (int64_t k = 0; k < p->count; k++) {
@@ -128,7 +128,7 @@ attsvm_status svm_norm_project_onto_active_rows(svm_set *set, bool mend, attsvm_
     int64_t most = 0, rank;
     double largest = 0;
     for (int64_t s = 0; s < set->count; s++)
-        if (in_play(set, s, mend)) {
+        if (counts_as_active(set, s, mend)) {
             largest = fmax(largest, set->length[s] / set->sigma[s]);
             most++;
         }
@@ -136,7 +136,7 @@ attsvm_status svm_norm_project_onto_active_rows(svm_set *set, bool mend, attsvm_
         return ATTSVM_OK;
     arena a = { 0 };
     layout(&p, &a, (size_t)most);
-    TRY(base_arena_allocate(&a, "rows in play", err));
+    TRY(base_arena_allocate(&a, "active rows", err));
     layout(&p, &a, (size_t)most);
     choose(&p, mend ? MEND_NEAR : NEAR, mend);
     attsvm_status status = p.count > 0 ? factor(&p, &rank, err) : ATTSVM_OK;

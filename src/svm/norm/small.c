@@ -12,6 +12,7 @@
 
 static const double SPAN_PIVOT = 1e-14; /* of the pivoted QR: smaller pivots count as 0     */
 static const double SAME_ROW = 1e-11;   /* squared distance to the span of other equalities */
+static const double NEARLY_MET = 1e-10; /* residual of an equality that is repaired later   */
 
 /* A row of the set and its slot. */
 typedef struct named {
@@ -257,8 +258,6 @@ bool svm_small_stopped(const svm_small *part)
     return *part->spent || dist_stop_poll(part->stop, look);
 }
 
-static const double SETTLED = 1e-10; /* residual of an equality that svm_small_settle can repair */
-
 void svm_small_sum(const svm_small *part, const double *lambda, double *S, double *scratch)
 {
     int64_t p = part->p, q = part->q;
@@ -328,7 +327,7 @@ double svm_small_scale(const svm_small *part, const double *margin, double size)
     for (int64_t r = 0; r < part->rows; r++) {
         double b = part->b[r], limit = part->length[r] * size;
         if (part->equal[r]) {
-            if (fabs(margin[r] - b) > SETTLED * (fabs(b) + limit))
+            if (fabs(margin[r] - b) > NEARLY_MET * (fabs(b) + limit))
                 return 0;
             fixed = fixed || b != 0;
         } else if (b > 0) {
@@ -342,7 +341,8 @@ double svm_small_scale(const svm_small *part, const double *margin, double size)
     return fixed || isinf(least) ? 1 : 1 / least;
 }
 
-attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, attsvm_error *err)
+attsvm_status svm_small_meet_equalities(const svm_small *part, double unit, double *W,
+                                        attsvm_error *err)
 {
     int64_t equals = part->equals, p = part->p, q = part->q;
     if (equals == 0)
@@ -462,7 +462,7 @@ static attsvm_status run_core(svm_phase *phase, svm_small *part, solving *s, svm
     if (early || (*end != SVM_SOLVED && phase->round > 0))
         return ATTSVM_OK;
     if (!phase->refined) {
-        TRY(svm_small_settle(part, 1, s->W, err));
+        TRY(svm_small_meet_equalities(part, 1, s->W, err));
         scale(part, s);
     }
     store(phase, part, s);

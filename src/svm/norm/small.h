@@ -66,7 +66,8 @@ void svm_small_unit_row(const svm_small *part, int64_t r, double *A);
 /* G (equals x equals, lower): <A_r, A_s> of the equalities. */
 void svm_small_equality_gram(const svm_small *part, double *G);
 /* Moves W onto the equalities (independent, b in the given unit) by the smallest change. */
-attsvm_status svm_small_settle(const svm_small *part, double unit, double *W, attsvm_error *err);
+attsvm_status svm_small_meet_equalities(const svm_small *part, double unit, double *W,
+                                        attsvm_error *err);
 /*
  * The factor with which every row holds, or 0 if there is none: 1 / smallest margin over rows with
  * b = 1 (1 if an equality with e != 0 forbids scaling), provided that rows with b = 0 hold in the

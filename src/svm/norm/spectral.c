@@ -44,7 +44,7 @@ typedef struct spectral {
     double *dy, *dw, *dlambda, *dw_a, *dlambda_a, *S, *weighted, *ones;
     double *diagonal, *rhs, *rest, *fix; /* K's diagonal; right sides, residuals */
     double *best_W, *best_lambda;
-    uint8_t *play; /* (rows) rows of the Newton steps */
+    uint8_t *active; /* (rows) rows of the Newton steps */
     interior_schur schur;
     void *memory;
 } spectral;
@@ -77,7 +77,7 @@ static void layout(spectral *s, arena *a)
     s->QK = take(a, equals * (size + 1));
     s->gram = take(a, equals * equals);
     s->nu = take(a, equals);
-    s->play = base_take(a, m, 1);
+    s->active = base_take(a, m, 1);
     s->scaled.b = take(a, m);
     s->unit.u = take(a, size * p);
     s->unit.v = take(a, q * q);
@@ -324,7 +324,7 @@ static bool step_once(spectral *s, attsvm_status *status, attsvm_error *err)
                               interior_ray_step(s->part, s->lambda, s->dlambda));
     s->t += ay * dt;
     la_axpy(ay, s->S, s->W, s->size); /* dW */
-    *status = svm_small_settle(s->part, s->scale, s->W, err);
+    *status = svm_small_meet_equalities(s->part, s->scale, s->W, err);
     interior_lift(s->p, s->q, s->t, 1, s->W, s->Z);
     la_gemv(false, s->rows, s->size, 1, s->A, s->size, s->W, 0, s->dw_a);
     for (int64_t r = 0; r < s->rows; r++)
@@ -392,7 +392,7 @@ static attsvm_status refine(spectral *s, attsvm_error *err)
     memcpy(s->S, s->W, (size_t)s->size * sizeof *s->S);
     TRY(la_svd(s->p, s->q, s->S, s->q, sigma, s->T1, n, s->T2, s->q, err));
     for (int64_t r = 0; r < s->rows; r++)
-        s->play[r] = s->part->equal[r] || s->lambda[r] > s->w[r];
+        s->active[r] = s->part->equal[r] || s->lambda[r] > s->w[r];
     for (double apart = 1e-8; apart < 0.1 && !svm_small_stopped(s->part); apart *= 10) {
         int64_t rank = 0;
         while (rank < n && sigma[rank] > (1 - apart) * sigma[0])
@@ -405,9 +405,9 @@ static attsvm_status refine(spectral *s, attsvm_error *err)
         double gap = INFINITY, before;
         do {
             before = gap;
-            TRY(svm_spectral_newton(s->part, s->A, s->scaled.b, s->play, rank, s->W, s->lambda,
+            TRY(svm_spectral_newton(s->part, s->A, s->scaled.b, s->active, rank, s->W, s->lambda,
                                     err));
-            TRY(svm_small_settle(s->part, s->scale, s->W, err));
+            TRY(svm_small_meet_equalities(s->part, s->scale, s->W, err));
             TRY(certify(s, &gap, err));
         } while (gap > 0 && gap < 0.5 * before && !svm_small_stopped(s->part));
     }

@@ -11,7 +11,7 @@
  *
  * (i > r >= j), and with B = U' S V, linear in lambda, the equations to first order are
  *
- *   <A_k, W + dW> = b_k on rows in play      sym(D_11) + diag(s_1) = t I
+ *   <A_k, W + dW> = b_k on active rows      sym(D_11) + diag(s_1) = t I
  *   B_21 = P K,  B_12 = K Q',  B_22 = 0      B_11 = B_11',  tr B_11 = 1
  *
  * W is padded with zeros to n x n: as many equations as unknowns (D, t, lambda), solved by SVD,
@@ -32,7 +32,7 @@ static const double NEWTON_CUT = 1e-14; /* singular value over the largest taken
 typedef struct newton {
     const svm_small *part;
     int64_t n, tight, order, rank;
-    int64_t *row;               /* rows in play                                     */
+    int64_t *row;               /* active rows                                     */
     double *rotated;            /* tight x n^2: U' A V                              */
     double *W, *U, *Vt, *sigma; /* n x n, n                                         */
     double *half, *B;           /* n x n                                            */
@@ -67,7 +67,7 @@ static void pad(const newton *s, const double *from, double *to)
         memcpy(to + i * s->n, from + i * q, (size_t)q * sizeof *to);
 }
 
-/* Singular vectors of W, rows in play in their coordinates, B at the multipliers at hand. */
+/* Singular vectors of W, active rows in their coordinates, B at the multipliers at hand. */
 static attsvm_status rotate(newton *s, const double *A, const double *W, const double *lambda,
                             attsvm_error *err)
 {
@@ -172,13 +172,13 @@ static attsvm_status solve(newton *s, attsvm_error *err)
 }
 
 attsvm_status svm_spectral_newton(const svm_small *part, const double *A, const double *b,
-                                  const uint8_t *play, int64_t rank, double *W, double *lambda,
+                                  const uint8_t *active, int64_t rank, double *W, double *lambda,
                                   attsvm_error *err)
 {
     int64_t p = part->p, q = part->q, n = p > q ? p : q, square = n * n;
     newton s = { .part = part, .n = n, .rank = rank };
     for (int64_t r = 0; r < part->rows; r++)
-        s.tight += play[r];
+        s.tight += active[r];
     s.order = square + 1 + s.tight;
     if (s.order > NEWTON_MOST)
         return ATTSVM_OK;
@@ -190,7 +190,7 @@ attsvm_status svm_spectral_newton(const svm_small *part, const double *A, const 
             TRY(base_arena_allocate(&a, "spectral Newton step", err));
     }
     for (int64_t r = 0, k = 0; r < part->rows; r++)
-        if (play[r])
+        if (active[r])
             s.row[k++] = r;
     attsvm_status status = rotate(&s, A, W, lambda, err);
     if (status == ATTSVM_OK) {
