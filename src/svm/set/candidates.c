@@ -19,7 +19,8 @@ static int compare(const void *a, const void *b)
     return svm_candidates_before(a, b) ? -1 : svm_candidates_before(b, a);
 }
 
-/* Brings the `most` first of `count` to the front, in any order. */
+/* Brings the `most` first of `count` to the front, the last of them at its place, the others in any
+   order. */
 static void bring_forward(svm_candidate *c, int64_t count, int64_t most)
 {
     int64_t lo = 0, hi = count - 1;
@@ -83,10 +84,7 @@ static attsvm_status share(dist_comm *comm, svm_candidate **list, int64_t *count
 static void drop_others(svm_candidates *list, int64_t most)
 {
     bring_forward(list->rows, list->count, most);
-    list->last = list->rows[0];
-    for (int64_t k = 1; k < most; k++)
-        if (svm_candidates_before(&list->last, &list->rows[k]))
-            list->last = list->rows[k];
+    list->last = list->rows[most - 1];
     list->count = most;
     list->full = true;
 }

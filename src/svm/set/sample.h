@@ -1,6 +1,7 @@
 /*
- * sample: the start of a solve.  The first rows of the set; the samples of a large problem, which
- * are searched for violated rows before all terms are read; lists of rows that may join.
+ * sample: the start of a solve, in three files.  sample.c: the samples of a large problem, which
+ * are searched for violated rows before all terms are read; first.c: the first rows of the set;
+ * candidates.c: lists of rows that may join.
  */
 #ifndef ATTSVM_SVM_SAMPLE_H
 #define ATTSVM_SVM_SAMPLE_H

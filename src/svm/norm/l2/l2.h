@@ -17,8 +17,8 @@
  */
 typedef struct l2_active_set {
     svm_phase *phase;
-    svm_set *set; /* of the phase */
-    bool extended;
+    svm_set *set;  /* of the phase                                              */
+    bool extended; /* now; phase->extended asks for it                          */
     int64_t count, capacity;
     int32_t *active;            /* slots of S, in the order of L                  */
     void *L;                    /* (capacity,capacity), lower                     */
@@ -43,20 +43,21 @@ attsvm_status l2_create(l2_active_set *e, svm_phase *phase, attsvm_error *err);
 void l2_free(l2_active_set *e);
 /* Runs until the set is solved; allocates first.  `exact`: also refines the multipliers. */
 attsvm_status l2_run(l2_active_set *e, bool exact, svm_end *end, attsvm_error *err);
-/* Whether conjugate gradients apply to the set; solves it with them, `exact`: to the last digit.
- *solved false: no convergence. */
+/* Whether conjugate gradients apply to the set. */
 bool l2_cg_applies(const l2_active_set *e);
+/* Solves it with them, `exact`: to the last digit; *solved false: no convergence. */
 attsvm_status l2_cg_solve(l2_active_set *e, bool exact, bool *solved, attsvm_error *err);
 /* Block pivoting towards the solution of the set, before a run. */
 attsvm_status l2_block_pivoting(l2_active_set *e, attsvm_error *err);
 /* Reserves memory for all rows of the set that can be active. */
 attsvm_status l2_reserve(l2_active_set *e, attsvm_error *err);
-/* Whether `rows` rows of a problem may be stored for l2_soft_start; l2_soft_start: an active set
-   near the solution, if the set holds all rows. */
+/* Whether a problem with `rows` rows is soft and small enough to be stored for l2_soft_start. */
 bool l2_soft_applies(const svm_set *set, int64_t rows);
+/* Starts from an active set near the solution; the set must hold all rows. */
 attsvm_status l2_soft_start(l2_active_set *e, attsvm_error *err);
-/* Restarts from theta = 0; the second in double-double. */
+/* Restarts from theta = 0. */
 attsvm_status l2_restart(l2_active_set *e, attsvm_error *err);
+/* The same, and from now on in double-double. */
 attsvm_status l2_extend(l2_active_set *e, attsvm_error *err);
 /* Multipliers and theta of S to double-double accuracy. *again: a multiplier was negative and its
    row left S, so the method must run again. */
@@ -73,9 +74,10 @@ svm_end l2_run_extended(l2_active_set *e);
 /* Chooses `order` for the double-double method. */
 attsvm_status l2_order_equalities(l2_active_set *e, attsvm_error *err);
 svm_end l2_enter_equalities(l2_active_set *e);
-/* Row p joins S.  Rows whose pivot is smaller than this, relative to |A|^2, do not: they are left
-   to the active-set method. */
+/* Smallest pivot, relative to |A|^2, of a row that block pivoting and the soft start add to S; the
+   others are left to the active-set method. */
 #define L2_CLEAR 1e-8
+/* Adds row p to S unless its pivot is smaller. */
 void l2_append(l2_active_set *e, int64_t p);
 void l2_leave(l2_active_set *e, int64_t k);
 void l2_solve_factored(l2_active_set *e, const double *rhs, double *x);
