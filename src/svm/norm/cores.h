@@ -96,14 +96,12 @@ typedef struct svm_columns {
     unsigned char *status;                     /* both, as Clp wants them    */
 } svm_columns;
 
-/* W (size) and lambda (rows) of the basis in double-double, low parts into those of the part;
- *part->refined false: they are as they were. */
+/* W (size) and lambda (rows) of the basis in double-double, low parts into those of the part. */
 attsvm_status svm_vertex_solve(svm_columns *of, const svm_set *set, double *W, double *lambda,
                                attsvm_error *err);
 
-/* (sum |x|^q)^(1/q) without intermediate overflow. */
+/* (sum |x|^q)^(1/q) without intermediate overflow; x^y for x >= 0. */
 double svm_norm_of_entries(const double *x, int64_t count, double q);
-/* x^y for x >= 0 */
 double svm_norm_power(double x, double y);
 /*
  * min |W|_q over the part, from theta0 (p x q; best a feasible point), to relative gap tol or as

@@ -1,5 +1,5 @@
 /* The table of norms, and functions that several of them share. */
-#include "svm/norm/norm.h"
+#include "svm/norm/cores.h"
 
 #include <math.h>
 #include <stdlib.h>
