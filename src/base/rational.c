@@ -72,15 +72,20 @@ static uint64_t inverse(uint64_t a) /* a^(p-2) */
     return power;
 }
 
+static bool stops(const base_ask *ask, double work)
+{
+    return ask && ask->stop(ask->context, work);
+}
+
 /* Reduces C (n x 2n) from [M, I] to [I, M^-1]; false if M is singular modulo p. */
-static bool invert(uint64_t *C, int64_t n)
+static bool invert(uint64_t *C, int64_t n, const base_ask *ask)
 {
     int64_t width = 2 * n;
     for (int64_t k = 0; k < n; k++) {
         int64_t at = k;
         while (at < n && C[at * width + k] == 0)
             at++;
-        if (at == n)
+        if (at == n || stops(ask, (double)(n * width)))
             return false;
         for (int64_t j = 0; j < width && at != k; j++) {
             uint64_t spare = C[k * width + j];
@@ -161,7 +166,17 @@ typedef struct lifting {
     mpz_t power, spare;
     double bits_top, bits_bottom; /* bounds on numerators and denominators */
     double longest;               /* bits of an entry of M                        */
+    const base_ask *ask;
+    bool stopped;
 } lifting;
+
+/* After `count` products of numbers of x and y words. */
+static bool stops_after(lifting *s, int64_t count, size_t x, size_t y)
+{
+    double work = (double)count * ((double)x + 1) * ((double)y + 1);
+    s->stopped = s->stopped || stops(s->ask, work);
+    return s->stopped;
+}
 
 static double length(const mpz_t a)
 {
@@ -216,7 +231,7 @@ static void reconstruct(lifting *s, const mpz_t a, double bits, mpz_t top, mpz_t
     mpz_init(other_bottom);
     mpz_set(top, a);
     mpz_set_ui(bottom, 1);
-    while (length(top) > bits) {
+    while (length(top) > bits && !stops_after(s, 4, mpz_size(other), 1)) {
         mpz_tdiv_qr(s->spare, other, other, top);
         mpz_submul(other_bottom, s->spare, bottom);
         mpz_swap(other, top);
@@ -239,7 +254,8 @@ static bool solves(lifting *s, const mpz_t *r, int64_t stride, const mpz_t *y,
         mpz_mul(s->spare, denominator, r[i * stride]);
         for (int64_t j = 0; j < s->n; j++)
             mpz_submul(s->spare, s->M[i * s->n + j], y[j * stride]);
-        good = mpz_sgn(s->spare) == 0;
+        good = mpz_sgn(s->spare) == 0 &&
+               !stops_after(s, s->n, mpz_size(denominator), (size_t)(s->longest / 64));
     }
     return good;
 }
@@ -255,19 +271,23 @@ static void read_off(lifting *s, mpz_t *y, int64_t stride, mpz_t denominator)
     mpz_init(half);
     mpz_fdiv_q_2exp(half, s->power, 1);
     mpz_set_ui(denominator, 1);
-    for (int64_t j = 0; j < s->n; j++) {
+    for (int64_t j = 0; j < s->n && !s->stopped; j++) {
         mpz_mul(value, s->X[j], denominator);
         mpz_fdiv_r(value, value, s->power);
         if (mpz_cmp(value, half) > 0) /* the residue of smallest absolute value */
             mpz_sub(value, value, s->power);
         if (length(value) <= bits) {
             mpz_set(y[j * stride], value);
+            stops_after(s, 1, mpz_size(s->power), mpz_size(denominator));
             continue;
         }
         reconstruct(s, value, bits, y[j * stride], bottom);
         mpz_mul(denominator, denominator, bottom);
-        for (int64_t k = 0; k < j; k++)
+        for (int64_t k = 0; k < j; k++) {
+            if (stops_after(s, 1, mpz_size(y[k * stride]), mpz_size(bottom)))
+                break;
             mpz_mul(y[k * stride], y[k * stride], bottom);
+        }
     }
     mpz_clear(value);
     mpz_clear(bottom);
@@ -286,6 +306,9 @@ static bool solve_side(lifting *s, const mpz_t *r, int64_t stride, mpz_t *y, mpz
     }
     for (int64_t digits = 1, next = 8; digits <= most; digits++) {
         lift(s);
+        if (stops_after(s, s->n, (size_t)s->n, (size_t)(s->longest / 64 + 2)) ||
+            stops_after(s, s->n, mpz_size(s->power), 0))
+            return false;
         if (digits != next && digits != most)
             continue;
         next *= 2;
@@ -312,19 +335,20 @@ static bool solve_sides(lifting *s, const mpz_t *r, int64_t sides, mpz_t *y, mpz
         mpz_divexact(own, factor, own);
         mpz_divexact(denominator, factor, denominator);
         for (int64_t k = 0; k < s->n * sides; k++)
-            if (k % sides <= side)
+            if (k % sides <= side && !stops_after(s, 1, mpz_size(y[k]), mpz_size(factor)))
                 mpz_mul(y[k], y[k], k % sides == side ? own : denominator);
         mpz_set(denominator, factor);
     }
     mpz_clear(own);
     mpz_clear(factor);
-    return good;
+    return good && !s->stopped;
 }
 
 attsvm_status base_rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t sides,
-                                  mpz_t *y, mpz_t denominator, bool *solved, attsvm_error *err)
+                                  mpz_t *y, mpz_t denominator, const base_ask *ask, bool *solved,
+                                  attsvm_error *err)
 {
-    lifting s = { .M = M, .n = n };
+    lifting s = { .M = M, .n = n, .ask = ask };
     *solved = false;
     bound(&s, r, sides);
     double digits = (s.bits_top + s.bits_bottom) / DIGIT, words = s.longest / 64 + 2;
@@ -344,7 +368,7 @@ attsvm_status base_rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int
                 s.C[i * 2 * n + j] = mpz_fdiv_ui(M[i * n + j], PRIME);
             s.C[i * 2 * n + n + i] = 1;
         }
-        *solved = invert(s.C, n) && solve_sides(&s, r, sides, y, denominator);
+        *solved = invert(s.C, n, ask) && solve_sides(&s, r, sides, y, denominator);
         mpz_clear(s.power);
         mpz_clear(s.spare);
     }

@@ -25,11 +25,19 @@ uint64_t base_rational_dot(const uint64_t *u, const double *x, int64_t n);
 uint64_t base_rational_times(uint64_t a, uint64_t b);
 int64_t base_rational_rank(uint64_t *M, int64_t rows, int64_t columns);
 
+/* Asked in long loops, after about `work` products of words; true: give up. */
+typedef struct base_ask {
+    bool (*stop)(void *context, double work);
+    void *context;
+} base_ask;
+
 /*
  * x = y / denominator solves M x = r: M (n x n), r and y (n x sides), denominator > 0. The solution
- * is checked by substitution. *solved is false if M is singular or the work exceeds the limit.
+ * is checked by substitution. *solved is false if M is singular, the work exceeds the limit, or
+ * `ask` (may be NULL) gave up.
  */
 attsvm_status base_rational_solve(const mpz_t *M, const mpz_t *r, int64_t n, int64_t sides,
-                                  mpz_t *y, mpz_t denominator, bool *solved, attsvm_error *err);
+                                  mpz_t *y, mpz_t denominator, const base_ask *ask, bool *solved,
+                                  attsvm_error *err);
 
 #endif

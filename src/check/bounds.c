@@ -53,7 +53,7 @@ bool check_theta_norm(check_trial *r)
         left_out += c->theta_lo2 ? fabs(c->theta_lo2[k]) : 0; /* at least its Frobenius norm */
     }
     bool good = check_worked(r, check_size_of(&size, (attsvm_norm)s->norm, s->q, theta, r->rows,
-                                              r->columns, r->problem.threads, r->err));
+                                              r->columns, &r->problem, r->err));
     free(theta);
     if (!good)
         return false;
@@ -223,8 +223,8 @@ bool check_combine(check_trial *r, bool exact)
         p->dual.G = NULL;
         if (!check_dual_of(&p->dual, &r->problem, exact, r->report, &r->status, r->err))
             return false;
-        if (!check_worked(r, check_size_of(&G, norm, q, p->dual.G, r->rows, r->columns,
-                                           r->problem.threads, r->err)))
+        if (!check_worked(
+                r, check_size_of(&G, norm, q, p->dual.G, r->rows, r->columns, &r->problem, r->err)))
             return false;
         /* if rounding errors are not small compared with G, compute G exactly */
         if (exact || p->dual.error <= accuracy(r) / 1024 * G.value.hi)

@@ -43,6 +43,17 @@ typedef struct check_problem {
     dist_stop *stop; /* asked by the passes over the data; NULL: none */
 } check_problem;
 
+/*
+ * Inside long loops, after about `work` multiplications in double: true once the check must end.
+ * What is left undone then proves nothing; the check ends with an error in any case.  A product of
+ * two exact numbers takes as long as CHECK_EXACT multiplications or more.
+ */
+enum { CHECK_EXACT = 50 };
+static inline bool check_stops(const check_problem *problem, double work)
+{
+    return dist_stop_poll(problem->stop, work);
+}
+
 /* A sequence with one of its queries. */
 typedef struct check_term {
     int64_t sequence, query;
@@ -204,17 +215,18 @@ typedef struct check_size {
 } check_size;
 
 attsvm_norm check_dual_norm(attsvm_norm norm, double q, double *dual_q);
+/* A (rows x columns); `problem` for its threads and its stop.  INFINITY after a stop. */
 attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const dd *A, int64_t rows,
-                            int64_t columns, int threads, attsvm_error *err);
+                            int64_t columns, const check_problem *problem, attsvm_error *err);
 /* The same for a vector of doubles, to double accuracy. */
 double check_vector_norm(attsvm_norm norm, double q, const double *x, int64_t count);
 
 /* Nuclear or spectral norm through a Jacobi SVD whose result is verified. */
 attsvm_status check_singular(check_size *out, bool nuclear, const dd *A, int64_t rows,
-                             int64_t columns, int threads, attsvm_error *err);
+                             int64_t columns, const check_problem *problem, attsvm_error *err);
 /* Singular values, largest first, and vectors of a d x d matrix, in double: U and V by columns. */
-attsvm_status check_singular_vectors(const dd *A, int64_t d, double *sigma, double *U, double *V,
-                                     attsvm_error *err);
+attsvm_status check_singular_vectors(const check_problem *problem, const dd *A, int64_t d,
+                                     double *sigma, double *U, double *V, attsvm_error *err);
 
 /* ---------------------------------------------------------------------- margins */
 
@@ -290,6 +302,9 @@ typedef struct check_table {
 attsvm_status check_table_open(check_table *table, const check_problem *problem, int64_t rows,
                                attsvm_error *err);
 void check_table_read(check_table *table, const check_problem *problem, int64_t at, attsvm_row row);
+/* The rank; sets `chosen` and `pivot`. */
+int64_t check_table_rank(check_table *table, const check_problem *problem, attsvm_status *status,
+                         attsvm_error *err);
 void check_table_close(check_table *table);
 
 /*
@@ -297,21 +312,23 @@ void check_table_close(check_table *table);
  * det > 0.  M and r point to numbers of the caller.
  */
 typedef struct check_system {
+    dist_stop *stop;
     int64_t n, sides;
     check_exact **M, **r;
     mpz_t *y, det;
 } check_system;
-attsvm_status check_system_open(check_system *system, int64_t n, int64_t sides, attsvm_error *err);
-/* False where M is singular, the work beyond the limit, or *status not ATTSVM_OK. */
+attsvm_status check_system_open(check_system *system, const check_problem *problem, int64_t n,
+                                int64_t sides, attsvm_error *err);
+/* False where M is singular, the work beyond the limit, after a stop, or *status not ATTSVM_OK. */
 bool check_system_solve(check_system *system, attsvm_status *status, attsvm_error *err);
 void check_system_close(check_system *system);
 /*
  * Whether the rows that are not chosen are combinations of the chosen ones, exactly, and the same
  * combinations of `rest` (rows) give their `raw` (rows), to within `slack` (rows).
  */
-bool check_dependent(const check_table *table, int64_t rank, const check_exact *rest,
-                     const check_exact *raw, const double *slack, attsvm_status *status,
-                     attsvm_error *err);
+bool check_dependent(const check_problem *problem, const check_table *table, int64_t rank,
+                     const check_exact *rest, const check_exact *raw, const double *slack,
+                     attsvm_status *status, attsvm_error *err);
 
 /* Maximum number of listed rows for elimination. */
 enum { CHECK_MOST_ROWS = 160 };
@@ -334,6 +351,7 @@ typedef struct check_equalities {
     int64_t count, d;
     const dd *delta; /* count x d */
     const double *z, *scale, *r;
+    dist_stop *stop; /* false after a stop; may be NULL */
 } check_equalities;
 /* The same for many rows of clear independence. */
 bool check_nearby(const check_equalities *rows, double *delta, attsvm_status *status,

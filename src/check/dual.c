@@ -252,6 +252,9 @@ static void close_term(combination *c, const double *z)
 static bool add_term(combination *c, int64_t lo, int64_t hi, check_dual *out, attsvm_report *report)
 {
     const check_problem *p = c->p;
+    double products = (double)p->d * (double)(4 * (hi - lo) + (p->matrix ? p->d : 0));
+    if (check_stops(p, (c->exact ? CHECK_EXACT : 20) * products))
+        return false;
     attsvm_row row = c->entries[lo].row;
     check_term term = check_term_of(p, row.sequence, row.query);
     dd *sum = p->matrix ? c->sums + c->held * p->d : c->G;

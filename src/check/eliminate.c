@@ -39,9 +39,18 @@ attsvm_status check_table_open(check_table *table, const check_problem *p, int64
 
 void check_table_read(check_table *table, const check_problem *p, int64_t at, attsvm_row row)
 {
+    if (check_stops(p, CHECK_EXACT * (double)table->columns))
+        return;
     check_read_row(p, row, table->base, table->x, &table->one);
     table->right[at] = table->one.right;
     check_row_entries(p, table->one.delta, table->one.z, table->entries + at * table->columns);
+}
+
+int64_t check_table_rank(check_table *table, const check_problem *p, attsvm_status *status,
+                         attsvm_error *err)
+{
+    return check_exact_independent(table->entries, table->rows, table->columns, table->chosen,
+                                   table->pivot, p->stop, status, err);
 }
 
 void check_table_close(check_table *table)
@@ -65,9 +74,10 @@ static void to_integers(check_exact *const *numbers, int64_t count, mpz_t *out)
     }
 }
 
-attsvm_status check_system_open(check_system *s, int64_t n, int64_t sides, attsvm_error *err)
+attsvm_status check_system_open(check_system *s, const check_problem *p, int64_t n, int64_t sides,
+                                attsvm_error *err)
 {
-    *s = (check_system){ .n = n, .sides = sides };
+    *s = (check_system){ .stop = p->stop, .n = n, .sides = sides };
     mpz_init(s->det);
     TRY(base_allocate(&s->M, (size_t)(n * (n + sides)) + 1, sizeof *s->M, "system", err));
     s->r = s->M + n * n;
@@ -92,14 +102,21 @@ static bool substitute(const check_system *s, const mpz_t *M, const mpz_t *r)
         mpz_mul(rest, s->det, r[k]);
         for (int64_t j = 0; j < s->n; j++)
             mpz_submul(rest, M[k / s->sides * s->n + j], s->y[j * s->sides + k % s->sides]);
-        good = mpz_sgn(rest) == 0;
+        good = mpz_sgn(rest) == 0 &&
+               !dist_stop_poll(s->stop, (double)s->n * (CHECK_EXACT + (double)mpz_size(s->det)));
     }
     mpz_clear(rest);
     return good;
 }
 
+static bool stops(void *stop, double work)
+{
+    return dist_stop_poll(stop, work);
+}
+
 bool check_system_solve(check_system *s, attsvm_status *status, attsvm_error *err)
 {
+    const base_ask ask = { stops, s->stop };
     int64_t n = s->n, sides = s->sides, width = n + sides;
     check_exact **numbers = NULL;
     mpz_t *M = base_rational_integers(n * n, err), *r = NULL, *line = NULL;
@@ -117,7 +134,7 @@ bool check_system_solve(check_system *s, attsvm_status *status, attsvm_error *er
             mpz_set(j < n ? M[i * n + j] : r[i * sides + j - n], line[j]);
     }
     if (*status == ATTSVM_OK)
-        *status = base_rational_solve(M, r, n, sides, s->y, s->det, &solved, err);
+        *status = base_rational_solve(M, r, n, sides, s->y, s->det, &ask, &solved, err);
     solved = solved && substitute(s, M, r);
     base_rational_free(M, n * n);
     base_rational_free(r, n * sides);
@@ -195,7 +212,9 @@ static bool verify(const check_problem *p, const named *list, const check_table 
         check_exact_set(&sum, 0);
         for (int64_t k = 0; k < table->rows; k++)
             check_exact_add_product(&sum, &lambda[k], &table->entries[k * table->columns + j]);
-        good = check_exact_sign(&sum) == 0;
+        double words = (double)mpz_size(lambda[0].m);
+        good = check_exact_sign(&sum) == 0 &&
+               !check_stops(p, (double)table->rows * (CHECK_EXACT + words));
     }
     check_exact_set(&sum, 0);
     for (int64_t k = 0; k < table->rows; k++) {
@@ -223,7 +242,7 @@ static bool solve_for_chosen(const check_problem *p, const named *list, const ch
     int64_t n = table->rows;
     check_system system;
     check_exact low;
-    *status = check_system_open(&system, rank, 1, err);
+    *status = check_system_open(&system, p, rank, 1, err);
     check_exact *lambda = check_exact_array((size_t)n, status, err);
     check_exact *rest = check_exact_array((size_t)rank, status, err);
     check_exact_open(&low);
@@ -272,10 +291,8 @@ bool check_contradiction(const check_problem *p, attsvm_status *status, attsvm_e
         good = *status == ATTSVM_OK && table.fits;
         for (int64_t k = 0; k < count && good; k++)
             check_table_read(&table, p, k, list[k].row);
-        int64_t rank = good ? check_exact_independent(table.entries, count, table.columns,
-                                                      table.chosen, table.pivot, status, err)
-                            : 0;
-        good = good && *status == ATTSVM_OK && rank < count;
+        int64_t rank = good ? check_table_rank(&table, p, status, err) : 0;
+        good = good && *status == ATTSVM_OK && rank < count && !check_stops(p, 0);
         good = good && solve_for_chosen(p, list, &table, rank, status, err);
         check_table_close(&table);
     }
@@ -286,9 +303,9 @@ bool check_contradiction(const check_problem *p, attsvm_status *status, attsvm_e
 /* ------------------------------------------------------------------------- dependence */
 
 /* det A_dep = sum y A_chosen in every column, and what the right-hand sides say: see below. */
-static bool depends(const check_table *table, int64_t dep, const mpz_t *y, int64_t stride,
-                    const mpz_t det, const check_exact *rest, const check_exact *raw,
-                    const double *slack)
+static bool depends(const check_problem *p, const check_table *table, int64_t dep, const mpz_t *y,
+                    int64_t stride, const mpz_t det, const check_exact *rest,
+                    const check_exact *raw, const double *slack)
 {
     bool good = true;
     check_exact sum, factor, scale;
@@ -298,6 +315,10 @@ static bool depends(const check_table *table, int64_t dep, const mpz_t *y, int64
     mpz_set(scale.m, det);
     for (int64_t j = -1; j < table->columns && good; j++) { /* -1: the right-hand sides */
         const check_exact *own = j < 0 ? &raw[dep] : &table->entries[dep * table->columns + j];
+        if (check_stops(p, (double)table->rows * (CHECK_EXACT + 2 * (double)mpz_size(det)))) {
+            good = false;
+            break;
+        }
         check_exact_set(&sum, 0);
         check_exact_add_product(&sum, own, &scale);
         mpz_neg(sum.m, sum.m);
@@ -326,13 +347,13 @@ static bool depends(const check_table *table, int64_t dep, const mpz_t *y, int64
     return good;
 }
 
-bool check_dependent(const check_table *table, int64_t rank, const check_exact *rest,
-                     const check_exact *raw, const double *slack, attsvm_status *status,
-                     attsvm_error *err)
+bool check_dependent(const check_problem *p, const check_table *table, int64_t rank,
+                     const check_exact *rest, const check_exact *raw, const double *slack,
+                     attsvm_status *status, attsvm_error *err)
 {
     int64_t n = table->rows, sides = n - rank;
     check_system system;
-    *status = check_system_open(&system, rank, sides, err);
+    *status = check_system_open(&system, p, rank, sides, err);
     for (int64_t c = 0, i = 0; c < n && *status == ATTSVM_OK; c++) {
         if (!table->chosen[c])
             continue;
@@ -348,7 +369,7 @@ bool check_dependent(const check_table *table, int64_t rank, const check_exact *
     bool good = *status == ATTSVM_OK && check_system_solve(&system, status, err);
     for (int64_t k = 0, side = 0; k < n && good; k++)
         if (!table->chosen[k])
-            good = depends(table, k, system.y + side++, sides, system.det, rest, raw, slack);
+            good = depends(p, table, k, system.y + side++, sides, system.det, rest, raw, slack);
     check_system_close(&system);
     return good;
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------------ numbers */
 
@@ -231,8 +232,8 @@ static uint64_t value_mod(const check_exact *a)
 }
 
 int64_t check_exact_independent(const check_exact *A, int64_t rows, int64_t columns,
-                                uint8_t *chosen, int64_t *pivot, attsvm_status *status,
-                                attsvm_error *err)
+                                uint8_t *chosen, int64_t *pivot, dist_stop *stop,
+                                attsvm_status *status, attsvm_error *err)
 {
     uint64_t *M;
     int64_t *lead, rank = 0; /* lead: rows that were chosen, in order */
@@ -249,6 +250,11 @@ int64_t check_exact_independent(const check_exact *A, int64_t rows, int64_t colu
     for (int64_t i = 0; i < rows; i++) {
         uint64_t *row = M + i * columns;
         chosen[i] = 0;
+        if (dist_stop_poll(stop, (double)columns * (double)(4 * rank + 20))) {
+            memset(chosen, 0, (size_t)rows);
+            rank = 0;
+            break;
+        }
         for (int64_t j = 0; j < columns; j++)
             row[j] = value_mod(&A[i * columns + j]);
         for (int64_t k = 0; k < rank; k++) {

@@ -6,6 +6,7 @@
 #define ATTSVM_CHECK_EXACT_H
 
 #include "base/rational.h"
+#include "dist/stop.h"
 
 typedef struct check_exact {
     mpz_t m;
@@ -39,10 +40,11 @@ void check_exact_array_free(check_exact *a, size_t count);
 /*
  * Rows and columns of a submatrix of full rank of A (rows x columns, by value modulo a prime): the
  * rank found is at most the true one, and equals it but for rare primes.  Rows come in the order
- * given.  `chosen` (rows) gets 1 for the rows of the submatrix, `pivot` (rows) their columns.
+ * given.  `chosen` (rows) gets 1 for the rows of the submatrix, `pivot` (rows) their columns. After
+ * a stop the rank is 0.
  */
 int64_t check_exact_independent(const check_exact *A, int64_t rows, int64_t columns,
-                                uint8_t *chosen, int64_t *pivot, attsvm_status *status,
-                                attsvm_error *err);
+                                uint8_t *chosen, int64_t *pivot, dist_stop *stop,
+                                attsvm_status *status, attsvm_error *err);
 
 #endif

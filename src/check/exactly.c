@@ -170,11 +170,12 @@ static void all_rows(exact_run *s)
     for (int64_t i = 0; i < p->data->n; i++)
         for (int64_t m = 0, count = check_queries(p, i); m < count; m++) {
             check_term term = check_term_of(p, i, m);
-            if (term.base < 0)
+            if (term.base < 0 || check_stops(p, CHECK_EXACT * (double)s->size))
                 continue;
             prepare(s, &term);
             for (int64_t t = 0; t < term.visible; t++)
-                judge(s, &term, t, &margin);
+                if (!check_stops(p, CHECK_EXACT * (double)p->d))
+                    judge(s, &term, t, &margin);
         }
     check_exact_close(&margin);
 }
@@ -189,7 +190,7 @@ static bool move_theta(exact_run *s, const check_table *table, int64_t rank)
 {
     int64_t N = table->columns, *index = NULL;
     check_system system;
-    *s->status = check_system_open(&system, rank, 1, s->err);
+    *s->status = check_system_open(&system, s->p, rank, 1, s->err);
     check_exact *gram = check_exact_array((size_t)(rank * rank), s->status, s->err);
     check_exact *rest = check_exact_array((size_t)rank, s->status, s->err);
     if (*s->status == ATTSVM_OK)
@@ -202,7 +203,8 @@ static bool move_theta(exact_run *s, const check_table *table, int64_t rank)
         const check_exact *row = table->entries + index[i] * N;
         for (int64_t k = 0; k < rank; k++) {
             system.M[i * rank + k] = &gram[i * rank + k];
-            for (int64_t j = 0; j < N; j++)
+            good = good && !check_stops(s->p, CHECK_EXACT * (double)N);
+            for (int64_t j = 0; j < N && good; j++)
                 check_exact_add_product(&gram[i * rank + k], &row[j],
                                         &table->entries[index[k] * N + j]);
         }
@@ -237,11 +239,9 @@ static bool meet(exact_run *s, const check_list *list)
     bool good = *s->status == ATTSVM_OK && table.fits;
     for (int64_t k = 0; k < list->count && good; k++)
         check_table_read(&table, s->p, k, list->rows[k]);
-    int64_t rank = good ? check_exact_independent(table.entries, list->count, table.columns,
-                                                  table.chosen, table.pivot, s->status, s->err)
-                        : 0;
-    good =
-        good && *s->status == ATTSVM_OK && rank <= CHECK_MOST_ROWS && move_theta(s, &table, rank);
+    int64_t rank = good ? check_table_rank(&table, s->p, s->status, s->err) : 0;
+    good = good && *s->status == ATTSVM_OK && rank <= CHECK_MOST_ROWS && !check_stops(s->p, 0) &&
+           move_theta(s, &table, rank);
     check_table_close(&table);
     if (*s->status != ATTSVM_OK)
         return false;
@@ -268,7 +268,7 @@ static bool satisfy(exact_run *s)
     check_list list = { 0 };
     bool good = true;
     all_rows(s);
-    for (int round = 0; good && s->fixed.count > 0; round++) {
+    for (int round = 0; good && s->fixed.count > 0 && !check_stops(s->p, 0); round++) {
         if (round == 0)
             list_equalities(s->p, &list);
         for (int64_t k = 0; k < s->fixed.count && (round > 0 || !s->p->sets); k++)
@@ -297,6 +297,8 @@ static bool combine(exact_run *s)
         bool equal = k >= c->active_count;
         int64_t at = equal ? k - c->active_count : k;
         const double *low = equal ? c->mu_lo : c->lambda_lo;
+        if (check_stops(s->p, 3 * CHECK_EXACT * (double)s->size))
+            break;
         check_read_row(s->p, equal ? c->equal[at] : c->active[at], s->base, s->x, &s->one);
         check_row_entries(s->p, s->one.delta, s->one.z, A);
         check_exact_set(&s->a, equal ? c->mu[at] : c->lambda[at]);
@@ -442,7 +444,8 @@ static bool beyond(exact_run *s)
         for (int64_t m = 0, count = check_queries(p, i); m < count && good; m++) {
             check_term term = check_term_of(p, i, m);
             for (int64_t t = 0; t < term.visible && good; t++) {
-                if (check_row(p, &term, t, &right) == CHECK_NO_ROW || right == 0)
+                if (check_row(p, &term, t, &right) == CHECK_NO_ROW || right == 0 ||
+                    check_stops(p, 2 * CHECK_EXACT * (double)s->size))
                     continue;
                 check_read_row(p, (attsvm_row){ i, m, t }, s->base, s->x, &s->one);
                 check_row_entries(p, s->one.delta, s->one.z, A);

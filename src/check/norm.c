@@ -110,7 +110,7 @@ static dd size_in_units(attsvm_norm norm, double q, const dd *A, int64_t count, 
 }
 
 attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const dd *A, int64_t rows,
-                            int64_t columns, int threads, attsvm_error *err)
+                            int64_t columns, const check_problem *problem, attsvm_error *err)
 {
     int64_t count = rows * columns;
     int k;
@@ -123,7 +123,7 @@ attsvm_status check_size_of(check_size *out, attsvm_norm norm, double q, const d
         return ATTSVM_OK;
     const bool singular = norm == ATTSVM_NORM_NUC || norm == ATTSVM_NORM_SPECTRAL;
     if (singular && rows > 1 && columns > 1)
-        return check_singular(out, norm == ATTSVM_NORM_NUC, A, rows, columns, threads, err);
+        return check_singular(out, norm == ATTSVM_NORM_NUC, A, rows, columns, problem, err);
     const dd size = size_in_units(norm, q, A, count, k);
     double relative = check_sum_error(count);
     if (norm == ATTSVM_NORM_LQ)
@@ -175,10 +175,11 @@ typedef struct singular {
     const dd *A;           /* rows x columns, row-major, or its transpose    */
     int64_t rows, columns; /* of the matrix worked on, rows >= columns       */
     bool transposed;
-    int exponent;          /* entries are divided by 2^exponent              */
-    double *a;             /* A V in double                                   */
-    double *V;             /* columns x columns                               */
-    dd *B;                 /* A V in double-double                            */
+    int exponent; /* entries are divided by 2^exponent              */
+    double *a;    /* A V in double                                   */
+    double *V;    /* columns x columns                               */
+    dd *B;        /* A V in double-double                            */
+    const check_problem *problem;
     double *row_B, *row_V; /* sum_j |b_i'b_j|, sum_j |(V'V - I)_ij|  */
 } singular;
 
@@ -205,11 +206,13 @@ static void rotate(double *x, double *y, int64_t count, double c, double s)
     }
 }
 
-/* One sweep over all pairs of columns; returns the number of rotations. */
+/* One sweep over all pairs of columns; returns the number of rotations, 0 after a stop. */
 static int64_t sweep(singular *s)
 {
     int64_t rotations = 0;
-    for (int64_t i = 0; i < s->columns; i++)
+    for (int64_t i = 0; i < s->columns; i++) {
+        if (check_stops(s->problem, 8.0 * (double)(s->rows * (s->columns - i))))
+            return 0;
         for (int64_t j = i + 1; j < s->columns; j++) {
             double *x = s->a + i * s->rows, *y = s->a + j * s->rows;
             double xx = dot(x, x, s->rows), yy = dot(y, y, s->rows), xy = dot(x, y, s->rows);
@@ -222,13 +225,15 @@ static int64_t sweep(singular *s)
             rotate(s->V + i * s->columns, s->V + j * s->columns, s->columns, c, c * t);
             rotations++;
         }
+    }
     return rotations;
 }
 
 static void product_column(void *context, int64_t j, int worker)
 {
-    (void)worker;
     singular *s = context;
+    if (dist_stop_inside(s->problem->stop, worker))
+        return;
     for (int64_t i = 0; i < s->rows; i++) {
         dd sum = base_dd(0);
         for (int64_t k = 0; k < s->columns; k++)
@@ -239,8 +244,9 @@ static void product_column(void *context, int64_t j, int worker)
 
 static void gram_row(void *context, int64_t i, int worker)
 {
-    (void)worker;
     singular *s = context;
+    if (dist_stop_inside(s->problem->stop, worker))
+        return;
     s->row_B[i] = s->row_V[i] = 0;
     for (int64_t j = 0; j < s->columns; j++) {
         dd b = base_dd(0);
@@ -298,12 +304,15 @@ static check_size bound(const singular *s, bool nuclear)
 }
 
 /* Jacobi rotations until the columns of A V are orthogonal; the caller frees `memory`. */
-static attsvm_status decompose(singular *s, const dd *A, int64_t rows, int64_t columns,
-                               arena *memory, attsvm_error *err)
+static attsvm_status decompose(singular *s, const check_problem *problem, const dd *A, int64_t rows,
+                               int64_t columns, arena *memory, attsvm_error *err)
 {
-    *s = (singular){ .A = A, .rows = rows, .columns = columns };
-    if (columns > rows)
-        *s = (singular){ .A = A, .rows = columns, .columns = rows, .transposed = true };
+    *s = (singular){ .problem = problem, .A = A, .rows = rows, .columns = columns };
+    if (columns > rows) {
+        s->rows = columns;
+        s->columns = rows;
+        s->transposed = true;
+    }
     layout(s, memory);
     TRY(base_arena_allocate(memory, "singular values", err));
     layout(s, memory);
@@ -314,24 +323,24 @@ static attsvm_status decompose(singular *s, const dd *A, int64_t rows, int64_t c
 }
 
 attsvm_status check_singular(check_size *out, bool nuclear, const dd *A, int64_t rows,
-                             int64_t columns, int threads, attsvm_error *err)
+                             int64_t columns, const check_problem *problem, attsvm_error *err)
 {
     singular s;
     arena memory = { 0 };
-    TRY(decompose(&s, A, rows, columns, &memory, err));
-    base_parallel(threads, s.columns, product_column, &s);
-    base_parallel(threads, s.columns, gram_row, &s);
-    *out = bound(&s, nuclear);
+    TRY(decompose(&s, problem, A, rows, columns, &memory, err));
+    base_parallel(problem->threads, s.columns, product_column, &s);
+    base_parallel(problem->threads, s.columns, gram_row, &s);
+    *out = check_stops(problem, 0) ? (check_size){ base_dd(INFINITY), 0 } : bound(&s, nuclear);
     free(memory.base);
     return ATTSVM_OK;
 }
 
-attsvm_status check_singular_vectors(const dd *A, int64_t d, double *sigma, double *U, double *V,
-                                     attsvm_error *err)
+attsvm_status check_singular_vectors(const check_problem *problem, const dd *A, int64_t d,
+                                     double *sigma, double *U, double *V, attsvm_error *err)
 {
     singular s;
     arena memory = { 0 };
-    TRY(decompose(&s, A, d, d, &memory, err));
+    TRY(decompose(&s, problem, A, d, d, &memory, err));
     for (int64_t k = 0; k < d; k++) { /* the largest of what is left */
         int64_t at = 0;
         double largest = -1;

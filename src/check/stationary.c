@@ -15,6 +15,7 @@
 #include <string.h>
 
 typedef struct tangent {
+    const check_problem *p;
     int64_t d, rho, size, rows; /* size = 2 rho d                               */
     double *sigma, *U, *V;      /* d, d x d by columns                          */
     double *g;                  /* size                                         */
@@ -105,11 +106,14 @@ static double look(tangent *s, const double *lambda)
     return sqrt(dot(s->left, s->left, s->size));
 }
 
-/* M = Cholesky factor of the products of the passive rows; false where they are dependent. */
+/* M = Cholesky factor of the products of the passive rows; false where they are dependent, or the
+   check was stopped. */
 static bool factor(tangent *s, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const double *a = s->A + s->index[i] * s->size;
+        if (check_stops(s->p, (double)(i + 1) * (double)(s->size + i)))
+            return false;
         for (int64_t k = 0; k <= i; k++) {
             double sum = dot(a, s->A + s->index[k] * s->size, s->size);
             sum -= dot(s->M + i * count, s->M + k * count, k);
@@ -192,7 +196,7 @@ static double smallest_residual(tangent *s)
         s->passive[best] = 1;
         for (bool done = false; !done;) {
             int64_t count = list_passive(s);
-            if (count == 0 || !least_squares(s, count)) { /* the row depends on the others */
+            if (count == 0 || !least_squares(s, count)) { /* the row depends on others */
                 s->passive[best] = 0;
                 return look(s, s->lambda);
             }
@@ -208,7 +212,7 @@ attsvm_status check_first_order(const check_problem *p, const check_list *close,
     const attsvm_svm_settings *settings = &p->claim->settings;
     bool nuclear = settings->norm == ATTSVM_NORM_NUC;
     int64_t d = p->d, rho = settings->rank < d ? settings->rank : d;
-    tangent s = { .d = d, .rho = rho, .size = 2 * rho * d, .rows = close->count };
+    tangent s = { .p = p, .d = d, .rho = rho, .size = 2 * rho * d, .rows = close->count };
     arena a = { 0 };
     *residual = INFINITY;
     layout(&s, &a);
@@ -216,7 +220,7 @@ attsvm_status check_first_order(const check_problem *p, const check_list *close,
     layout(&s, &a);
     for (int64_t k = 0; k < d * d; k++)
         s.theta[k] = (dd){ p->claim->theta[k], p->claim->theta_lo ? p->claim->theta_lo[k] : 0 };
-    attsvm_status status = check_singular_vectors(s.theta, d, s.sigma, s.U, s.V, err);
+    attsvm_status status = check_singular_vectors(p, s.theta, d, s.sigma, s.U, s.V, err);
     /* singular values in double are known to some 1e-15 of the largest */
     *beyond = rho < d ? s.sigma[rho] / s.sigma[0] + (double)d * 0x1p-50 : 0;
     if (status == ATTSVM_OK &&

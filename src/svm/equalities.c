@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 enum { FINE_BITS = 320 };              /* of a residual that double-double does not resolve */
+enum { FINE = 10 };                    /* ... takes as long as that many in double-double */
 enum { MOST = 200 };                   /* rows that are factored in double-double      */
 static const double DEPENDENT = 1e-28; /* squared distance to the span of other rows */
 static const double NOISE = 0x1p-104;  /* of |A||theta|: an error of <A, theta>      */
@@ -158,6 +159,8 @@ static double distance_of(gram *s, double noise)
     double largest = 0, least = 1;
     int64_t rank = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (svm_stop_proof(s->run, 20.0 * (double)(n * s->run->set.d)))
+            return INFINITY;
         for (int64_t j = 0; j < n; j++) {
             dd product = svm_set_gram_exact(&s->run->set, s->slots[i], s->slots[j]);
             /* exact: rounded, it would change nearly dependent rows to independent ones */
@@ -175,6 +178,8 @@ static double distance_of(gram *s, double noise)
                 return INFINITY;
             continue;
         }
+        if (svm_stop_proof(s->run, 20.0 * (double)((n - k) * (n - k))))
+            return INFINITY;
         rank++;
         sum = base_dd_add(sum, base_dd_div(base_dd_mul(s->y[k], s->y[k]), pivot));
         least = fmin(least, pivot.hi);
@@ -220,7 +225,16 @@ static attsvm_status open_gram(gram *s, svm_run *run, attsvm_error *err)
     return ATTSVM_OK;
 }
 
-/* E and r at theta; returns |r|.  Rows with b = 0 that hold by less than off |A| are in doubt. */
+/* Multiplications of a residual. */
+static double residual_work(const svm_set *set)
+{
+    return 20.0 * (double)(set->matrix ? set->size : set->d);
+}
+
+/*
+ * E and r at theta; returns |r|, NAN after a stop.  Rows with b = 0 that hold by less than off |A|
+ * are in doubt.
+ */
 static double choose_rows(gram *s, const double *theta, bool fine, double off, double *violation)
 {
     const svm_set *set = &s->run->set;
@@ -230,6 +244,8 @@ static double choose_rows(gram *s, const double *theta, bool fine, double off, d
     for (int32_t k = 0; k < set->count; k++) {
         if (!is_fixed(set, k) || !(set->length[k] > 0))
             continue;
+        if (svm_stop_proof(s->run, (fine ? FINE : 1) * residual_work(set)))
+            return NAN;
         double residual = residual_of(s->run, k, theta, fine), r = residual / set->length[k];
         *violation =
             fmax(*violation, (set->equality[k] ? fabs(residual) : residual) / set->sigma[k]);
@@ -247,7 +263,8 @@ static bool is_met(gram *s, const double *theta)
 {
     bool met = true;
     for (int64_t k = 0; k < s->count && met; k++)
-        met = fine_residual(s->run, s->slots[k], theta) == 0;
+        met = !svm_stop_proof(s->run, FINE * residual_work(&s->run->set)) &&
+              fine_residual(s->run, s->slots[k], theta) == 0;
     return met;
 }
 
@@ -281,11 +298,10 @@ attsvm_status svm_equalities_distance(svm_run *run, const double *theta, bool fi
     for (int round = 0; s.memory && s.count != before && isfinite(*distance) && status == ATTSVM_OK;
          round++) {
         before = s.count;
-        choose_rows(&s, theta, fine, *distance, violation);
-        double found;
+        double size = choose_rows(&s, theta, fine, *distance, violation), found;
         status = measure(&s, theta, noise, &found, err);
         *distance = fmax(*distance, found);
-        if (round == ROUNDS)
+        if (round == ROUNDS || isnan(size))
             *distance = INFINITY;
     }
     free(s.memory);

@@ -17,6 +17,7 @@ static const double SHIFT = 4;    /* of what rounding may cost the checker      
 static const double SLACK = 1.01; /* of its bound: it rounds against the claim */
 
 typedef struct many {
+    svm_run *run;
     svm_set *set;
     const double *zero; /* (size)                                  */
     double *step;       /* (size) M                                */
@@ -83,7 +84,29 @@ static void read_rows(many *s, const int32_t *slots, const double *r, int64_t co
     }
 }
 
-/* The factor of G - s I; returns what is left of s, 0: there is no factor. */
+/*
+ * The rows lo..hi-1 of the Cholesky factor of G, after those above; false where there is none.
+ *
+ *   L_b = (G_b - sum_{c < b} L_c L_c') L_bb^-T     one band of columns after another
+ */
+static bool factor_band(many *s, int64_t lo, int64_t hi)
+{
+    const int64_t n = s->count;
+    double *G = s->G + lo * n;
+    for (int64_t at = 0; at < hi; at += BAND) {
+        const int64_t end = at + BAND < hi ? at + BAND : hi;
+        if (svm_stop_proof(s->run, (double)((hi - lo) * (end - at)) * (double)(at + BAND)))
+            return false;
+        la_gemm(false, true, hi - lo, end - at, at, -1, G, n, s->G + at * n, n, 1, G + at, n);
+        if (at == lo)
+            return la_cholesky(hi - lo, G + at, n) == 0;
+        for (int64_t i = 0; i < hi - lo; i++)
+            la_trsv(false, end - at, s->G + at * n + at, n, G + i * n + at);
+    }
+    return true;
+}
+
+/* The factor of G - s I; returns what is left of s, 0: there is no factor, or a stop. */
 static double factor(many *s)
 {
     const int64_t n = s->count, d = s->set->d;
@@ -92,6 +115,8 @@ static double factor(many *s)
     for (int64_t lo = 0; lo < n; lo += BAND) {
         const int64_t hi = lo + BAND < n ? lo + BAND : n;
         double *G = s->G + lo * n;
+        if (svm_stop_proof(s->run, 2.0 * (double)((hi - lo) * hi) * (double)d))
+            return 0;
         la_gemm(false, true, hi - lo, hi, d, 1, s->a + lo * d, d, s->a, d, 0, G, n);
         if (!s->z)
             continue;
@@ -102,7 +127,10 @@ static double factor(many *s)
     }
     for (int64_t i = 0; i < n; i++)
         s->G[i * n + i] -= SHIFT * lost;
-    return la_cholesky(n, s->G, n) == 0 ? (SHIFT - 1) * lost : 0;
+    for (int64_t lo = 0; lo < n; lo += BAND)
+        if (!factor_band(s, lo, lo + BAND < n ? lo + BAND : n))
+            return 0;
+    return (SHIFT - 1) * lost;
 }
 
 /* Refines the step; returns the distance. */
@@ -110,7 +138,8 @@ static double nearest(many *s, double least)
 {
     svm_set *set = s->set;
     double best = INFINITY, before = INFINITY;
-    for (int round = 0; round < MOST_STEPS; round++) {
+    const double work = (double)s->count * (double)(s->count + 20 * set->size);
+    for (int round = 0; round < MOST_STEPS && !svm_stop_proof(s->run, work); round++) {
         svm_set_margins_exact(set, s->slots, s->count, s->step, s->zero, s->margins);
         for (int64_t k = 0; k < s->count; k++)
             s->rest[k] = s->r[k] - s->margins[k] / set->length[s->slots[k]];
@@ -133,7 +162,7 @@ attsvm_status svm_equalities_many(svm_run *run, const int32_t *slots, const doub
                                   int64_t count, double noise, double *step, double *distance,
                                   attsvm_error *err)
 {
-    many s = { .set = &run->set, .zero = run->zero, .step = step };
+    many s = { .run = run, .set = &run->set, .zero = run->zero, .step = step };
     /* a row with a tolerance of its own is not implied by an equal one */
     bool repeated = run->rows->problem == ATTSVM_PROBLEM_FINITE;
     *distance = INFINITY;

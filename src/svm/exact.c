@@ -13,6 +13,7 @@
 
 /* Limits of the elimination; beyond them it would take seconds. */
 enum { MOST_ROWS = 160, MOST_NUMBERS = 2000000 };
+enum { EXACT = 200 }; /* multiplications in double that take as long as one of exact numbers */
 
 typedef struct proof {
     svm_run *run;
@@ -71,6 +72,11 @@ static void read_row(proof *s, int64_t k, double *scratch)
     mpq_clear(factor);
 }
 
+static bool stops(void *run, double work)
+{
+    return svm_stop_proof(run, work);
+}
+
 /* Columns in which all rows but the last are independent, by elimination in double. */
 static bool choose_columns(proof *s)
 {
@@ -80,6 +86,8 @@ static bool choose_columns(proof *s)
         for (int64_t j = 0; j < N; j++)
             row[j] = mpq_get_d(s->A[k * N + j]);
         double size = la_norm(row, N);
+        if (stops(s->run, (double)((k + EXACT) * N)))
+            return false;
         for (int64_t i = 0; i < k; i++) {
             const double *other = s->near + i * N;
             la_axpy(-row[s->pivot[i]] / other[s->pivot[i]], other, row, N);
@@ -126,7 +134,8 @@ static attsvm_status solve(proof *s, bool negative, bool *solved, attsvm_error *
         else
             mpz_neg(s->right[k], s->line[n]);
     }
-    TRY(base_rational_solve(s->M, s->right, n, 1, s->y, s->det, solved, err));
+    base_ask ask = { stops, s->run };
+    TRY(base_rational_solve(s->M, s->right, n, 1, s->y, s->det, &ask, solved, err));
     mpz_set(s->y[n], s->det);
     if (negative)
         mpz_neg(s->y[n], s->y[n]);
@@ -147,7 +156,8 @@ static bool verify(const proof *s)
         mpz_set_ui(sum, 0);
         for (int64_t k = 0; k < s->rows; k++)
             mpz_addmul(sum, s->y[k], s->line[k]);
-        good = mpz_sgn(sum) == 0;
+        good = mpz_sgn(sum) == 0 &&
+               !stops(s->run, (double)s->rows * (EXACT + 4 * (double)mpz_size(s->det)));
     }
     mpz_clear(sum);
     return good;
@@ -177,8 +187,11 @@ static attsvm_status eliminate(proof *s, double *coef, double *low, double *scra
                                attsvm_error *err)
 {
     const svm_set *set = &s->run->set;
-    for (int64_t k = 0; k < s->rows; k++)
+    for (int64_t k = 0; k < s->rows; k++) {
+        if (stops(s->run, EXACT * (double)s->size))
+            return ATTSVM_OK;
         read_row(s, k, scratch);
+    }
     if (!choose_columns(s))
         return ATTSVM_OK;
     TRY(solve(s, coef[s->slot[s->rows - 1]] < 0, exact, err));

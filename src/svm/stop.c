@@ -30,6 +30,15 @@ bool svm_stop_tell(void *context)
     return run->observer(run->context, &progress);
 }
 
+bool svm_stop_proof(svm_run *run, double work)
+{
+    const double most = 5e7; /* multiplications after a stop */
+    if (!dist_stop_poll(&run->stop, work))
+        return false;
+    run->late_work += work;
+    return run->late_work > most;
+}
+
 bool svm_stop_now(svm_run *run)
 {
     int64_t most = run->phase->norm->active_set ? MOST_ROUNDS : MOST_CORE_ROUNDS;

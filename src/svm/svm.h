@@ -69,6 +69,7 @@ typedef struct svm_run {
     dist_stop stop;
     attsvm_svm_observer *observer;
     void *context;
+    double late_work; /* of proofs after a stop: svm_stop_proof */
     int64_t rounds;
     bool sampling;     /* the problem is large enough to start with samples                    */
     bool patient;      /* passes are exact only near the end, because exact ones are expensive */
@@ -109,6 +110,12 @@ attsvm_status svm_solution_without(const attsvm_problem *problem, attsvm_outcome
 bool svm_stop_tell(void *run);
 /* Between rounds. */
 bool svm_stop_now(svm_run *run);
+/*
+ * Inside proofs, after about `work` multiplications in double (20 for one in double-double): true
+ * once the solve was stopped, less what fits in a tenth of a second, so that the answer of a small
+ * problem still has its numbers.
+ */
+bool svm_stop_proof(svm_run *run, double work);
 /* Stores theta if it is the best so far: by smallest margin over norm, or by soft objective, over
    all rows. */
 attsvm_status svm_stop_keep_best(svm_run *run, attsvm_error *err);

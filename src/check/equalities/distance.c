@@ -141,7 +141,8 @@ static bool read_list(distance *s, const check_list *list, attsvm_status *status
         return false;
     for (size_t k = 0; k < count; k++) {
         int64_t at = s->count;
-        if (!read_row(s, list->rows[k], base, x, spare))
+        if (check_stops(s->p, (double)at + 2 * CHECK_EXACT * (double)(s->p->matrix ? d * d : d)) ||
+            !read_row(s, list->rows[k], base, x, spare))
             return false;
         if (s->count == at)
             continue;
@@ -202,13 +203,14 @@ static bool map_all(const distance *s, dd *keys)
 }
 
 /* R (n x n) <- inverse of S in double, by elimination with pivots on the diagonal. */
-static bool invert(const dd *S, int64_t n, double *R)
+static bool invert(const distance *s, const dd *S, double *R)
 {
+    int64_t n = s->count;
     for (int64_t k = 0; k < n * n; k++)
         R[k] = S[k].hi;
     for (int64_t k = 0; k < n; k++) { /* sweeps of a positive definite matrix */
         double pivot = R[k * n + k];
-        if (!(pivot > 1e-14))
+        if (!(pivot > 1e-14) || check_stops(s->p, (double)(n * n)))
             return false;
         for (int64_t i = 0; i < n; i++) {
             if (i == k)
@@ -230,10 +232,13 @@ static bool invert(const dd *S, int64_t n, double *R)
 }
 
 /* |I - R S| in the maximum norm, from above; `error` bounds that of every entry of S. */
-static double defect(const dd *S, const double *R, int64_t n, double error)
+static double defect(const distance *s, const dd *S, const double *R, double error)
 {
+    int64_t n = s->count;
     double worst = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (check_stops(s->p, 4.0 * (double)(n * n)))
+            return INFINITY;
         double sum = 0, sizes = 0;
         for (int64_t k = 0; k < n; k++) {
             check_sum entry = { i == k ? -1 : 0, 0 };
@@ -322,19 +327,23 @@ static bool rounded(const distance *s, double *square, attsvm_status *status, at
             return false;
     }
     bool good = !s->p->key_map || map_all(s, keys);
-    for (int64_t i = 0; i < n && good; i++)
+    for (int64_t i = 0; i < n && good; i++) {
+        good = !check_stops(s->p, 10.0 * (double)((i + 1) * s->p->d));
         for (int64_t k = 0; k <= i; k++) {
             double own;
             S[i * n + k] = S[k * n + i] = product(s, i, k, s->p->key_map ? keys : NULL, &own);
             error = check_max(error, s->p->key_map ? own + (double)s->p->d * 0x1p-76 : own);
         }
-    good = good && invert(S, n, R);
-    double eps = good ? defect(S, R, n, error) : 1;
+    }
+    good = good && invert(s, S, R);
+    double eps = good ? defect(s, S, R, error) : 1;
     good = good && eps < 0.5;
     for (int64_t k = 0; k < n * n && good; k++)
         entry = check_max(entry, fabs(R[k]));
     for (int k = 0; k < REFINEMENTS && good; k++) { /* each leaves about eps of the error */
         double before = off;
+        if (check_stops(s->p, 10.0 * (double)(n * n)))
+            break;
         off = refine(s, S, R, error, eps, y, t);
         if (!(off < 0.7 * before))
             break;
@@ -349,8 +358,8 @@ static bool rounded(const distance *s, double *square, attsvm_status *status, at
 static bool factored(const distance *s, double *delta, attsvm_status *status, attsvm_error *err)
 {
     dd *keys = NULL;
-    check_equalities rows = { s->count, s->p->d, s->delta, s->p->matrix ? s->z : NULL,
-                              s->scale, s->r };
+    check_equalities rows = { s->count, s->p->d, s->delta,  s->p->matrix ? s->z : NULL,
+                              s->scale, s->r,    s->p->stop };
     if (s->count <= MANY || s->count > MOST_FACTORED || s->tiny)
         return false;
     if (s->p->key_map) {
@@ -374,16 +383,18 @@ static bool solved(const distance *s, const check_table *table, int64_t rank, do
     const int64_t N = table->columns;
     check_exact sum, number;
     check_system system;
-    *status = check_system_open(&system, rank, 1, err);
+    *status = check_system_open(&system, s->p, rank, 1, err);
     check_exact *gram = check_exact_array((size_t)(rank * rank), status, err);
     check_exact_open(&sum);
     check_exact_open(&number);
-    for (int64_t a = 0, i = 0; a < table->rows && *status == ATTSVM_OK; a++) {
+    bool good = *status == ATTSVM_OK;
+    for (int64_t a = 0, i = 0; a < table->rows && good; a++) {
         for (int64_t b = 0, k = 0; b < table->rows && table->chosen[a]; b++) {
             if (!table->chosen[b])
                 continue;
+            good = good && !check_stops(s->p, CHECK_EXACT * (double)N);
             check_exact *entry = system.M[i * rank + k] = &gram[i * rank + k];
-            for (int64_t j = 0; j < N; j++)
+            for (int64_t j = 0; j < N && good; j++)
                 check_exact_add_product(entry, &table->entries[a * N + j],
                                         &table->entries[b * N + j]);
             k++;
@@ -391,7 +402,7 @@ static bool solved(const distance *s, const check_table *table, int64_t rank, do
         if (table->chosen[a])
             system.r[i++] = &s->rest[a];
     }
-    bool good = *status == ATTSVM_OK && check_system_solve(&system, status, err);
+    good = good && check_system_solve(&system, status, err);
     for (int64_t i = 0; i < rank && good; i++) {
         mpz_set(number.m, system.y[i]);
         number.e = 0;
@@ -433,14 +444,12 @@ static bool exactly(distance *s, double *square, attsvm_status *status, attsvm_e
                 (table.fits || unknown(s, "too many equalities for exact elimination"));
     for (int64_t k = 0; k < s->count && good; k++)
         check_table_read(&table, s->p, k, s->rows[k]);
-    int64_t rank = good ? check_exact_independent(table.entries, s->count, table.columns,
-                                                  table.chosen, table.pivot, status, err)
-                        : 0;
-    good = good && *status == ATTSVM_OK;
+    int64_t rank = good ? check_table_rank(&table, s->p, status, err) : 0;
+    good = good && *status == ATTSVM_OK && !check_stops(s->p, 0);
     bool dependent = rank < s->count;
     if (good && dependent)
         good = rank <= CHECK_MOST_ROWS
-                   ? check_dependent(&table, rank, s->rest, s->raw, s->slack, status, err) ||
+                   ? check_dependent(s->p, &table, rank, s->rest, s->raw, s->slack, status, err) ||
                          unknown(s, "equalities are almost, but not exactly, dependent")
                    : unknown(s, "too many dependent equalities for exact elimination");
     if (good && dependent) { /* the rounded inverse may suffice for the others */

@@ -32,6 +32,7 @@ typedef struct nearby {
     double *M;     /* size                                              */
     double *rest;  /* n: r - E M                                        */
     double *u;     /* d: M z                                            */
+    dist_stop *stop;
     void *memory;
 } nearby;
 
@@ -65,7 +66,7 @@ static attsvm_status open_nearby(nearby *s, const check_equalities *rows, attsvm
     int64_t n = rows->count, d = rows->d;
     size_t each = (size_t)(n * d);
     arena a = { 0 };
-    *s = (nearby){ .n = n, .d = d, .size = rows->z ? d * d : d };
+    *s = (nearby){ .n = n, .d = d, .size = rows->z ? d * d : d, .stop = rows->stop };
     for (int pass = 0; pass < 2; pass++) {
         s->a = take(&a, each);
         s->z = rows->z ? take(&a, each) : NULL;
@@ -103,12 +104,14 @@ static int read_rows(nearby *s, const check_equalities *rows)
     return power;
 }
 
-/* The upper half of G; returns its trace. */
+/* The upper half of G; returns its trace, INFINITY after a stop. */
 static double gram(nearby *s)
 {
     int64_t n = s->n, d = s->d;
     double trace = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (dist_stop_poll(s->stop, 2.0 * (double)((n - i) * d)))
+            return INFINITY;
         for (int64_t k = i; k < n; k++) {
             double product = dot(s->a + i * d, s->a + k * d, d);
             s->U[i * n + k] = s->z ? product * dot(s->z + i * d, s->z + k * d, d) : product;
@@ -144,11 +147,13 @@ static void subtract_above(double *U, int64_t n, int64_t first, int64_t end)
     }
 }
 
-/* Cholesky factor of the upper half, in place; false where a pivot is not positive. */
-static bool factor(double *U, int64_t n)
+/* Cholesky factor of the upper half, in place; false where a pivot is not positive, or stopped. */
+static bool factor(double *U, int64_t n, dist_stop *stop)
 {
     for (int64_t first = 0; first < n; first += FOUR) {
         int64_t end = first + FOUR < n ? first + FOUR : n;
+        if (dist_stop_poll(stop, (double)((end - first) * (n - first)) * (double)(first + FOUR)))
+            return false;
         subtract_above(U, n, first, end);
         for (int64_t i = first; i < end; i++) {
             double *row = U + i * n;
@@ -177,7 +182,7 @@ static double eigenvalue(nearby *s)
     double lost = UNIT * (32 * n * (d + 16) + 2 * (n + 8) * trace + 32) * (1 + 1e-9);
     for (int64_t i = 0; i < s->n; i++)
         s->U[i * s->n + i] -= 2 * lost;
-    return factor(s->U, s->n) ? lost : 0;
+    return trace < INFINITY && factor(s->U, s->n, s->stop) ? lost : 0;
 }
 
 /* y <- (U'U)^-1 y */
@@ -229,7 +234,8 @@ static double look(nearby *s, double size)
 static double nearest(nearby *s, double lambda)
 {
     double best = INFINITY, before = INFINITY;
-    for (int step = 0; step < MOST_STEPS; step++) {
+    const double work = (double)s->n * (double)(s->n + 2 * s->size);
+    for (int step = 0; step < MOST_STEPS && !dist_stop_poll(s->stop, work); step++) {
         double size = sqrt(dot(s->M, s->M, s->size)) * (1 + 2 * UNIT * (double)(s->size + 8));
         double left = look(s, size), bound = size + left / sqrt(lambda);
         best = bound < best ? bound : best;

@@ -21,14 +21,14 @@ static void two_equations_with_two_sides(void **state)
     mpz_init(det);
     set(M, (long[]){ 2, 1, 1, 3 }, 4);
     set(r, (long[]){ 1, 3, 2, 4 }, 4);
-    assert_ok(base_rational_solve(M, r, 2, 2, y, det, &solved, &err), err);
+    assert_ok(base_rational_solve(M, r, 2, 2, y, det, NULL, &solved, &err), err);
     assert_true(solved);
     assert_int_equal(mpz_get_si(det), 5);
     const long wanted[] = { 1, 5, 3, 5 };
     for (int k = 0; k < 4; k++)
         assert_int_equal(mpz_get_si(y[k]), wanted[k]);
     set(M, (long[]){ 2, 1, 4, 2 }, 4); /* singular */
-    assert_ok(base_rational_solve(M, r, 2, 2, y, det, &solved, &err), err);
+    assert_ok(base_rational_solve(M, r, 2, 2, y, det, NULL, &solved, &err), err);
     assert_false(solved);
     mpz_clear(det);
     base_rational_free(M, 4);
@@ -56,7 +56,7 @@ static void long_numbers(void **state)
                 mpz_neg(M[k], M[k]);
             mpz_rrandomb(r[k % n], random, (mp_bitcnt_t)(40 * n));
         }
-        assert_ok(base_rational_solve(M, r, n, 1, y, det, &solved, &err), err);
+        assert_ok(base_rational_solve(M, r, n, 1, y, det, NULL, &solved, &err), err);
         assert_true(solved && mpz_sgn(det) > 0);
         for (int64_t i = 0; i < n; i++) {
             mpz_mul(sum, det, r[i]);
@@ -85,13 +85,56 @@ static void limits(void **state)
     mpz_set_ui(M[0], 3);
     mpz_mul_2exp(M[0], M[0], 10000000);
     mpz_set_ui(r[0], 1);
-    assert_ok(base_rational_solve(M, r, 1, 1, y, det, &solved, &err), err);
+    assert_ok(base_rational_solve(M, r, 1, 1, y, det, NULL, &solved, &err), err);
     assert_false(solved);
     assert_int_equal(base_rational_probe(0x1p60, 64, "numbers", &err), ATTSVM_E_MEMORY);
     mpz_clear(det);
     base_rational_free(M, 1);
     base_rational_free(r, 1);
     base_rational_free(y, 1);
+}
+
+typedef struct counter {
+    int64_t calls, most;
+} counter;
+
+static bool stop_after(void *context, double work)
+{
+    counter *c = context;
+    assert_true(work > 0 && work < 1e4);
+    return ++c->calls > c->most;
+}
+
+/* Stopped at one of its questions, which come often, it ends without another one. */
+static void a_stop_at_every_question(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    gmp_randstate_t random;
+    gmp_randinit_default(random);
+    mpz_t *M = base_rational_integers(MOST * MOST, &err),
+          *r = base_rational_integers(2 * MOST, &err), *y = base_rational_integers(2 * MOST, &err);
+    mpz_t det;
+    mpz_init(det);
+    for (int64_t k = 0; k < MOST * MOST; k++)
+        mpz_urandomb(M[k], random, 100);
+    for (int64_t k = 0; k < 2 * MOST; k++)
+        mpz_urandomb(r[k], random, 100);
+    counter c = { 0 };
+    bool solved = false;
+    for (; !solved; c.most += 1 + c.most / 8) {
+        c.calls = 0;
+        assert_ok(base_rational_solve(M, r, MOST, 2, y, det, &(base_ask){ stop_after, &c }, &solved,
+                                      &err),
+                  err);
+        assert_true(solved ? c.calls <= c.most : c.calls == c.most + 1);
+    }
+    assert_true(c.calls > 1000);
+    mpz_clear(det);
+    gmp_randclear(random);
+    base_rational_free(M, MOST * MOST);
+    base_rational_free(r, 2 * MOST);
+    base_rational_free(y, 2 * MOST);
 }
 
 /* Doubles are exact modulo the prime: the last digit of one entry changes the rank. */
@@ -121,6 +164,7 @@ int main(void)
         cmocka_unit_test(two_equations_with_two_sides),
         cmocka_unit_test(long_numbers),
         cmocka_unit_test(limits),
+        cmocka_unit_test(a_stop_at_every_question),
         cmocka_unit_test(rank_of_doubles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

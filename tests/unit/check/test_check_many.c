@@ -25,7 +25,7 @@ static bool nearby(int64_t count, int64_t d, const double *rows, const double *z
         scale[i] = ldexp(1, -ilogb(largest * query));
         scaled[i] = scale[i] * r[i];
     }
-    check_equalities list = { count, d, rounded, z, scale, scaled };
+    check_equalities list = { count, d, rounded, z, scale, scaled, NULL };
     bool good = check_nearby(&list, delta, &status, &err);
     assert_ok(status, err);
     return good;

@@ -179,6 +179,7 @@ static void norms_from_above(void **state)
     /* A = u w' + 2 p q' with orthonormal pairs: singular values 2 and 1 */
     const dd A[6] = { { 1, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 2, 0 } };
     attsvm_error err;
+    const check_problem problem = { .threads = 1 };
     check_size size;
     struct {
         attsvm_norm norm;
@@ -193,7 +194,7 @@ static void norms_from_above(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         for (int wide = 0; wide < 2; wide++) {
             assert_ok(check_size_of(&size, cases[k].norm, cases[k].q, A, wide ? 2 : 3, wide ? 3 : 2,
-                                    1, &err),
+                                    &problem, &err),
                       err);
             if (wide || cases[k].norm == ATTSVM_NORM_L2 || cases[k].norm >= ATTSVM_NORM_LQ)
                 assert_near(base_dd_value(size.value), cases[k].value, 1e-14);
@@ -209,8 +210,8 @@ static void norms_from_above(void **state)
         square += full[k].hi * full[k].hi;
     }
     check_size spectral, nuclear;
-    assert_ok(check_singular(&spectral, false, full, D, D, 1, &err), err);
-    assert_ok(check_singular(&nuclear, true, full, D, D, 1, &err), err);
+    assert_ok(check_singular(&spectral, false, full, D, D, &problem, &err), err);
+    assert_ok(check_singular(&nuclear, true, full, D, D, &problem, &err), err);
     assert_true(spectral.value.hi < sqrt(square) && sqrt(square) < nuclear.value.hi);
     assert_true(spectral.error < 1e-12 && nuclear.error < 1e-12);
     double copy[D * D], s[D], U[D * D], Vt[D * D], sum = 0;

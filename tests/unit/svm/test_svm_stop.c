@@ -18,10 +18,10 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return 0;
 }
 
-enum { N = 40, T = 6, D = 4 };
+enum { N = 40, T = 6, D = 4, WIDE = 6, AFTER = 10, OFTEN = 200 };
 
 typedef struct planted_set {
-    double X[N * T * D], Z[N * D];
+    double X[N * T * WIDE], Z[N * WIDE];
     int64_t alpha[N];
     uint8_t sets[N * T];
     attsvm_data *data;
@@ -123,10 +123,89 @@ static void a_stop_at_every_reading_of_the_clock(void **state)
     attsvm_data_free(s.data);
 }
 
+/* Selections at random: the rows contradict each other, which rational elimination proves. */
+static void open_contradiction(planted_set *s)
+{
+    base_random r = base_random_stream(4, 0);
+    *s = (planted_set){ .data = NULL };
+    base_random_gauss_fill(&r, s->X, N * T * WIDE);
+    base_random_gauss_fill(&r, s->Z, N * WIDE);
+    for (int64_t i = 0; i < N; i++)
+        s->alpha[i] = (int64_t)(base_random_bits(&r) % T);
+    s->data = open_set((token_set){ .n = N, .T = T, .d = WIDE, .X = s->X, .Z = s->Z });
+}
+
+static double next_limit(double limit)
+{
+    return limit == 0 ? 0.5 : limit + 1 + floor(limit / 4);
+}
+
+/* The elimination asks for the time, too: the solve ends within a few readings of its limit. */
+static void a_stop_in_exact_elimination(void **state)
+{
+    (void)state;
+    attsvm_error err;
+    planted_set s;
+    open_contradiction(&s);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    attsvm_selection selection = { .alpha = s.alpha };
+    attsvm_outcome outcome = ATTSVM_STALLED;
+    while (outcome == ATTSVM_STALLED) {
+        attsvm_problem *problem;
+        attsvm_solution *part;
+        settings.time_limit = next_limit(settings.time_limit);
+        assert_ok(problem_create(&problem, s.data, &selection, &settings, &err), err);
+        seconds = 0;
+        tick = 1;
+        assert_ok(attsvm_problem_solve(problem, NULL, NULL, NULL, &part, &err), err);
+        attsvm_claim claim = attsvm_solution_claim(part);
+        outcome = attsvm_solution_describe(part).outcome;
+        tick = 0;
+        attsvm_report report = verdict(s.data, &claim);
+        assert_true(outcome == ATTSVM_STALLED ? report.consistent : report.valid);
+        assert_true(outcome != ATTSVM_STALLED || seconds < settings.time_limit + AFTER);
+        attsvm_solution_free(part);
+        attsvm_problem_free(problem);
+    }
+    assert_int_equal(outcome, ATTSVM_INFEASIBLE);
+    assert_true(seconds > OFTEN);
+    attsvm_data_free(s.data);
+}
+
+/* The same elimination in `check`. */
+static void a_check_that_is_stopped(void **state)
+{
+    (void)state;
+    planted_set s;
+    open_contradiction(&s);
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    attsvm_selection selection = { .alpha = s.alpha };
+    tick = 0;
+    attsvm_solution *whole = solved(s.data, &settings, &selection, ATTSVM_INFEASIBLE);
+    attsvm_claim claim = attsvm_solution_claim(whole);
+    attsvm_status status = ATTSVM_E_STOPPED;
+    attsvm_check_settings check = { .threads = 1 };
+    tick = 1;
+    while (status == ATTSVM_E_STOPPED) {
+        attsvm_error err;
+        attsvm_report report;
+        check.time_limit = next_limit(check.time_limit);
+        seconds = 0;
+        status = attsvm_check(&report, s.data, &claim, &check, NULL, NULL, &err);
+        assert_true(status == ATTSVM_E_STOPPED ? seconds < check.time_limit + AFTER : report.valid);
+    }
+    assert_int_equal(status, ATTSVM_OK);
+    assert_true(seconds > OFTEN);
+    attsvm_solution_free(whole);
+    attsvm_data_free(s.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stop_at_every_reading_of_the_clock),
+        cmocka_unit_test(a_stop_in_exact_elimination),
+        cmocka_unit_test(a_check_that_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
