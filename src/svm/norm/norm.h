@@ -49,8 +49,10 @@ typedef struct svm_phase {
     double *proof;   /* by slot: sum proof sigma A = 0, of an infeasible set; by the norm */
     double *earlier; /* by slot: other multipliers that may give a better bound, or NULL  */
     int64_t earlier_count;
-    bool undecided;    /* the gap is too large to decide which rows are tight */
-    bool stationary;   /* a local minimum                                     */
+    bool undecided;  /* the gap is too large to decide which rows are tight */
+    bool stationary; /* a local minimum, if these rows (slots) are tight    */
+    int32_t *tight;  /* by the norm, or NULL                                */
+    int64_t tight_count;
     bool solved;       /* theta and multipliers come from an earlier round    */
     bool refined;      /* ... with low parts                                  */
     int64_t solved_at; /* set->changes then                                   */

@@ -169,6 +169,27 @@ static void a_rank_at_the_limit_of_the_checker(void **state)
     attsvm_data_free(data);
 }
 
+/* Long rows: a row that seemed tight, in double, holds by 1e-4 more, and theta is not stationary.
+ */
+static void rank_one_with_long_rows(void **state)
+{
+    (void)state;
+    double X[] = { 2000, 1000, -4000, 0, 0.03, 0.01, -0.03, -0.03 };
+    double Z[] = { -5000, 2000, 0.01, 0 };
+    double more[] = { 200, 400, 0, -300, -0.03, 0.01, 0, 0.02, -1000, -1000, 0, 1000 };
+    double queries[] = { -300, -200, 0, -0.01, 1000, 1000 };
+    int64_t alpha[] = { 0, 0, 0 };
+    attsvm_svm_settings settings = settings_for(ATTSVM_PROBLEM_W);
+    settings.rank = 1;
+    attsvm_data *data = open_set((token_set){ .n = 2, .T = 2, .d = 2, .X = X, .Z = Z });
+    outcome_of(data, &settings, &(attsvm_selection){ .alpha = alpha });
+    attsvm_data_free(data);
+    settings.norm = ATTSVM_NORM_NUC;
+    data = open_set((token_set){ .n = 3, .T = 2, .d = 2, .X = more, .Z = queries });
+    outcome_of(data, &settings, &(attsvm_selection){ .alpha = alpha });
+    attsvm_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +200,7 @@ int main(void)
         cmocka_unit_test(numbers_that_leave_the_range_of_doubles),
         cmocka_unit_test(rank_one_with_nearly_parallel_rows),
         cmocka_unit_test(a_rank_at_the_limit_of_the_checker),
+        cmocka_unit_test(rank_one_with_long_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,6 +184,13 @@ static void move(limited *s, double step)
     la_gemm(false, false, p, q, rho, step, left, rho, s->right, q, 1, s->trial, q);
 }
 
+/* Whether the multiplier of active row k adds much to the solution of the tangent problem. */
+static bool is_noticed(const limited *s, int64_t k)
+{
+    double size = la_norm(s->x, s->rho * (s->part->p + s->part->q));
+    return s->least.lambda[k] * s->least.norm[s->least.active[k]] > NOTICED * size;
+}
+
 /*
  * Solves the tangent problem at W: *gain is by how much its solution x is shorter, relative;
  * *settled: W is stationary.  False if the core was stopped, or the rows contradict each other.
@@ -205,7 +212,7 @@ static attsvm_status look(limited *s, int64_t *iterations, bool *solved, double 
     *settled = fmax(*gain, moved / (before * before)) <= STATIONARY;
     for (int64_t k = 0; k < s->least.count && *settled; k++) {
         int64_t r = s->least.active[k];
-        bool noticed = s->least.lambda[k] * s->least.norm[r] > NOTICED * after;
+        bool noticed = is_noticed(s, k);
         bool apart = s->least.L[k * (s->least.most + 1)] > APART * s->least.norm[r];
         *settled = !noticed || (apart && s->margin[r] <= s->part->b[r] * (1 + TIGHT));
     }
@@ -300,6 +307,20 @@ static attsvm_status confirm(limited *s, double *theta, double *W, bool *station
     return look(s, iterations, &solved, &gain, stationary, err);
 }
 
+/* Lists the rows that must be tight at the final theta. */
+static attsvm_status list_tight(const limited *s, svm_phase *phase, attsvm_error *err)
+{
+    size_t most = (size_t)s->least.count;
+    free(phase->tight);
+    phase->tight = NULL;
+    phase->tight_count = 0;
+    TRY(base_allocate(&phase->tight, most + 1, sizeof *phase->tight, "tight rows", err));
+    for (int64_t k = 0; k < s->least.count; k++)
+        if (is_noticed(s, k))
+            phase->tight[phase->tight_count++] = (int32_t)s->part->slot[s->least.active[k]];
+    return ATTSVM_OK;
+}
+
 /*
  * A local minimum over the part from W0, the convex solution, or from one over fewer rows.  If no
  * start led to positive margins there is none; adding rows cannot create one.
@@ -325,6 +346,8 @@ static attsvm_status solve(svm_phase *phase, const svm_small *part, bool nuclear
     memcpy(W, s.best, size * sizeof *W); /* 0: none */
     if (status == ATTSVM_OK && phase->stationary)
         status = confirm(&s, theta, from, &phase->stationary, &phase->iterations, err);
+    if (status == ATTSVM_OK && phase->stationary)
+        status = list_tight(&s, phase, err);
     *part->spent = *part->spent || !(la_norm(W, (int64_t)size) > 0);
     free(a.base);
     return status;
