@@ -32,7 +32,7 @@ bool svm_stop_tell(void *context)
 
 bool svm_stop_proof(svm_run *run, double work)
 {
-    const double most = 5e7; /* multiplications after a stop */
+    const double most = 2e7; /* multiplications after a stop */
     if (!dist_stop_poll(&run->stop, work))
         return false;
     run->late_work += work;

@@ -198,9 +198,12 @@ static bool is_noticed(const limited *s, int64_t k)
 static attsvm_status look(limited *s, int64_t *iterations, bool *solved, double *gain,
                           bool *settled, attsvm_error *err)
 {
-    int64_t size = s->rho * (s->part->p + s->part->q);
+    const svm_small *part = s->part;
+    int64_t size = s->rho * (part->p + part->q);
+    *settled = *solved = false;
+    if (dist_stop_poll(part->stop, 2.0 * (double)(part->rows * s->rho) * (double)size))
+        return ATTSVM_OK;
     TRY(tangent_rows(s, err));
-    *settled = false;
     *solved = dense_qp_solve(&s->least, &s->tangent, s->x, iterations);
     if (!*solved)
         return ATTSVM_OK;
