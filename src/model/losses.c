@@ -276,6 +276,6 @@ void model_loss_slopes(const model_loss *loss, const double *u, double *value, d
     for (int64_t k = 0; k < count; k++) {
         model_scaled slope = loss->slope(loss, u[k]);
         value[k] = slope.value;
-        log[k] = slope.log;
+        log[k] = slope.value == 0 ? -INFINITY : slope.log;
     }
 }

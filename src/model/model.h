@@ -60,7 +60,8 @@ attsvm_status model_loss_find(const char *flag, const model_loss **out, attsvm_e
 model_loss model_loss_user(attsvm_loss_callback callback);
 /* l(u + delta) - l(u) with relative accuracy; for a tiny delta from the slope. */
 model_scaled model_loss_change(const model_loss *loss, double u, model_scaled delta);
-/* |l'| at u (count), as value and log. */
+/* |l'| at u (count), as value and log; log = -INFINITY where a slope of the caller underflows to 0.
+ */
 void model_loss_slopes(const model_loss *loss, const double *u, double *value, double *log,
                        int64_t count);
 

@@ -98,7 +98,7 @@ static void add_head_gradient(const model_pass *c, model_worker *k, model_partia
     const int64_t T = tokens->count;
     const double M = first_of_use(k, tokens, top);
     model_scaled slope = c->m->loss.slope(&c->m->loss, output);
-    if (M == INFINITY)
+    if (M == INFINITY || slope.value == 0)
         return;
     for (int64_t t = 0; t < T; t++)
         k->w[t] = M > 0 && k->m[t] < M ? -INFINITY : M - k->m[t];

@@ -133,6 +133,38 @@ static void callbacks_replace_loss_and_head(void **state)
     free(s);
 }
 
+/* A term whose slope underflows to 0 adds nothing, and its exponent does not hide the others. */
+static void slopes_of_callers_may_underflow(void **state)
+{
+    (void)state;
+    double X[] = { 0, 1000, 0, 1001, -1, 0, 0, 0 }, v[] = { 1, 1 }, theta[] = { 800, 0, 1, 1 };
+    int64_t Y[] = { 1, 1 };
+    sample s = { .count = 0 };
+    put(&s, "X", X, ATTSVM_F64, 3, 2, 2, 2);
+    put(&s, "v", v, ATTSVM_F64, 1, 2, 0, 0);
+    put(&s, "Y", Y, ATTSVM_I64, 1, 2, 0, 0);
+    assert_int_equal(attsvm_data_create(&s.data, s.arrays, s.count, NULL, NULL), ATTSVM_OK);
+    attsvm_loss_callback loss = { user_loss, NULL };
+    for (int k = 0; k < 3; k++) {
+        double x[4];
+        model_gradient g = { .x = x };
+        model_options options =
+            model_flags(k < 2 ? ATTSVM_MODEL_P : ATTSVM_MODEL_VP, "", "linear", "", 0);
+        options.user_loss = &loss;
+        model *m;
+        assert_int_equal(model_create(&m, s.data, &options, NULL), ATTSVM_OK);
+        assert_true((m->small != NULL) == (k < 2));
+        model_small *small = m->small;
+        m->small = k == 0 ? small : NULL;
+        model_evaluate(m, theta, NULL, 0, &g, NULL);
+        m->small = small;
+        for (int b = 0; b < m->parameters; b++)
+            assert_true(fabs(log(fabs(x[2 * b])) + g.log[b] + 800 + log(2)) < 1e-12);
+        model_free(m);
+    }
+    attsvm_data_free(s.data);
+}
+
 /* Batches of small problems give the same as evaluation term by term. */
 static void small_matches_terms(void **state)
 {
@@ -362,6 +394,7 @@ int main(void)
         cmocka_unit_test(gradients_match_central_differences),
         cmocka_unit_test(copies_are_counted_together),
         cmocka_unit_test(callbacks_replace_loss_and_head),
+        cmocka_unit_test(slopes_of_callers_may_underflow),
         cmocka_unit_test(small_matches_terms),
         cmocka_unit_test(short_sequences_of_many_blocks),
         cmocka_unit_test(quick_terms_match_general_terms),
