@@ -26,7 +26,8 @@ typedef struct la_rows {
 /* --------------------------------------------- small problems side by side */
 
 /*
- * `problems` softmax problems of T tokens in d dimensions, one per lane; unused lanes are zero.
+ * `problems` softmax problems of T tokens in d dimensions, one per lane; unused lanes are zero or
+ * repeat a problem.
  * `count` and `stride` are multiples of LA_LANES.  Logits are X[t] . B with B = map Z' (queries,
  * map d x d) or B = map (no queries, map d).  With own_maps lane k of every eight uses map number
  * k, map d x d x 8: eight models at once.

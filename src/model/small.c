@@ -44,6 +44,7 @@ static bool queries_differ_from_zero(const model *m)
     return true;
 }
 
+/* Doubles in the tables of all tokens. */
 static double values(const model *m)
 {
     return (double)m->terms * (double)m->data->T_max * (double)m->d;
@@ -58,7 +59,7 @@ static bool fits(const model *m)
 {
     if (m->data->T_max > SHORT / m->d)
         return m->blocks == 1 && values(m) <= MOST_LONG;
-    return is_stored(m) || model_keys(m, m->own_lo).base;
+    return is_stored(m) || m->keys.base; /* place_tokens reads rows, which one-hot data lack */
 }
 
 /* Whether equal scores can be excluded; those of a ReLU head are known during an evaluation. */
@@ -182,26 +183,8 @@ static void layout_work(const model *m, model_small_work *work, arena *a)
         *work = (model_small_work){ l, own, slope, log, factor, gradient };
 }
 
-/* l with the work space of a thread. */
-static la_small with_work(const la_small *chunk, const la_small *work)
-{
-    la_small l = *chunk;
-    l.gate = work->gate;
-    l.needs_general = work->needs_general;
-    l.B = work->B;
-    l.w = work->w;
-    l.M = work->M;
-    l.Z_sum = work->Z_sum;
-    l.output = work->output;
-    l.U = work->U;
-    l.G = work->G;
-    l.square = work->square;
-    return l;
-}
-
-/* Terms lo..hi-1. */
-static void layout_chunk(const model *m, la_small *chunk, const model_small_work *work, int64_t lo,
-                         int64_t hi, arena *a)
+/* The tables of terms lo..hi-1. */
+static void layout_chunk(const model *m, la_small *chunk, int64_t lo, int64_t hi, arena *a)
 {
     model_small_tables own;
     la_small l = model_small_shape(m, hi - lo);
@@ -209,7 +192,7 @@ static void layout_chunk(const model *m, la_small *chunk, const model_small_work
     if (!a->base)
         return;
     model_small_fill(m, &l, &own, lo, hi, 0, 1);
-    *chunk = with_work(&l, &work->l);
+    *chunk = l;
 }
 
 /* The chunks of all blocks, with their tables. */
@@ -226,14 +209,13 @@ static void layout_chunks(const model *m, model_small *small, arena *a)
         if (a->base)
             small->first[b] = at;
         for (int64_t lo = first_term(m, b); lo < end; lo += CHUNK, at++)
-            layout_chunk(m, small->chunk + at, small->work, lo, lo + CHUNK < end ? lo + CHUNK : end,
-                         a);
+            layout_chunk(m, small->chunk + at, lo, lo + CHUNK < end ? lo + CHUNK : end, a);
     }
     if (a->base)
         small->first[blocks] = at;
 }
 
-/* Measures the memory, then sets and fills it. */
+/* Measures the memory; the second time it fills the tables and sets m->small. */
 static void layout(model *m, arena *a)
 {
     model_small *out = base_take(a, 1, sizeof *out), small = { 0 };
@@ -251,7 +233,7 @@ static void layout(model *m, arena *a)
 
 attsvm_status model_small_create(model *m, attsvm_error *err)
 {
-    double without = applies(m) ? 0 : 1; /* all ranks must agree */
+    double without = applies(m) ? 0 : 1; /* one rank where it does not apply decides for all */
     dist_max(m->comm, &without, 1);
     if (without > 0)
         return ATTSVM_OK;
@@ -268,7 +250,7 @@ void model_small_free(model_small *small)
         free(small->memory);
 }
 
-/* One term into lane k: all but its tokens. */
+/* One term into lane k: all but its tokens.  Scores are given: a ReLU head has stored tables. */
 static void place_term(const model *m, const la_small *l, const model_small_tables *own, double *z,
                        int64_t i, int64_t q, int64_t k)
 {
@@ -285,12 +267,15 @@ static void place_term(const model *m, const la_small *l, const model_small_tabl
         memcpy(own->Z + k * l->stride, z, (size_t)l->d * sizeof *z);
 }
 
-/* The tokens of eight terms into the lanes from `at` on; rows in sequence are one long row. */
+/*
+ * The tokens of eight terms into the lanes from `at` on.  Without an index the tokens of a sequence
+ * are contiguous, and are placed as one long row.
+ */
 static void place_tokens(const la_small *l, const model_small_tables *own,
                          const la_rows keys[LA_LANES], int64_t at)
 {
     const attsvm_dtype dtype = keys[0].dtype;
-    const int64_t bytes = l->d * (dtype == ATTSVM_F64 ? 8 : dtype == ATTSVM_F32 ? 4 : 2);
+    const int64_t bytes = l->d * (int64_t)attsvm_dtype_size(dtype);
     const int64_t rows = keys[0].index ? 1 : l->T;
     const void *row[LA_LANES];
     for (int64_t t = 0; t < l->T; t += rows) {
@@ -301,7 +286,10 @@ static void place_tokens(const la_small *l, const model_small_tables *own,
     }
 }
 
-/* l->problems terms from query *q of sequence *i on; lanes that remain repeat the last one. */
+/*
+ * l->problems terms from query *q of sequence *i on, which become the first that are left.  Lanes
+ * that are not used repeat the last term.
+ */
 static void place_terms(const model *m, const la_small *l, const model_small_tables *own, double *z,
                         int64_t *i, int64_t *q)
 {
@@ -334,11 +322,9 @@ static double sum_chunk(const model *m, const la_small *l, const model_small_wor
         factor[k] = work->log[k] - l->M[k];
         largest = factor[k] > largest ? factor[k] : largest;
     }
-    for (int64_t k = 0; k < l->problems; k++)
-        factor[k] = largest == -INFINITY ? -INFINITY : factor[k] - largest;
+    for (int64_t k = 0; k < l->count; k++) /* 0 for lanes that are not used */
+        factor[k] = k < l->problems && largest > -INFINITY ? factor[k] - largest : -INFINITY;
     la_exp(factor, factor, l->count);
-    for (int64_t k = l->problems; k < l->count; k++)
-        factor[k] = 0;
     for (int64_t k = 0; k < l->problems; k++)
         factor[k] *= -work->slope[k] / (l->Z_sum[k] * (double)m->terms);
     la_active()->small_backward(l, factor, gradient);
@@ -357,9 +343,9 @@ static void add_chunk(const model *m, const la_small *l, const model_small_work 
         la_axpy(model_sum_weight(gradient, m->map_size, log, exponent), sum, gradient, m->map_size);
 }
 
-/* The same over sequences lo..hi-1, whose tables the thread makes. */
-static void add_sequences(const model *m, model_small_work *work, double *z, int64_t lo, int64_t hi,
-                          double *gradient, double *log)
+/* The same over sequences lo..hi-1, whose tables are made here, chunk by chunk. */
+static void add_sequences(const model *m, const model_small_work *work, double *z, int64_t lo,
+                          int64_t hi, double *gradient, double *log)
 {
     int64_t i = lo, q = 0;
     int64_t left = data_terms_first(&m->query, hi) - data_terms_first(&m->query, lo);
@@ -372,25 +358,39 @@ static void add_sequences(const model *m, model_small_work *work, double *z, int
     }
 }
 
+/* The tables of a chunk with the work space of a thread. */
+static la_small with_work(const la_small *chunk, const la_small *work)
+{
+    la_small l = *chunk;
+    l.gate = work->gate;
+    l.needs_general = work->needs_general;
+    l.B = work->B;
+    l.w = work->w;
+    l.M = work->M;
+    l.Z_sum = work->Z_sum;
+    l.output = work->output;
+    l.U = work->U;
+    l.G = work->G;
+    l.square = work->square;
+    return l;
+}
+
 double model_small_sum(const model *m, int64_t b, int worker, double *gradient)
 {
     const model_small *small = m->small;
-    model_small_work *work = &small->work[worker];
+    const model_small_work *work = &small->work[worker];
+    double log = -INFINITY;
+    if (small->chunk) {
+        for (int64_t k = small->first[b]; k < small->first[b + 1]; k++) {
+            const la_small l = with_work(&small->chunk[k], &work->l);
+            add_chunk(m, &l, work, gradient, &log);
+        }
+        return log;
+    }
     const int64_t *first = m->block_first + m->block_lo + b;
     data_reader reader = data_reader_open(m->data, first[0], first[1]);
-    double log = -INFINITY;
-    while (!small->chunk && data_reader_next(&reader))
+    while (data_reader_next(&reader))
         add_sequences(m, work, m->worker[worker].x, reader.lo, reader.hi, gradient, &log);
-    for (int64_t k = small->chunk ? small->first[b] : 0; small->chunk && k < small->first[b + 1];
-         k++) {
-        const la_small *l = &small->chunk[k];
-        la_small own;
-        if (worker > 0) {
-            own = with_work(l, &work->l);
-            l = &own;
-        }
-        add_chunk(m, l, work, gradient, &log);
-    }
     return log;
 }
 

@@ -1,4 +1,7 @@
-/* Tiny problems, one per lane; several runs at once.  Used by evaluate.c and by batches of runs. */
+/*
+ * Short sequences, one term per lane of a vector: the gradient of one model (small.c), or of
+ * several models of equal shape, one model per lane (small_batch.c).
+ */
 #ifndef ATTSVM_MODEL_SMALL_H
 #define ATTSVM_MODEL_SMALL_H
 
@@ -9,25 +12,25 @@ typedef struct model_small_tables {
     double *X, *Zt, *Z, *P, *v, *Y;
 } model_small_tables;
 
-/* Work space of a thread: of l what a chunk of terms does not bring along. */
+/* Work space of a thread. */
 typedef struct model_small_work {
-    la_small l;
-    model_small_tables own;
-    double *slope, *log, *factor; /* (l.count)                    */
-    double *gradient;             /* (map_size) of a single chunk */
+    la_small l;                   /* its work space, and its tables unless all are stored */
+    model_small_tables own;       /* these tables                                         */
+    double *slope, *log, *factor; /* (l.count): |l'| as value and log; factor of a term      */
+    double *gradient;             /* (map_size) of a single chunk                            */
 } model_small_work;
 
 /* The short sequences of a model, one term per lane, in chunks that do not cross blocks. */
 typedef struct model_small {
-    la_small *chunk;        /* with the work space of the first thread      */
-    int64_t *first;         /* (blocks of this rank + 1) chunks of a block  */
-    model_small_work *work; /* (threads)                                    */
+    la_small *chunk; /* stored tables, without work space; NULL: made during the evaluation */
+    int64_t *first;  /* (blocks of this rank + 1) chunks of a block; with stored tables     */
+    model_small_work *work; /* (threads)                                                      */
     void *memory;
 } model_small;
 
 /*
- * Short sequences of equal length with a fixed head that is linear, without equal scores, or ReLU.
- * Sets m->small if this applies.
+ * Sets m->small if it applies: sequences of equal length, short or few, without duplicates, and a
+ * fixed head, ReLU or linear without equal scores.
  */
 attsvm_status model_small_create(model *m, attsvm_error *err);
 void model_small_free(model_small *small); /* NULL is fine */
@@ -41,8 +44,8 @@ bool model_small_gradient(model *m);
 
 /* Models W of equal shape, one per lane, for a step of many small runs. */
 typedef struct model_small_batch {
-    const model *first;
-    int64_t count; /* models                                                 */
+    const model *first; /* any of them: its loss and its number of terms are those of all */
+    int64_t count;      /* models                                                         */
     la_small l;
     double *theta;    /* d x d x LA_LANES                                       */
     double *gradient; /* d x d x LA_LANES, in units of exp(log)                   */
