@@ -1,7 +1,7 @@
 /*
  * Value and gradient over many terms (theory 2 and 2.1).
  *
- * The data alone determine the blocks of sequences.  Within a block each X_i is read once: logits,
+ * Data and model determine the blocks of sequences.  Within a block each X_i is read once: logits,
  * softmax, weights and X_i' g_i are computed while it is in the cache.  Every sum has its own
  * exponent; a term with a much larger one rescales the sum so far.  Blocks are added in order, so
  * the number of threads does not matter.
@@ -133,8 +133,9 @@ static int64_t position_of(const model_pass *c, int64_t i)
     return low;
 }
 
-static void evaluate_all(const model_pass *c, model_worker *k, model_partial *part, int64_t lo,
-                         int64_t hi)
+/* Sequences lo..hi-1 of the data, chunk by chunk of the reader. */
+static void evaluate_chunks(const model_pass *c, model_worker *k, model_partial *part, int64_t lo,
+                            int64_t hi)
 {
     data_reader reader = data_reader_open(c->m->data, lo, hi);
     while (data_reader_next(&reader))
@@ -149,6 +150,8 @@ static void evaluate_block(void *context, int64_t b, int worker)
     model_worker *k = &m->worker[worker];
     model_partial *part = &m->slot[b];
     int64_t lo = m->block_first[m->node + b], hi = m->block_first[m->node + b + 1];
+    part->attention_log = part->v_log = -INFINITY;
+    part->sums = MODEL_NO_SUMS;
     if (c->small) {
         part->attention_log =
             model_small_sum(m, m->node + b - m->block_lo, worker, part->attention);
@@ -158,8 +161,6 @@ static void evaluate_block(void *context, int64_t b, int worker)
         lo = position_of(c, lo);
         hi = position_of(c, hi);
     }
-    part->attention_log = part->v_log = -INFINITY;
-    part->sums = MODEL_NO_SUMS;
     if (lo == hi)
         return;
     if (c->gradient) {
@@ -172,7 +173,7 @@ static void evaluate_block(void *context, int64_t b, int worker)
         evaluate_range(c, k, part, lo, hi);
         data_reader_release(m->data, c->sequences[lo], c->sequences[hi - 1] + 1);
     } else {
-        evaluate_all(c, k, part, lo, hi);
+        evaluate_chunks(c, k, part, lo, hi);
     }
     for (int64_t s = lo; s < hi && c->value; s++)
         model_add_sums(m, sequence_at(c, s), &part->sums);
