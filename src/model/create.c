@@ -4,7 +4,6 @@
  */
 #include "model/small.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +186,20 @@ static attsvm_status set_keys(model *m, attsvm_error *err)
     return map_keys(m, W, err);
 }
 
+la_rows model_keys(const model *m, int64_t i)
+{
+    const attsvm_data *data = m->data;
+    int64_t first = data_first(data, i);
+    la_rows rows = m->keys;
+    rows.count = data_first(data, i + 1) - first;
+    if (data->index)
+        rows.index = data->index + first;
+    else
+        rows.base = (const char *)m->keys.base +
+                    (size_t)first * (size_t)rows.d * attsvm_dtype_size(rows.dtype);
+    return rows;
+}
+
 /* Next-token prediction: 1 for the label, 0 for the other words. */
 static attsvm_status set_label_scores(model *m, attsvm_error *err)
 {
@@ -292,7 +305,7 @@ static void layout(model *m, arena *a)
     size_t part = (size_t)m->map_size;
     const size_t ranks = (size_t)dist_size(m->comm);
     m->rank_term = take_int64(a, ranks + 1);
-    m->rank_token = take_int64(a, ranks + 1);
+    m->rank_cell = take_int64(a, ranks + 1);
     m->rank_number = take_int64(a, ranks + 1);
     m->rank_sums = base_take(a, ranks, sizeof *m->rank_sums);
     m->selected = take_int64(a, (size_t)m->terms);
@@ -362,11 +375,11 @@ static attsvm_status set_ranks(model *m, attsvm_error *err)
         dist_share(comm, m->blocks, rank, &lo, &hi);
         lo = data_block_first(m->data, m->blocks, lo);
         m->rank_term[rank] = data_terms_first(&m->query, lo);
-        m->rank_token[rank] = model_softmax_first(m, lo);
+        m->rank_cell[rank] = model_softmax_first(m, lo);
         m->rank_number[rank + 1] = rank + 1;
     }
     m->rank_term[ranks] = m->terms;
-    m->rank_token[ranks] = model_softmax_first(m, m->n);
+    m->rank_cell[ranks] = model_softmax_first(m, m->n);
     return dist_reserve(comm, m->map_size + (m->trains_v ? m->head.size : 0), err);
 }
 

@@ -8,20 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-la_rows model_keys(const model *m, int64_t i)
-{
-    const attsvm_data *data = m->data;
-    int64_t first = data_first(data, i);
-    la_rows rows = m->keys;
-    rows.count = data_first(data, i + 1) - first;
-    if (data->index)
-        rows.index = data->index + first;
-    else
-        rows.base = (const char *)m->keys.base +
-                    (size_t)first * (size_t)rows.d * attsvm_dtype_size(rows.dtype);
-    return rows;
-}
-
 /* FNV-1a over the words of the widened row; -0 counts as 0. */
 static uint64_t hash_row(const double *x, int64_t d)
 {

@@ -10,8 +10,6 @@
 #include "model/model.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------------- linear */
@@ -20,15 +18,6 @@ static void linear_slope(const model_head *head, const double *v, const double *
 {
     (void)u;
     memcpy(slope, v, (size_t)head->d * sizeof *slope);
-}
-
-static double linear_change(const model_head *head, const double *v, const double *x,
-                            const double *delta, double log, double *scratch)
-{
-    (void)x;
-    (void)log;
-    (void)scratch;
-    return la_dot(v, delta, head->d);
 }
 
 static void linear_gradient_v(const model_head *head, const double *u, double *out)
@@ -182,7 +171,6 @@ static const model_head_kind heads[] = {
       .kind = ATTSVM_HEAD_LINEAR,
       .linear = true,
       .slope = linear_slope,
-      .change = linear_change,
       .gradient_v = linear_gradient_v },
     { .flag = "relu",
       .kind = ATTSVM_HEAD_RELU,

@@ -72,10 +72,11 @@ typedef struct model_head model_head;
 /*
  * A prediction head f = h(u); h itself is model_head_value.  scratch (2 d) is for the head.
  *   slope        gradient of h at u into slope (d)
- *   change       (h(x + exp(log) delta) - h(x)) exp(-log), delta (d) of moderate size
+ *   change       (h(x + exp(log) delta) - h(x)) exp(-log), delta (d) of moderate size; NULL for a
+ *                linear head, as slope_near
  *   slope_near   h and its gradient at u = x + exp(log) delta, where exp(log) may be far below the
  *                rounding of x: the gradient is slope + exp(log) slope_change
- *   gradient_v df/dv at u into out (size), for models that train v; NULL if v is fixed
+ *   gradient_v   df/dv at u into out (size), for models that train v; NULL if v is fixed
  */
 typedef struct model_head_kind {
     const char *flag;
@@ -238,7 +239,7 @@ struct attsvm_model {
     int64_t *rank_term;         /* (ranks+1) first term of each rank, with ranks    */
     int64_t *rank_number;       /* (ranks+1) 0, 1, ..., to gather one item per rank */
     model_sums *rank_sums;      /* (ranks)                                          */
-    int64_t *rank_token;        /* (ranks+1) first entry of its softmax             */
+    int64_t *rank_cell;         /* (ranks+1) first entry of its softmax             */
     int64_t *block_first;       /* blocks + 1                                       */
     model_worker *worker;
     int64_t slots, node;  /* blocks computed concurrently; first block of the current node */
@@ -343,7 +344,7 @@ void model_gather_selected(model *m);
 
 /*
  * Softmax of every term of this rank, rows of length T_i one after another (unseen tokens 0), into
- * softmax (rank_token).
+ * softmax: the entries from rank_cell on.
  */
 void model_softmax(model *m, const double *theta, double *softmax);
 /* The same for logits, -INFINITY for unseen tokens. */

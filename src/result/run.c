@@ -1,6 +1,6 @@
 /*
- * Writes the arrays of a run.  With several ranks no rank holds the whole softmax: rank 0 requests
- * chunks from the others while it writes.
+ * Writes a run to a file, and reads it.  With several ranks no rank holds the whole softmax: rank 0
+ * requests chunks from the others while it writes.
  */
 #include "result/result.h"
 
@@ -18,7 +18,7 @@ static attsvm_status fill(void *context, int64_t first, int64_t count, void *buf
                           attsvm_error *err)
 {
     const attsvm_train *t = context;
-    const int64_t *share = t->m->rank_token, last = first + count;
+    const int64_t *share = t->m->rank_cell, last = first + count;
     dist_comm *comm = t->m->comm;
     double *out = buffer;
     (void)err;
@@ -43,7 +43,7 @@ static attsvm_status fill(void *context, int64_t first, int64_t count, void *buf
 static void answer(const attsvm_train *t)
 {
     dist_comm *comm = t->m->comm;
-    const int64_t from = t->m->rank_token[dist_rank(comm)];
+    const int64_t from = t->m->rank_cell[dist_rank(comm)];
     for (;;) {
         question q;
         dist_receive(comm, &q, sizeof q, 0);
@@ -168,7 +168,7 @@ static attsvm_status read_parameters(attsvm_train *t, const attsvm_archive *arch
     return read_trace(t, archive, err);
 }
 
-/* What the records were compared to be, where the file says so. */
+/* The comparison of the records with an SVM, if the file has one. */
 static attsvm_status read_comparison(attsvm_train *t, const attsvm_archive *archive,
                                      attsvm_error *err)
 {
