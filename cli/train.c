@@ -225,7 +225,7 @@ static void print_text(const char *path, const cli_call *call, const attsvm_trai
         cli_wrap(stdout, cli_unpredicted(s), 0, 0, 80);
     }
     if (*norm && strcmp(s->loss, "ntp") == 0)
-        printf("\nattsvm graph %s computes the direction to expect.\n", path);
+        printf("\nattsvm graph %s computes the direction to expect.\n", cli_shown(path));
     else if (*norm && s->head == ATTSVM_HEAD_LINEAR)
         print_expected(s, attsvm_data_describe(data).d, norm);
     cli_exchangeable_print(exchangeable);

@@ -81,7 +81,7 @@ static void hand_out(const model_small_batch *p, attsvm_train *const *runs)
         model_small_batch_get(p, k, runs[k]->theta);
 }
 
-/* Repeats a run from its start values, one term at a time. */
+/* Repeats a run from its start values, by itself. */
 static attsvm_status run_again(job *j, attsvm_train *t, const double *start, attsvm_error *err)
 {
     t->iter = 0;

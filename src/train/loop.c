@@ -252,7 +252,7 @@ static attsvm_status run_loop(loop *l)
             TRY(keep_state(t, true, l->err));
             continue;
         }
-        if (l->whole && t->settings.batch > 0)
+        if (l->whole && t->settings.batch > 0) /* describe replaced the gradient */
             evaluate(l);
         TRY(step_blocks(t, &l->g, &l->v, l->err));
         t->iter++;
