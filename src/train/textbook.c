@@ -13,20 +13,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Offsets in the work space: numbers of the type, and in double the exact gradient, that of the
-   head, a token, and the exact gradient of the map. */
-static int64_t longest_of(const model *m)
-{
-    int64_t longest = 0;
-    for (int64_t i = 0; i < m->n; i++)
-        longest = data_length(m->data, i) > longest ? data_length(m->data, i) : longest;
-    return longest;
-}
-
+/*
+ * The work space: the numbers of the type (textbook.inc), each in the room of a double, then in
+ * double the exact gradient, that of the head, a token, and the exact gradient of the map.
+ */
 static double *exact_of(const attsvm_train *t)
 {
     const model *m = t->m;
-    return t->textbook + 3 * longest_of(m) + 7 * m->d + m->head.size + 2 * m->map_size + m->size;
+    return t->textbook + 3 * m->data->T_max + 7 * m->d + m->head.size + 2 * m->map_size + m->size;
 }
 
 static double *gradient_v_of(const attsvm_train *t)
@@ -46,7 +40,7 @@ static double *map_gradient_of(const attsvm_train *t)
 
 int64_t train_textbook_room(const model *m)
 {
-    return 3 * longest_of(m) + 8 * m->d + 2 * m->head.size + 3 * m->map_size + 2 * m->size;
+    return 3 * m->data->T_max + 8 * m->d + 2 * m->head.size + 3 * m->map_size + 2 * m->size;
 }
 
 #define PASTE(a, b) a##_##b
