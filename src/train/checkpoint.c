@@ -14,7 +14,7 @@
 
 enum { FORMAT = 3, MOST = 32, SAMPLED_TOKENS = 256, SAMPLED = 1024 };
 
-/* Hash of some tokens spread over the data set: enough to distinguish data sets. */
+/* Weighted sum of some tokens spread over the data set: enough to distinguish data sets. */
 static double data_sum(const attsvm_train *t)
 {
     const attsvm_data *data = t->data;
@@ -50,17 +50,21 @@ static double rest_sum(const attsvm_train *t)
 /* Everything that determines the iterates, as text that the caller frees. */
 static attsvm_status fingerprint(const attsvm_train *t, char **out, attsvm_error *err)
 {
+    static const char *const arithmetic[] = { [ATTSVM_ARITHMETIC_EXACT] = "",
+                                              [ATTSVM_ARITHMETIC_FLOAT64] = " arithmetic float64",
+                                              [ATTSVM_ARITHMETIC_FLOAT32] = " arithmetic float32" };
     const attsvm_train_settings *s = &t->settings;
     int length = asprintf(
         out,
         "n %" PRId64 " tokens %" PRId64 " d %" PRId64 " sum %.17g and %.17g model %d step %s "
         "loss %s head %s kappa %.17g query %d %" PRId64 " init %s disturb %.17g by %" PRId64
         " eps %s lstar %s lr %.17g decay %.17g ridge %.17g "
-        "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64 " record %s kernels %s",
+        "max_step %.17g rank %" PRId64 " batch %" PRId64 " seed %" PRId64 " record %s kernels %s%s",
         t->m->n, t->data->tokens, t->m->d, data_sum(t), rest_sum(t), (int)s->model, s->step,
         t->m->loss.flag, t->m->head.kind->flag, t->m->head.data.kappa, (int)s->query,
         s->query_token, s->init, s->disturb, s->disturb_seed, s->eps, s->lstar, s->lr, s->decay,
-        s->ridge, s->max_step, t->m->rank, s->batch, s->seed, s->record, attsvm_kernels());
+        s->ridge, s->max_step, t->m->rank, s->batch, s->seed, s->record, attsvm_kernels(),
+        arithmetic[s->arithmetic]);
     if (length >= 0)
         return ATTSVM_OK;
     *out = NULL;
@@ -87,6 +91,10 @@ static int pieces_of(attsvm_train *t, int64_t *numbers, double *reals, piece *ou
     out[n++] =
         (piece){ "state", t->state, m->size * t->rule->states + MODEL_MOST_PARAMETERS, ATTSVM_F64 };
     out[n++] = (piece){ "direction", t->direction, m->map_size, ATTSVM_F64 };
+    if (t->textbook) {
+        out[n++] = (piece){ "wrong_step", &t->textbook_wrong, 1, ATTSVM_I64 };
+        out[n++] = (piece){ "wrong_norm", &t->textbook_wrong_norm, 1, ATTSVM_F64 };
+    }
     if (r->every == 0)
         return n;
     static const char *const names[] = { "trace_theta_0", "trace_theta_1", "trace_theta_2" };

@@ -41,22 +41,24 @@ struct attsvm_train {
     const attsvm_data *data;
     model *m;
     const train_rule *rule;
-    double parameter, eps, eps_v, lstar;
+    double parameter;                  /* the number of the step rule, as 0.9 of momentum:0.9 */
+    double eps, eps_v;                 /* of the attention parameters, and of v               */
+    double lstar;                      /* given by the caller; NAN: known from the model      */
     attsvm_schedule_callback schedule; /* value NULL: lr and decay of the settings    */
     int64_t iter;
     double *theta, *gradient, *state, *scratch;
     double *direction;       /* theta/|theta| at the last multiple of 100 steps */
     double direction_change; /* from the previous one; NAN: none yet            */
     bool has_direction;
-    bool zero_gradient_measured; /* see `record` of loop.c */
+    bool zero_gradient_measured; /* see `record` of loop.c                               */
     bool restored;               /* read from a file, without the state of the step rule */
     double earlier_seconds;      /* of the earlier parts of this run                     */
-    double start;
-    int64_t *order;   /* mini-batches: permutation of this epoch          */
-    int64_t epoch;    /* of `order`; -1: none                             */
-    double *softmax;  /* of all terms of this rank, at the end            */
-    double *matrix;   /* d x d and d, for singular values; models with W  */
-    double *textbook; /* arithmetic other than exact: its work space             */
+    double start;                /* base_seconds() when this part began                  */
+    int64_t *order;              /* mini-batches: permutation of this epoch              */
+    int64_t epoch;               /* of `order`; -1: none                                 */
+    double *softmax;             /* of all terms of this rank, at the end                */
+    double *matrix;              /* d x d and d, for singular values; models with W      */
+    double *textbook;            /* arithmetic other than exact: its work space          */
     double textbook_angle, textbook_wrong_norm;
     int64_t textbook_wrong; /* first step whose textbook gradient is wrong; -1: none */
     train_trace trace;

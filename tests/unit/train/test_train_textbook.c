@@ -80,12 +80,48 @@ static void theory_2_1_the_textbook_direction_is_wrong(void **state)
     attsvm_data_free(data);
 }
 
+/* A checkpoint keeps where the gradient went wrong, and belongs to one arithmetic. */
+static void resumed_runs_keep_the_wrong_step(void **state)
+{
+    (void)state;
+    static const char *const file = "textbook.ckpt.npz";
+    attsvm_data *data = generated(ATTSVM_GAUSS, 12, 6, 10, .seed = 1);
+    attsvm_train_settings s;
+    attsvm_train_info info[2];
+    attsvm_train *done;
+    attsvm_error err;
+    remove(file);
+    attsvm_train_settings_init(&s);
+    s.model = ATTSVM_MODEL_W;
+    s.lr = 1;
+    s.arithmetic = ATTSVM_ARITHMETIC_FLOAT32;
+    s.checkpoint = file;
+    for (int k = 0; k < 2; k++) {
+        s.iters = 300 + 100 * k;
+        s.resume = k > 0;
+        assert_ok(attsvm_train_create(&done, data, &s, NULL, NULL, &err), err);
+        assert_ok(attsvm_train_run(done, NULL, NULL, &err), err);
+        info[k] = attsvm_train_describe(done);
+        attsvm_train_free(done);
+    }
+    assert_true(info[0].wrong_step > 0 && info[0].wrong_step < 300);
+    assert_int_equal(info[1].wrong_step, info[0].wrong_step);
+    assert_true(info[1].wrong_norm == info[0].wrong_norm);
+    s.arithmetic = ATTSVM_ARITHMETIC_EXACT;
+    assert_ok(attsvm_train_create(&done, data, &s, NULL, NULL, &err), err);
+    assert_int_equal(attsvm_train_run(done, NULL, NULL, &err), ATTSVM_E_ARG);
+    attsvm_train_free(done);
+    attsvm_data_free(data);
+    remove(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(textbook_is_right_at_small_norms),
         cmocka_unit_test(textbook_goes_wrong_past_saturation),
         cmocka_unit_test(theory_2_1_the_textbook_direction_is_wrong),
+        cmocka_unit_test(resumed_runs_keep_the_wrong_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
