@@ -322,10 +322,11 @@ bool model_is_zero(const double *x, int64_t d);
 /* Rescales sum (count) for a summand of exponent `log`; model_sum_weight returns its factor. */
 void model_sum_rescale(double *sum, int64_t count, double *sum_log, double log);
 double model_sum_weight(double *sum, int64_t count, double *sum_log, double log);
-/* Adds the terms of sequence i to `sums`; adds block sums b to a; computes the value of all ranks.
- */
+/* Adds the terms of sequence i, as evaluated, to `sums`. */
 void model_add_sums(const model *m, int64_t i, model_sums *sums);
+/* Adds block sums b to a. */
 void model_partial_add(const model *m, model_partial *a, const model_partial *b);
+/* The value, from m->total of all ranks. */
 model_value model_collect_value(model *m);
 /* Levels of the tree of blocks above subtrees of at most `slots`. */
 int model_tree_levels(int64_t blocks, int64_t slots);

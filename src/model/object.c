@@ -1,6 +1,6 @@
 /*
- * The public model: loss, gradient, logits and softmax at the caller's parameters.  Training uses
- * the same object.
+ * The public model: loss, gradient, logits and softmax at the caller's parameters, and what the
+ * caller's loss or head did wrong.  Training uses the same object.
  */
 #include "model/model.h"
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Tables of eight models: only of data that are small enough for stored tables. */
 bool model_small_batch_fits(const model *a, const model *b)
 {
     return a->small && b->small && a->small->chunk && b->small->chunk &&
@@ -44,13 +45,13 @@ attsvm_status model_small_batch_create(model_small_batch **out, model *const *mo
     (void)base_take(&a, 1, sizeof p);
     layout(&p, &p.l, &own, &a);
     TRY(base_arena_allocate(&a, "runs side by side", err));
-    model_small_batch *kept = base_take(&a, 1, sizeof p);
+    model_small_batch *batch = base_take(&a, 1, sizeof p);
     layout(&p, &p.l, &own, &a);
     /* lanes without a model repeat the first */
     for (int64_t k = 0; k < lanes; k++)
         model_small_fill(models[k < count ? k : 0], &p.l, &own, 0, models[0]->terms, k, lanes);
-    *kept = p;
-    *out = kept;
+    *batch = p;
+    *out = batch;
     return ATTSVM_OK;
 }
 

@@ -73,7 +73,7 @@ bool model_is_zero(const double *x, int64_t d)
 }
 
 /* The smallest m of a nonzero token (0 if top is nonzero); INFINITY if all tokens are zero. */
-static double first_of_use(model_worker *k, const la_rows *tokens, int64_t top)
+static double nearest_nonzero(model_worker *k, const la_rows *tokens, int64_t top)
 {
     double M = INFINITY;
     la_row(tokens, top, k->x);
@@ -96,7 +96,7 @@ static void add_head_gradient(const model_pass *c, model_worker *k, model_partia
 {
     const model_head *head = &c->m->head;
     const int64_t T = tokens->count;
-    const double M = first_of_use(k, tokens, top);
+    const double M = nearest_nonzero(k, tokens, top);
     model_scaled slope = c->m->loss.slope(&c->m->loss, output);
     if (M == INFINITY || slope.value == 0)
         return;

@@ -13,8 +13,7 @@ static const field train_fields[] = {
     /* name, kind, lowest, highest, default, meaning */
     { F(model), FIELD_CHOICE, ATTSVM_MODEL_P, ATTSVM_MODEL_VKQ, ATTSVM_MODEL_P,
       "what is trained: p (logits X W'p), pW (its W), W (X W z), KQ (X K Q'z); with v the head "
-      "too; "
-      "svm and tokens solve problem W unless a flag or a run says otherwise",
+      "too; svm and tokens solve problem W unless a flag or a run says otherwise",
       model_names, 0 },
     { F(step), FIELD_TEXT, 0, 0, 0,
       "step rule: gd, ngd, polyak, md:Q, nmd:Q, sign, coordinate, spectral, nuclear, momentum, "
@@ -22,8 +21,7 @@ static const field train_fields[] = {
       0, "ngd" },
     { F(loss), FIELD_TEXT, 0, 0, 0,
       "loss of u = Y f: logistic, exp, linear; ntp: next-token prediction, -log of the attention "
-      "on "
-      "the label",
+      "on the label",
       0, "logistic" },
     { F(lr), FIELD_DOUBLE, 0, 1e300, 0.1, "step size", 0, 0 },
     { F(decay), FIELD_DOUBLE, 0, 10, 0, "the size of step t is lr/(t+1)^decay", 0, 0 },
@@ -31,9 +29,7 @@ static const field train_fields[] = {
     { F(init), FIELD_TEXT, 0, 0, 0,
       "start values: zero, uniform:B, gauss:S, file (init_p, ... of the data set), a result, or "
       "svm:S,R[,ANGLE] (R times the unit solution of the SVM result S, turned by ANGLE degrees in "
-      "a "
-      "random direction); "
-      "auto: zero, or uniform:1/sqrt(d) if zero is a stationary point",
+      "a random direction); auto: zero, or uniform:1/sqrt(d) if zero is a stationary point",
       0, "auto" },
     { F(disturb), FIELD_DOUBLE, 0, 1, 0,
       "multiply each start value by 1 + SIZE u, u random in -1..1 (0 becomes SIZE u), to see "
