@@ -183,8 +183,26 @@ static void layout_work(const model *m, model_small_work *work, arena *a)
         *work = (model_small_work){ l, own, slope, log, factor, gradient };
 }
 
+/* The tables of a chunk with the work space of a thread. */
+static la_small with_work(const la_small *chunk, const la_small *work)
+{
+    la_small l = *chunk;
+    l.gate = work->gate;
+    l.needs_general = work->needs_general;
+    l.B = work->B;
+    l.w = work->w;
+    l.M = work->M;
+    l.Z_sum = work->Z_sum;
+    l.output = work->output;
+    l.U = work->U;
+    l.G = work->G;
+    l.square = work->square;
+    return l;
+}
+
 /* The tables of terms lo..hi-1. */
-static void layout_chunk(const model *m, la_small *chunk, int64_t lo, int64_t hi, arena *a)
+static void layout_chunk(const model *m, la_small *chunk, const model_small_work *work, int64_t lo,
+                         int64_t hi, arena *a)
 {
     model_small_tables own;
     la_small l = model_small_shape(m, hi - lo);
@@ -192,7 +210,7 @@ static void layout_chunk(const model *m, la_small *chunk, int64_t lo, int64_t hi
     if (!a->base)
         return;
     model_small_fill(m, &l, &own, lo, hi, 0, 1);
-    *chunk = l;
+    *chunk = with_work(&l, &work->l);
 }
 
 /* The chunks of all blocks, with their tables. */
@@ -209,7 +227,8 @@ static void layout_chunks(const model *m, model_small *small, arena *a)
         if (a->base)
             small->first[b] = at;
         for (int64_t lo = first_term(m, b); lo < end; lo += CHUNK, at++)
-            layout_chunk(m, small->chunk + at, lo, lo + CHUNK < end ? lo + CHUNK : end, a);
+            layout_chunk(m, small->chunk + at, small->work, lo, lo + CHUNK < end ? lo + CHUNK : end,
+                         a);
     }
     if (a->base)
         small->first[blocks] = at;
@@ -322,9 +341,11 @@ static double sum_chunk(const model *m, const la_small *l, const model_small_wor
         factor[k] = work->log[k] - l->M[k];
         largest = factor[k] > largest ? factor[k] : largest;
     }
-    for (int64_t k = 0; k < l->count; k++) /* 0 for lanes that are not used */
-        factor[k] = k < l->problems && largest > -INFINITY ? factor[k] - largest : -INFINITY;
+    for (int64_t k = 0; k < l->problems; k++)
+        factor[k] = largest == -INFINITY ? -INFINITY : factor[k] - largest;
     la_exp(factor, factor, l->count);
+    for (int64_t k = l->problems; k < l->count; k++)
+        factor[k] = 0;
     for (int64_t k = 0; k < l->problems; k++)
         factor[k] *= -work->slope[k] / (l->Z_sum[k] * (double)m->terms);
     la_active()->small_backward(l, factor, gradient);
@@ -358,39 +379,33 @@ static void add_sequences(const model *m, const model_small_work *work, double *
     }
 }
 
-/* The tables of a chunk with the work space of a thread. */
-static la_small with_work(const la_small *chunk, const la_small *work)
+/* Adds the gradient over a chunk with stored tables. */
+static void add_stored(const model *m, const la_small *chunk, int worker, double *gradient,
+                       double *log)
 {
-    la_small l = *chunk;
-    l.gate = work->gate;
-    l.needs_general = work->needs_general;
-    l.B = work->B;
-    l.w = work->w;
-    l.M = work->M;
-    l.Z_sum = work->Z_sum;
-    l.output = work->output;
-    l.U = work->U;
-    l.G = work->G;
-    l.square = work->square;
-    return l;
+    const model_small_work *work = &m->small->work[worker];
+    if (worker == 0) { /* a copy of the chunk would take a tenth of the smallest step */
+        add_chunk(m, chunk, work, gradient, log);
+        return;
+    }
+    const la_small l = with_work(chunk, &work->l);
+    add_chunk(m, &l, work, gradient, log);
 }
 
 double model_small_sum(const model *m, int64_t b, int worker, double *gradient)
 {
     const model_small *small = m->small;
-    const model_small_work *work = &small->work[worker];
     double log = -INFINITY;
     if (small->chunk) {
-        for (int64_t k = small->first[b]; k < small->first[b + 1]; k++) {
-            const la_small l = with_work(&small->chunk[k], &work->l);
-            add_chunk(m, &l, work, gradient, &log);
-        }
+        for (int64_t k = small->first[b]; k < small->first[b + 1]; k++)
+            add_stored(m, &small->chunk[k], worker, gradient, &log);
         return log;
     }
     const int64_t *first = m->block_first + m->block_lo + b;
     data_reader reader = data_reader_open(m->data, first[0], first[1]);
     while (data_reader_next(&reader))
-        add_sequences(m, work, m->worker[worker].x, reader.lo, reader.hi, gradient, &log);
+        add_sequences(m, &small->work[worker], m->worker[worker].x, reader.lo, reader.hi, gradient,
+                      &log);
     return log;
 }
 

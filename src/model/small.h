@@ -22,7 +22,7 @@ typedef struct model_small_work {
 
 /* The short sequences of a model, one term per lane, in chunks that do not cross blocks. */
 typedef struct model_small {
-    la_small *chunk; /* stored tables, without work space; NULL: made during the evaluation */
+    la_small *chunk; /* stored tables, with the first thread's work space; NULL: none       */
     int64_t *first;  /* (blocks of this rank + 1) chunks of a block; with stored tables     */
     model_small_work *work; /* (threads)                                                      */
     void *memory;
