@@ -219,7 +219,7 @@ static void a_long_run_is_stopped_by_the_clock(void **state)
     experiments_stop stop;
     experiments_outcome outcome;
     assert_ok(experiments_find("md-path", &e, &err), err);
-    experiments_stop_open(&stop, 0.05, NULL, NULL);
+    experiments_stop_open(&stop, 0.002, NULL, NULL); /* of some 50 ms */
     const experiments_setup once = { .stop = &stop };
     const experiments_settings standard = { .runs = 0 };
     assert_ok(experiments_reproduce(e, &standard, &once, f->directory, &outcome, &err), err);
