@@ -161,8 +161,8 @@ static void stopped_anywhere(attsvm_data *data, attsvm_svm_settings settings, co
         feasible += stopped(data, &settings, alpha, info.objective);
     }
     settings.max_iter = settings_for(ATTSVM_PROBLEM_P).max_iter;
-    for (int k = 1; k <= 60; k++) {
-        settings.time_limit = info.seconds * k / 50;
+    for (int64_t k = 60; k > 0; k -= long_or_short(1, 6)) {
+        settings.time_limit = info.seconds * (double)k / 50;
         feasible += stopped(data, &settings, alpha, info.objective);
     }
     assert_true(feasible > 0);
