@@ -250,8 +250,9 @@ static attsvm_status solve_set(svm_run *run, svm_end *end, attsvm_error *err)
     if (status != ATTSVM_OK && status != ATTSVM_E_NUMERIC)
         return status;
     bool finite = status == ATTSVM_OK;
-    finite &= keep_finite(set->theta, set->size) & keep_finite(set->theta_lo, set->size);
-    finite &= keep_finite(set->lambda, set->count) & keep_finite(set->lambda_lo, set->count);
+    double *const parts[] = { set->theta, set->theta_lo, set->lambda, set->lambda_lo };
+    for (int k = 0; k < 4; k++)
+        finite = keep_finite(parts[k], k < 2 ? set->size : set->count) && finite;
     if (finite)
         return ATTSVM_OK;
     if (err)

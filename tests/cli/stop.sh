@@ -62,7 +62,8 @@ check 'points of the path were saved' test -s result.npz
 one_of_two tokens small.npz --problem p --enumerate --max-selections 100000000 -o result.npz
 one_of_two graph words.npz --iters 1000000000 -o result.npz
 check 'the direction was saved' test -s result.npz
-good check words.npz result.npz
+run check words.npz result.npz # not proved if the signal came before the end of the proof
+check 'the direction can be checked' test $status -le 1
 both generate --kind gauss --n 3000000 --T 10 --d 32 -o result.npz
 check 'nothing half-written stays' test ! -e result.npz
 one_of_two reproduce ts-rank -o figures
