@@ -19,7 +19,7 @@ INLINE void place_of(attsvm_dtype dtype, const void *const row[LA_LANES], int64_
             for (int k = 0; k < LA_LANES; k++)
                 __builtin_prefetch(x[k] + ahead + j * size, 0, 2);
         for (int part = 0; part < PARTS; part++) {
-            doubles v;
+            doubles v = { 0 };
             for (int k = 0; k < LANES; k++)
                 v[k] = load_one(dtype, x[part * LANES + k] + j * size);
             store(y + j * stride + part * LANES, v);
