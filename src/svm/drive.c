@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum {
+    MOST_IDLE = 40, /* rounds in double-double that add no row: each may improve the last digits */
     FIRST_ROWS = 500, /* of a later phase, or more if more are tight */
     MANY_ROWS = 1000  /* above this, start with a rough solution     */
 };
@@ -121,7 +122,7 @@ static attsvm_status add_violated(svm_run *run, bool *more, attsvm_error *err)
     TRY(svm_find_add(&run->find, &run->set, &added, err));
     *more = run->find.found_count > 0;
     if (*more && added == 0) { /* rows that the solver considers satisfied: it needs more digits */
-        run->stopped = run->stopped || phase->extended;
+        run->stopped = run->stopped || (phase->extended && ++run->idle_rounds > MOST_IDLE);
         phase->extended = true;
     }
     return ATTSVM_OK;
@@ -395,6 +396,7 @@ static attsvm_status open_phase(svm_run *run, svm_phase *phase, const attsvm_sol
         svm_sample_all(&run->pass_settings);
         TRY(nearest_rows(run, solution->info.tight, err));
     }
+    run->idle_rounds = 0;
     run->patient = run->rows->matrix && svm_rows_count(run->rows) > run->set.count;
     run->certify_next = !run->patient;
     return ATTSVM_OK;

@@ -70,7 +70,7 @@ typedef struct svm_run {
     attsvm_svm_observer *observer;
     void *context;
     double late_work; /* of proofs after a stop: svm_stop_proof */
-    int64_t rounds;
+    int64_t rounds, idle_rounds;
     bool sampling;     /* the problem is large enough to start with samples                    */
     bool patient;      /* passes are exact only near the end, because exact ones are expensive */
     bool certify_next; /* the next full pass may be the last, so it is exact                   */
