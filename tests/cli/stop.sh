@@ -47,7 +47,7 @@ one_of_two() {
 good generate --kind planted-p --n 400 --T 8 --d 40 -q -o data.npz
 good generate --kind gauss --n 14 --T 6 --d 30 -q -o small.npz
 good generate --kind planted-W --n 60 --T 6 --d 16 --queries 1 -q -o queries.npz
-good generate --kind planted-W --n 300 --T 6 --d 48 --queries 1 -q -o large.npz
+good generate --kind planted-W --n 1500 --T 6 --d 96 --queries 1 -q -o large.npz
 good generate --kind ntp --n 400 --T 8 --d 32 -q -o words.npz
 
 both train data.npz --model p --iters 1000000000 -o result.npz
