@@ -96,7 +96,7 @@ typedef struct svm_columns {
     unsigned char *status;                     /* both, as Clp wants them    */
 } svm_columns;
 
-/* W (size) and lambda (rows) of the basis in double-double, low parts into those of the part. */
+/* The basis in double-double: W (size), lambda (rows), low parts; unchanged if !part->refined. */
 attsvm_status svm_vertex_solve(svm_columns *of, const svm_set *set, double *W, double *lambda,
                                attsvm_error *err);
 
