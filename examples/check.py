@@ -187,10 +187,10 @@ def main(arguments):
     try:
         tol = Fraction(arguments[2] if len(arguments) > 2 else "1e-12")
         print("proved,", check(read_npz(arguments[0]), read_npz(arguments[1]), tol))
-    except AssertionError as error:
+    except (AssertionError, ValueError, OverflowError) as error:  # the latter two: NaN, infinite
         print("NOT proved:", error)
         return 1
-    except (NotImplementedError, OSError, KeyError, IndexError) as error:
+    except (NotImplementedError, OSError, zipfile.BadZipFile, KeyError, IndexError) as error:
         print("not covered:", repr(error))
         return 2
 

@@ -41,6 +41,11 @@ if command -v python3 >/dev/null; then
     python3 "$source/examples/check.py" data.npz result.npz >out || problem 'check.py rejects a proof'
     "$helper" change result.npz tampered.npz theta:0=0.51
     python3 "$source/examples/check.py" data.npz tampered.npz >out && problem 'check.py accepts a lie'
+    "$helper" change result.npz tampered.npz lambda:0=nan
+    python3 "$source/examples/check.py" data.npz tampered.npz >out && problem 'check.py accepts NaN'
+    grep -q 'NOT proved' out || problem 'check.py ends without a verdict'
+    python3 "$source/examples/check.py" data.npz "$0" >out && problem 'check.py reads a script'
+    grep -q 'not covered' out || problem 'check.py does not say what it was given'
 fi
 
 # ------------------------------------------------------------- a billionth is enough to be seen
