@@ -205,9 +205,9 @@ const cli_verb cli_verbs[] = {
       NULL },
     { "version", "print the version and how it was built", "", TABLES(NULL), "attsvm --version",
       cli_version,
-      "Prints the version, the vector kernels in use, the compiler, and whether it was built with "
-      "MPI.",
-      "JSON keys: version, kernels, compiler, mpi." },
+      "Prints the version, the vector kernels in use, where a BLAS takes part, the compiler, and "
+      "whether it was built with MPI.",
+      "JSON keys: version, kernels, blas, compiler, mpi." },
     { 0 },
 };
 

@@ -46,6 +46,8 @@ if command -v python3 >/dev/null; then
     grep -q 'NOT proved' out || problem 'check.py ends without a verdict'
     python3 "$source/examples/check.py" data.npz "$0" >out && problem 'check.py reads a script'
     grep -q 'not covered' out || problem 'check.py does not say what it was given'
+    python3 -O "$source/examples/check.py" data.npz tampered.npz >out && problem 'check.py -O accepts a lie'
+    grep -q 'Not for python -O' out || problem 'check.py -O does not say why'
 fi
 
 # ------------------------------------------------------------- a billionth is enough to be seen

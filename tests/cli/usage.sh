@@ -14,11 +14,13 @@ for flag in --version -V version; do
     good $flag
     says 'attsvm '
     says 'kernels'
+    says 'BLAS'
     says 'MPI'
 done
 good --version --json
 json version "\"$("$attsvm" --version | sed -n 's/^attsvm //p')\""
 json kernels "\"$("$attsvm" --version | sed -n 's/^kernels *//p')\""
+json blas '"none but what Clp loads (norms l1, linf)"'
 good version --kernels baseline --json
 json kernels '"baseline"'
 bad 2 'nosuch' version --kernels nosuch
